@@ -1,0 +1,49 @@
+# make demo: sets up what is missing and shows a result.   make test: sets up the same way and runs the tests.
+SHELL = /bin/bash
+PYTHON = .venv/bin/python
+SCRIPTS = scpslab tools/packages tools/setup-python $(wildcard tools/bench) .ci/run images/guest/customize.sh
+
+.PHONY: help demo test test-quick setup packages python images lint fmt docs ci clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
+	./scpslab run fy97/fig04-kernel:demo
+
+test: setup ## run all tests (virtual labs included; no root)
+	$(PYTHON) -m pytest
+
+test-quick: python ## run the tests that start no lab: seconds, and no images needed
+	$(PYTHON) -m pytest -m "not lab"
+
+setup: images ## everything below, where it is missing
+
+packages: ## system packages (asks for sudo only when one is missing)
+	@tools/packages
+
+python: packages ## the Python environment in .venv
+	@tools/setup-python
+
+images: python ## lab kernel, guest image and guest programs, cached in the user's cache folder
+	@$(PYTHON) -m scpslab.setup
+
+lint: python ## formatting, style, types, shell, YAML, repository rules
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	shellcheck $(SCRIPTS)
+	.venv/bin/yamllint --strict .
+	$(PYTHON) -m pytest tests/test_tidy.py
+
+fmt: python ## format the code, and mend what can be mended by itself
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+docs: python ## regenerate what is generated: the scenario's JSON Schema and reference
+	./scpslab schema
+
+ci: lint test ## what has to pass before a change lands
+
+clean: ## remove the Python environment and tools' caches; runs and the cache folder stay (see scpslab clean)
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of labtool share: the table of programs, options, clock and payload.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+int node_main(int argc, char **argv);
+int exec_main(int argc, char **argv);
+int exec_net_main(int argc, char **argv);
+int bulk_send_main(int argc, char **argv);
+int bulk_recv_main(int argc, char **argv);
+int congestion_main(int argc, char **argv);
+int datagram_sink_main(int argc, char **argv);
+
+// The value of `--name VALUE`, or `fallback`.
+const char *option(int argc, char **argv, const char *name, const char *fallback);
+int64_t option_number(int argc, char **argv, const char *name, int64_t fallback);
+
+// Wall clock in ns since 1970 (virtual in virtual time).
+int64_t now_ns(void);
+
+// The payload both ends can make: incompressible, from a seed, at any offset that is a multiple of 8.
+struct payload {
+	uint64_t state;
+};
+void payload_start(struct payload *payload, uint64_t seed);
+void payload_fill(struct payload *payload, void *buffer, size_t bytes);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// `labtool node NAME`: a container of its own: mount, PID, network and UTS namespaces over the guest's software, with private
+//   /etc, /var, /run and /tmp. Prints the PID of the node's first process and stays until that ends or its standard input closes.
+// `labtool exec PID COMMAND…`: runs a command inside such a node; `exec-net` enters its network namespace only.
+#define _GNU_SOURCE
+#include "labtool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int die(const char *what)
+{
+	fprintf(stderr, "labtool: %s: %s\n", what, strerror(errno));
+	return 1;
+}
+
+// /etc and /var keep the image's content and take changes in memory; /run and /tmp start empty.
+static int private_folders(void)
+{
+	static const char *const LAYERED[] = { "etc", "var" };
+	static const char *const EMPTY[] = { "/run", "/tmp" };
+	char path[64], options[256];
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return die("/");
+	if (mount("tmpfs", "/mnt", "tmpfs", 0, NULL))
+		return die("/mnt");
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof path, "/mnt/%s", LAYERED[i]);
+		mkdir(path, 0755);
+		snprintf(path, sizeof path, "/mnt/%s.work", LAYERED[i]);
+		mkdir(path, 0755);
+		snprintf(path, sizeof path, "/%s", LAYERED[i]);
+		snprintf(options, sizeof options, "lowerdir=/%s,upperdir=/mnt/%s,workdir=/mnt/%s.work", LAYERED[i], LAYERED[i], LAYERED[i]);
+		if (mount("overlay", path, "overlay", 0, options))
+			return die(path);
+	}
+	for (size_t i = 0; i < 2; i++)
+		if (mount("tmpfs", EMPTY[i], "tmpfs", 0, NULL))
+			return die(EMPTY[i]);
+	if (mount("tmpfs", "/var/log", "tmpfs", 0, NULL))
+		return die("/var/log");
+	if (mount("proc", "/proc", "proc", 0, NULL))
+		return die("/proc");
+	if (mount("sysfs", "/sys", "sysfs", 0, NULL))
+		return die("/sys");
+	return 0;
+}
+
+static int write_name(const char *name)
+{
+	FILE *file = fopen("/etc/hostname", "w");
+	if (!file)
+		return die("/etc/hostname");
+	fprintf(file, "%s\n", name);
+	return fclose(file) ? die("/etc/hostname") : sethostname(name, strlen(name));
+}
+
+static int loopback_up(void)
+{
+	struct ifreq request = { .ifr_name = "lo" };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request))
+		return die("lo");
+	request.ifr_flags |= IFF_UP;
+	if (ioctl(fd, SIOCSIFFLAGS, &request))
+		return die("lo");
+	return close(fd);
+}
+
+// The node's PID 1: sets itself up, says so with one byte, then only reaps what is left to it.
+static int first_process(const char *name, int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (private_folders() || write_name(name) || loopback_up())
+		return 1;
+	if (write(ready, "+", 1) != 1)
+		return die("ready");
+	close(ready);
+	for (;;)
+		if (waitpid(-1, NULL, 0) < 0)
+			pause();
+}
+
+int node_main(int argc, char **argv)
+{
+	int ready[2];
+	char byte, path[128];
+
+	if (argc != 2) {
+		fprintf(stderr, "labtool node: expected NAME\n");
+		return 2;
+	}
+	if (pipe2(ready, O_CLOEXEC))
+		return die("pipe");
+	long pid = syscall(SYS_clone, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWNET | SIGCHLD, 0, 0, 0, 0);
+	if (pid < 0)
+		return die("clone");
+	if (pid == 0) {
+		close(ready[0]);
+		_exit(first_process(argv[1], ready[1]));
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		return 1;
+	// The name under /run/netns lets `ip -n NAME`, `tc -n NAME` and students find the node.
+	char source[64];
+	mkdir("/run/netns", 0755);
+	snprintf(path, sizeof path, "/run/netns/%s", argv[1]);
+	snprintf(source, sizeof source, "/proc/%ld/ns/net", pid);
+	int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0444);
+	if (fd < 0 || mount(source, path, NULL, MS_BIND, NULL))
+		return die(path);
+	close(fd);
+	printf("%ld\n", pid);
+	fflush(stdout);
+	struct pollfd stdin_closed = { .fd = 0, .events = POLLIN };
+	while (poll(&stdin_closed, 1, -1) >= 0)
+		if (read(0, &byte, 1) <= 0)
+			break;
+	umount2(path, MNT_DETACH);
+	unlink(path);
+	kill((pid_t)pid, SIGKILL);
+	return waitpid((pid_t)pid, NULL, 0) < 0;
+}
+
+static pid_t inner;
+
+static void pass_on(int signal_number)
+{
+	kill(inner, signal_number);
+}
+
+int exec_net_main(int argc, char **argv)
+{
+	char path[64];
+
+	if (argc < 3) {
+		fprintf(stderr, "labtool exec-net: expected PID COMMAND…\n");
+		return 2;
+	}
+	snprintf(path, sizeof path, "/proc/%s/ns/net", argv[1]);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		return die(path);
+	execvp(argv[2], argv + 2);
+	return die(argv[2]);
+}
+
+int exec_main(int argc, char **argv)
+{
+	static const char *const KINDS[] = { "uts", "net", "pid", "mnt" };
+	int fds[4];
+	char path[64];
+
+	if (argc < 3) {
+		fprintf(stderr, "labtool exec: expected PID COMMAND…\n");
+		return 2;
+	}
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof path, "/proc/%s/ns/%s", argv[1], KINDS[i]);
+		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (fds[i] < 0)
+			return die(path);
+	}
+	for (int i = 0; i < 4; i++)
+		if (setns(fds[i], 0))
+			return die(KINDS[i]);
+	// A PID namespace takes effect for children only, so the command is one; a request to end is passed on to it.
+	pid_t child = fork();
+	if (child < 0)
+		return die("fork");
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execvp(argv[2], argv + 2);
+		die(argv[2]);
+		_exit(127);
+	}
+	int status;
+	inner = child;
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, pass_on);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

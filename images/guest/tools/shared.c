@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options, clock and payload of the lab's small programs.
+#include "labtool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *option(int argc, char **argv, const char *name, const char *fallback)
+{
+	for (int i = 1; i + 1 < argc; i++)
+		if (!strncmp(argv[i], "--", 2) && !strcmp(argv[i] + 2, name))
+			return argv[i + 1];
+	return fallback;
+}
+
+int64_t option_number(int argc, char **argv, const char *name, int64_t fallback)
+{
+	const char *text = option(argc, argv, name, NULL);
+	return text ? strtoll(text, NULL, 10) : fallback;
+}
+
+int64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+void payload_start(struct payload *payload, uint64_t seed)
+{
+	payload->state = seed ? seed : 1;
+}
+
+// xorshift64* (Vigna 2016): fast, full period, and no compressor finds anything in it.
+void payload_fill(struct payload *payload, void *buffer, size_t bytes)
+{
+	uint64_t state = payload->state;
+	char *at = buffer;
+	for (size_t done = 0; done < bytes; done += 8) {
+		state ^= state >> 12;
+		state ^= state << 25;
+		state ^= state >> 27;
+		uint64_t word = state * 0x2545F4914F6CDD1DULL;
+		memcpy(at + done, &word, bytes - done < 8 ? bytes - done : 8);
+	}
+	payload->state = state;
+}

@@ -1,0 +1,5 @@
+"""`python -m scpslab`."""
+
+from scpslab.cli.app import main
+
+main()

@@ -1,0 +1,82 @@
+"""`scpslab list`: what there is to run, and what it can be made of."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from scpslab import planning, scenario
+from scpslab.presets import PRESETS
+from scpslab.topology import catalogue
+
+
+class What(StrEnum):
+    """What is listed."""
+
+    SCENARIOS = "scenarios"
+    TOPOLOGIES = "topologies"
+    PRESETS = "presets"
+    ALL = "all"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("list")(show)
+
+
+def show(what: Annotated[What, typer.Option(help="What to list.")] = What.SCENARIOS) -> None:
+    """Lists scenarios, topologies with their parameters, or presets.
+
+    "at least" is virtual time: what all cells together take when nothing is lost. The virtual engine passes some hundred virtual seconds in a second.
+
+    Examples: scpslab list · scpslab list --what topologies
+    """
+    console = Console()
+    tables = {What.SCENARIOS: _scenarios, What.TOPOLOGIES: _topologies, What.PRESETS: _presets}
+    for index, (kind, table) in enumerate(tables.items()):
+        if what in (kind, What.ALL):
+            if index and what is What.ALL:
+                console.print()
+            console.print(table())
+
+
+def _table(*columns: str) -> Table:
+    return Table(*columns, box=None, pad_edge=False)
+
+
+def _scenarios() -> Table:
+    table = _table("scenario", "cells", "at least", "title")
+    for name in scenario.names():
+        loaded = scenario.load(name)
+        table.add_row(name, *_size_of(loaded), loaded.title)
+        for variant in loaded.variants:
+            table.add_row(f"  :{variant}", *_size_of(scenario.load(f"{name}:{variant}")), "", style="dim")
+    return table
+
+
+def _size_of(loaded: scenario.Scenario) -> tuple[str, str]:
+    """Number of cells, and the virtual time of all of them."""
+    cells = scenario.cells(loaded)
+    seconds = sum(planning.least_virtual_s(cell, planning.plan(cell)) for cell in cells if cell.repeat == 1) * loaded.model.repeats
+    return str(len(cells)), f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+
+
+def _topologies() -> Table:
+    table = _table("topology", "parameter", "default", "meaning")
+    for name in catalogue.names():
+        shown = name
+        for parameter, spec in catalogue.module(name).PARAMETERS.declared.items():
+            table.add_row(shown, parameter, "worked out" if spec.default is None else spec.text(spec.default), spec.doc)
+            shown = ""
+    return table
+
+
+def _presets() -> Table:
+    table = _table("preset", "what it is")
+    for name, preset in PRESETS.items():
+        table.add_row(name, preset.title)
+    return table

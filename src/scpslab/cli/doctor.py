@@ -1,0 +1,35 @@
+"""`scpslab doctor`: can this machine run a lab, and if not, what mends it?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from scpslab.doctor import examine
+from scpslab.errors import CapabilityError
+
+COLOURS = {"ok": "green", "warning": "yellow", "missing": "red"}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("doctor")(doctor)
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False) -> None:
+    """Checks everything engines virtual and live need, before anything starts, and names the command that mends what is missing."""
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+    else:
+        table = Table("check", "", "found", "what to do", box=None, pad_edge=False)
+        for finding in findings:
+            table.add_row(finding.name, f"[{COLOURS[finding.state]}]{finding.state}[/]", finding.found, "" if finding.state == "ok" else finding.fix)
+        Console().print(table)
+    if any(finding.state == "missing" for finding in findings):
+        raise typer.Exit(CapabilityError.exit_code)

@@ -1,0 +1,38 @@
+"""`scpslab plan`: what a cell will be, completely."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from scpslab import planning, scenario
+from scpslab.cli.validate import SCENARIO_HELP, SET_HELP
+from scpslab.errors import UsageError
+from scpslab.scenario.places import one_of
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("plan")(plan)
+
+
+def plan(
+    name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
+    cell: Annotated[str | None, typer.Option(metavar="ID", help="The cell whose plan is printed as JSON.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
+) -> None:
+    """Prints one cell's plan, or the ids of all cells.
+
+    The plan is what the lab carries out: every address, rate, delay, seed and kernel setting, nothing left to defaults (docs/plan-format.md).
+
+    Examples: scpslab plan fy97/fig04-kernel:test · scpslab plan fy97/fig04-kernel:test --cell stack=fy97-reno,errors=clustered,ber=0,r1
+    """
+    cells = {item.id: item for item in scenario.cells(scenario.load(name, set_ or []))}
+    if cell is None:
+        typer.echo("\n".join(cells))
+    elif cell in cells:
+        typer.echo(json.dumps(planning.plan(cells[cell]), indent=1))
+    else:
+        raise UsageError(f'--cell: found "{cell}"; {one_of(cell, cells)}')

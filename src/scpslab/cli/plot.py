@@ -1,0 +1,39 @@
+"""`scpslab plot`: the figures of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scpslab.cli.results import split
+from scpslab.errors import ResultError
+from scpslab.figures import draw
+from scpslab.results.run import find_run
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("plot")(plot)
+
+
+def plot(
+    run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
+    figure: Annotated[list[str] | None, typer.Option(help="Draw this recipe of analysis/figures/; default: all that apply to the scenario.")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="Draw this cell instead of the recipe's choice; several: over each other.")] = None,
+    format_: Annotated[list[str] | None, typer.Option("--format", help="png, svg, xpl (time sequence for xplot); default png,svg.")] = None,
+) -> None:
+    """Draws a run's figures into RUN/figures/ and prints the paths, one a line.
+
+    Which figures belong to which scenario, and the papers' own values in them, is said in analysis/figures/*.yaml.
+
+    Examples: scpslab plot last · scpslab plot last --figure fy97-a1 --cell "stack=cubic,ber=0,r1" · scpslab plot last --format xpl
+    """
+    run_dir = find_run(run, Path("runs"))
+    # Cell ids contain commas: only whole options count.
+    paths = draw(run_dir, split(figure) or None, cells=tuple(cell or ()), formats=tuple(split(format_)) or ("png", "svg"))
+    if not paths:
+        raise ResultError(f"{run_dir}: found no recipe that applies to its scenario and has data; expected --figure NAME, names as in analysis/figures/.")
+    for path in paths:
+        typer.echo(path)

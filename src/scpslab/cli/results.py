@@ -1,0 +1,54 @@
+"""`scpslab results`: the numbers of a run, as a table, csv or json."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from scpslab.results.run import find_run
+from scpslab.results.table import as_csv, as_json, as_table, notes, read_results, summarise
+
+
+class Format(StrEnum):
+    """How the numbers are written."""
+
+    CSV = "csv"
+    JSON = "json"
+    TABLE = "table"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("results")(results)
+
+
+def results(
+    run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
+    format_: Annotated[Format, typer.Option("--format", help="A table to read, or csv or json for other programs.")] = Format.TABLE,
+    by: Annotated[list[str] | None, typer.Option(help="Group by this axis; repeat or separate with commas. Default: every swept axis.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Show this column of results.csv; repeat or separate with commas.")] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Derive results.csv from the raw files again, even if it is up to date.")] = False,
+) -> None:
+    """Shows a run's results: mean ± 95 % Student-t interval per point of the sweep, and how many transfers completed.
+
+    Incomplete transfers are counted, never averaged in. Every single cell is a row of RUN/results.csv; its columns are explained in docs/results.md.
+
+    Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last --format csv > means.csv
+    """
+    summary = summarise(read_results(find_run(run, Path("runs")), rebuild=rebuild), split(by), split(metric))
+    if format_ is Format.TABLE:
+        console = Console()
+        console.print(as_table(summary))
+        for line in notes(summary):
+            console.print(line, style="dim", highlight=False)
+    else:
+        typer.echo(as_csv(summary) if format_ is Format.CSV else as_json(summary), nl=False)
+
+
+def split(values: list[str] | None) -> list[str]:
+    """The words of repeated and comma-separated options."""
+    return [word.strip() for value in values or () for word in value.split(",") if word.strip()]

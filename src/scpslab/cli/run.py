@@ -1,0 +1,48 @@
+"""`scpslab run`: run a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from scpslab import figures, results
+from scpslab.engine import ENGINES
+from scpslab.errors import UsageError
+from scpslab.running import RunOptions, run_scenario
+
+FAILED_CELLS_EXIT = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("run")(run)
+
+
+def run(  # typer calls it by name
+    scenario: Annotated[str, typer.Argument(help="A scenario by name or path, with :variant for a smaller one, e.g. fy97/fig04-kernel:demo.")],
+    engine: Annotated[str, typer.Option(help="Where cells run: virtual (fast, reproducible) or live (wall clock).")] = "virtual",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; one per core if not given.")] = None,
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell anew.")] = True,
+    out: Annotated[Path, typer.Option(help="The folder that run folders are made in.")] = Path("runs"),
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override one value of the scenario; may be repeated.")] = None,
+) -> None:
+    """Run every cell of a scenario, draw its figures and print the run folder last.
+
+    Interrupt it when you like: finished cells are kept, and the same command goes on where it stopped.
+    """
+    if engine not in ENGINES:
+        raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        console = Console(stderr=True, width=160)
+    result = run_scenario(scenario, RunOptions(engine, jobs, cache, out, list(set_ or [])), console)
+    results.table.render(result.folder, console)
+    for picture in figures.draw(result.folder):
+        if picture.suffix == ".png":
+            console.print(f"figure: {picture}", highlight=False, soft_wrap=True)
+    typer.echo(result.folder)
+    if result.failed:
+        raise typer.Exit(FAILED_CELLS_EXIT)

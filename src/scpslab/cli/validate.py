@@ -1,0 +1,60 @@
+"""`scpslab validate`: is this scenario right, and what does it say?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from scpslab import planning, scenario
+from scpslab.errors import ScenarioError
+
+SCENARIO_HELP = "A scenario by name or path, with :VARIANT for a smaller one, e.g. fy97/fig04-kernel:test."
+SET_HELP = "Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("validate")(validate)
+
+
+def validate(
+    name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
+    resolved: Annotated[bool, typer.Option("--resolved", help="Print the scenario as YAML with every default written out.")] = False,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
+) -> None:
+    """Checks a scenario without running it.
+
+    Its form, its names, every point of its sweep, every variant, every plan. Everything that is wrong is reported at once: file and line, key,
+    what was found, what was expected, what to do.
+
+    Examples: scpslab validate fy97/fig04-kernel · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set repeats=2
+    """
+    loaded = scenario.load(name, set_ or [])
+    cells = checked_cells(loaded)
+    if resolved:
+        typer.echo(scenario.resolved_yaml(loaded), nl=False)
+        return
+    typer.echo(f"{loaded.name}: {loaded.title}: {_counted(cells)}")
+    if loaded.name == loaded.base_name:
+        wrong: list[str] = []
+        for variant in loaded.variants:
+            try:
+                smaller = scenario.load(f"{name}:{variant}", set_ or [])
+                typer.echo(f"{smaller.name}: {_counted(checked_cells(smaller))}")
+            except ScenarioError as error:
+                wrong += str(error).splitlines()
+        if wrong:
+            raise ScenarioError("\n".join(dict.fromkeys(wrong)))
+
+
+def checked_cells(loaded: scenario.Scenario) -> list[scenario.Cell]:
+    """The cells of a scenario, each of them planned."""
+    cells = scenario.cells(loaded)
+    for cell in cells:
+        planning.plan(cell)
+    return cells
+
+
+def _counted(cells: list[scenario.Cell]) -> str:
+    return f"{len(cells)} {'cell' if len(cells) == 1 else 'cells'}, all planned"

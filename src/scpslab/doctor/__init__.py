@@ -1,0 +1,5 @@
+"""What this machine can do, found out before anything starts: one check a function, one line in CHECKS."""
+
+from scpslab.doctor.checks import CHECKS, Finding, examine
+
+__all__ = ["CHECKS", "Finding", "examine"]

@@ -1,0 +1,9 @@
+"""Engines: where a cell runs. One file an engine, one line in ENGINES."""
+
+from scpslab.engine.base import CellRun, Engine
+from scpslab.engine.live import LiveEngine
+from scpslab.engine.virtual import VirtualEngine
+
+ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": LiveEngine}
+
+__all__ = ["ENGINES", "CellRun", "Engine"]

@@ -1,0 +1,48 @@
+"""The small interface every engine has: what it needs, and running one cell's plan into a folder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """One cell to run: its plan (docs/plan-format.md), the folder its files go to, and the CPU core it may use (None: any)."""
+
+    plan: dict[str, Any]
+    folder: Path
+    core: int | None = None
+
+
+class Engine(ABC):
+    """A place where cells run. `deterministic` engines give the same bytes every time, so their results are cached."""
+
+    name: ClassVar[str]
+    deterministic: ClassVar[bool]
+
+    @abstractmethod
+    def prepare(self, say: Callable[[str], None]) -> str:
+        """Builds or finds what the engine needs; returns the hash of everything of it that determines results.
+
+        Raises:
+            CapabilityError: this machine cannot, with what to do about it.
+        """
+
+    @abstractmethod
+    def run(self, cell: CellRun) -> dict[str, Any]:
+        """Runs a cell to its end and returns its status; the folder then holds plan, status, environment, records, captures, logs.
+
+        A cell that hangs is ended at its limits and gets the status `failed`. Thread-safe.
+        """
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Ends every cell that runs now, by process id; `run` then raises Interrupted."""
+
+
+class Interrupted(Exception):  # it is no error
+    """The cell was ended because the user asked for it; nothing of it is kept."""

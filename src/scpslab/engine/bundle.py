@@ -1,0 +1,67 @@
+"""The lab program as the guest sees it: one folder with the Python code, compiled for the guest's interpreter, and the tools."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import scpslab
+from scpslab.setup import Images
+
+PACKAGE = Path(scpslab.__file__).parent
+PARTS = ("__init__.py", "units.py", "lab", "topology")
+COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell spends time on it."""
+
+import compileall
+import py_compile
+import shutil
+
+shutil.copytree("/opt/scpslab/source", "/tmp/lab")
+done = compileall.compile_dir("/tmp/lab", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH, stripdir="/tmp/lab")
+shutil.copytree("/tmp/lab", "/cell/out/lab")
+open("/cell/out/status.json", "w").write('{"status": "%s"}' % ("completed" if done else "failed"))
+'''
+
+
+def sources() -> list[tuple[Path, str]]:
+    """Every file of the bundle with its place in it, in a fixed order."""
+    found: list[tuple[Path, str]] = []
+    for part in PARTS:
+        path = PACKAGE / part
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        found += [(file, f"scpslab/{file.relative_to(PACKAGE)}") for file in files]
+    found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in found]
+    topologies = PACKAGE.parents[1] / "topologies"
+    return found + [(file, f"topologies/{file.name}") for file in sorted(topologies.glob("*.py"))]
+
+
+def bundle_hash(images: Images) -> str:
+    """Hash of everything in the bundle, and of what compiles it."""
+    digest = hashlib.sha256(images.hash.encode())
+    for file, name in sources():
+        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:24]
+
+
+def ensure_bundle(images: Images, cache: Path, boot: Callable[[Path, Path], None]) -> Path:
+    """The bundle's folder in the cache, made on first use. `boot(lab, cell)` runs a guest whose lab program is the folder `lab`."""
+    target = cache / "lab" / bundle_hash(images)
+    if target.exists():
+        return target
+    work = target.with_name(f"{target.name}.part")
+    shutil.rmtree(work, ignore_errors=True)
+    source, cell = work / "job" / "source", work / "cell"
+    for file, name in sources():
+        place = source / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place)
+    (work / "job" / "run_lab.py").write_text(COMPILE_JOB)
+    (cell / "out").mkdir(parents=True)
+    boot(work / "job", cell)
+    for tool in sorted(images.tools_dir.iterdir()):
+        shutil.copy2(tool, cell / "out" / "lab" / tool.name)
+    (cell / "out" / "lab").rename(target)
+    shutil.rmtree(work)
+    return target

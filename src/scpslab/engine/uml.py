@@ -1,0 +1,201 @@
+"""The lab kernel as a process: what engines `virtual` and `live` share.
+
+The kernel finds what it needs by three names in its working folder (images/guest/tools/init.c), so that its command line, which it
+mixes into its random numbers, is the same for the same cell on every machine and for every user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scpslab.engine.base import CellRun, Engine, Interrupted
+from scpslab.engine.bundle import bundle_hash, ensure_bundle
+from scpslab.errormodels import gap_vector
+from scpslab.errors import LabError
+from scpslab.setup import Images, cache_dir, ensure
+
+# When this program is killed, its kernels end with it.
+DIE_TOGETHER = ["setpriv", "--pdeathsig", "KILL"]
+MEMORY_FOLDER = "/dev/shm"  # the kernel keeps its memory file there, by a name nobody can guess
+ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
+CONSOLE_LINES_KEPT = 12
+COMPILE_LIMIT_S = 120
+
+
+class UmlEngine(Engine):
+    """Runs cells as User-Mode Linux processes, each pinned to one core.
+
+    A guest's system calls switch between two host processes, and on one core that costs a third of what it costs across two.
+    """
+
+    clock_arguments: ClassVar[list[str]]
+
+    def __init__(self) -> None:
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        self._lock = threading.Lock()
+        self._stopped = False
+        self.images: Images
+        self.bundle: Path
+
+    def prepare(self, say: Callable[[str], None]) -> str:
+        """Builds kernel, guest image and lab program where they are not in the cache."""
+        self.images = ensure(say)
+        self.bundle = ensure_bundle(self.images, cache_dir(), self._compile)
+        return bundle_hash(self.images)
+
+    def _compile(self, lab: Path, cell: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
+            work = self._work_folder(Path(folder), lab, cell)
+            self._boot(work, {"limits": {"memory_mib": 512, "wall_s": COMPILE_LIMIT_S}, "cell": {"kernel_seed": "0" * 64}}, None)
+            if not (cell / "out" / "status.json").exists():
+                raise LabError(f"lab program: the guest did not compile it; {self._console_tail(work)}")
+
+    def _work_folder(self, work: Path, lab: Path, cell: Path) -> Path:
+        for name, target in (("boot", self.images.boot_dir), ("lab", lab), ("cell", cell)):
+            (work / name).symlink_to(target.resolve())
+        return work
+
+    def command(self, plan: dict[str, Any], console: str) -> list[str]:
+        """The kernel's command line for a plan."""
+        limits = plan["limits"]
+        words = [str(self.images.kernel), f"mem={limits['memory_mib']}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
+        return [*words, *self.clock_arguments, *self.seed_arguments(plan)]
+
+    def seed_arguments(self, plan: dict[str, Any]) -> list[str]:
+        """What seeds the guest's random numbers."""
+        return [f"lab_seed={plan['cell']['kernel_seed']}"]
+
+    def run(self, cell: CellRun) -> dict[str, Any]:
+        """Runs a cell in a folder of its own beside its target and moves it into place when it is over."""
+        part = cell.folder.with_name(cell.folder.name + ".part")
+        shutil.rmtree(part, ignore_errors=True)
+        inside = part / "cell"
+        (inside / "vectors").mkdir(parents=True)
+        try:
+            (inside / "plan.json").write_text(plan_text(cell.plan))
+            write_vectors(cell.plan, inside / "vectors")
+            work = self._work_folder_in(part)
+            ended = self._boot(work, cell.plan, cell.core)
+            out = inside / "out"
+            out.mkdir(exist_ok=True)
+            status = self._status(out, ended, work)
+            shutil.copyfile(inside / "plan.json", out / "plan.json")
+            for name in ("logs", "records", "captures"):
+                (out / name).mkdir(exist_ok=True)
+            if status["status"] == "failed":
+                shutil.copyfile(work / "console.log", out / "logs" / "console.log")
+            shutil.rmtree(cell.folder, ignore_errors=True)
+            out.rename(cell.folder)
+            return status
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+    def _work_folder_in(self, part: Path) -> Path:
+        for name, target in (("boot", self.images.boot_dir), ("lab", self.bundle)):
+            (part / name).symlink_to(target.resolve())
+        return part
+
+    def _boot(self, work: Path, plan: dict[str, Any], core: int | None) -> str:
+        """Runs the kernel in `work` until it powers off: "" or the reason why it was ended."""
+        wall_s = plan["limits"]["wall_s"]
+        # The kernel keeps its memory file and a control socket there; a socket's path must be short.
+        with tempfile.TemporaryDirectory(prefix="scpslab-", dir=MEMORY_FOLDER) as scratch:
+            return self._wait(self._start(work, scratch, plan, core), wall_s)
+
+    def _start(self, work: Path, scratch: str, plan: dict[str, Any], core: int | None) -> subprocess.Popen[bytes]:
+        with (work / "console.log").open("wb") as console:
+            process = subprocess.Popen(
+                [*DIE_TOGETHER, *self.command(plan, "null,fd:1")],
+                cwd=work,
+                env={"TMPDIR": MEMORY_FOLDER, "HOME": scratch},
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        if core is not None:
+            os.sched_setaffinity(process.pid, {core})
+        with self._lock:
+            self._running[process.pid] = process
+        return process
+
+    def _wait(self, process: subprocess.Popen[bytes], wall_s: float) -> str:
+        try:
+            process.wait(timeout=wall_s)
+        except subprocess.TimeoutExpired:
+            return f"the wall limit of {wall_s} s came before the cell was over"
+        finally:
+            self._end(process)
+        if self._stopped:
+            raise Interrupted
+        return ""
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends a kernel and the processes it holds: they are one session of their own."""
+        with self._lock:
+            self._running.pop(process.pid, None)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+    def interact(self, plan: dict[str, Any], folder: Path) -> int:
+        """Runs a plan at the user's terminal until the user leaves; the kernel's exit code."""
+        inside = folder / "cell"
+        (inside / "vectors").mkdir(parents=True)
+        (inside / "plan.json").write_text(plan_text(plan))
+        work = self._work_folder_in(folder)
+        with tempfile.TemporaryDirectory(prefix="scpslab-", dir=MEMORY_FOLDER) as scratch:
+            environment = {"TMPDIR": MEMORY_FOLDER, "HOME": scratch}
+            command = [*self.command(plan, "fd:0,fd:1"), f"lab_term={os.environ.get('TERM', 'dumb')}"]
+            return subprocess.run(command, cwd=work, env=environment, check=False).returncode
+
+    def _status(self, out: Path, ended: str, work: Path) -> dict[str, Any]:
+        path = out / "status.json"
+        if path.exists() and not ended:
+            status: dict[str, Any] = json.loads(path.read_text())
+            return status
+        reason = ended or f"the lab kernel ended without a result: {self._console_tail(work)}"
+        status = {"status": "failed", "reason": reason, "epoch_realtime_ns": None, "virtual_s": None}
+        path.write_text(json.dumps(status, indent=1) + "\n")
+        return status
+
+    @staticmethod
+    def _console_tail(work: Path) -> str:
+        lines = (work / "console.log").read_text(errors="replace").strip().splitlines()
+        return " | ".join(lines[-CONSOLE_LINES_KEPT:])
+
+    def stop(self) -> None:
+        """Ends every kernel of this engine."""
+        self._stopped = True
+        with self._lock:
+            running = list(self._running.values())
+        for process in running:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def plan_text(plan: dict[str, Any]) -> str:
+    """The plan as its file has it."""
+    return json.dumps(plan, indent=1) + "\n"
+
+
+def write_vectors(plan: dict[str, Any], folder: Path) -> None:
+    """Writes the gap vector of every direction that has one: <link>-<direction>.u64, little-endian."""
+    for link in plan["links"]:
+        for direction in link["directions"]:
+            gaps = gap_vector(direction["errors"])
+            if len(gaps):
+                (folder / f"{link['name']}-{direction['name']}.u64").write_bytes(gaps.astype("<u8").tobytes())

@@ -1,0 +1,51 @@
+"""What can go wrong, as a tree. Every error knows its exit code; only the outermost layer prints it.
+
+    ScpslabError
+    ├── UsageError          2  a command was called with words it does not know
+    ├── ScenarioError       2  a scenario, topology or data file says something that cannot be
+    ├── CapabilityError     3  this machine lacks something; the message says what fixes it
+    ├── LabError            4  the lab broke
+    └── ResultError         5  a run folder cannot be read
+
+Messages have one shape: `<where>: <what was found>; expected <what>. <what to do>.`
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ScpslabError(Exception):
+    """Base of all errors a user is shown without a traceback."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(ScpslabError):
+    """A command line that does not fit."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class ScenarioError(ScpslabError):
+    """Bad input from a person's file; may hold several lines, one for each thing that is wrong."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class CapabilityError(ScpslabError):
+    """The machine refused or lacks something."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class LabError(ScpslabError):
+    """The lab, or a program it started, broke."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class ResultError(ScpslabError):
+    """A result that cannot be read."""
+
+    exit_code: ClassVar[int] = 5

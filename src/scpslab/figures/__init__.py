@@ -1,0 +1,20 @@
+"""Figures: recipes (analysis/figures/*.yaml) and records in, PNG and SVG out.
+
+Order of reading: recipe.py (what a recipe says), source.py (what is drawn from), plots/ (one kind a file), canvas.py (how it looks),
+drawing.py (files).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """See `scpslab.figures.drawing.draw`, which takes a second to import: not for commands that draw nothing."""
+    from scpslab.figures import drawing  # noqa: PLC0415 (the reason stands above)
+
+    return drawing.draw(run_dir, names, cells=cells, formats=formats)
+
+
+__all__ = ["draw"]

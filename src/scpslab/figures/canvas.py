@@ -1,0 +1,104 @@
+"""How every picture looks and how it is written: one size, one palette, the same bytes for the same content.
+
+Colours: Okabe & Ito 2008, distinguishable with every form of colour vision; series differ in marker and line style as well.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINE_STYLES = ("-", "--", ":", "-.")
+PAPER_COLOUR = "#444444"
+PAPER_MARKERS = ("*", "p", "h", "8", "d")
+MUTED = "#666666"
+
+FORMATS = ("png", "svg")
+PNG_DOTS_PER_INCH = 150
+PAPER_PREFIX = "report: "
+
+WIDTH_INCHES, AXES_INCHES = 8.0, 3.9
+LEFT_INCHES, RIGHT_INCHES, TITLE_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.78, 0.25, 0.62, 0.6, 0.12
+CAPTION_LINE_INCHES, LEGEND_LINE_INCHES, CAPTION_LETTERS = 0.145, 0.195, 130
+# Any: the names of settings are a literal type in newer matplotlib stubs and plain text in older ones.
+SETTINGS: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.7,
+    "legend.frameon": True,
+    "legend.framealpha": 0.9,
+    "legend.edgecolor": "none",
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 6,
+    "errorbar.capsize": 3,
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def new_figure(title: str, source: str, caption: str) -> Iterator[tuple[Figure, Axes]]:
+    """A figure with one pair of axes: title and source above, under it the legend of what was drawn and the caption.
+
+    Room is reckoned in inches and the figure grows with legend and caption, so that the axes keep their size from run to run.
+    """
+    with mpl.rc_context(SETTINGS):
+        figure = Figure()
+        axes = figure.add_subplot()
+        yield figure, axes
+        lines = textwrap.wrap(caption, CAPTION_LETTERS)
+        handles, labels, columns = _legend(axes)
+        caption_inches = len(lines) * CAPTION_LINE_INCHES + 0.1
+        legend_inches = math.ceil(len(labels) / columns) * LEGEND_LINE_INCHES + 0.12 if labels else 0.0
+        bottom_inches = caption_inches + legend_inches + XLABEL_INCHES
+        height = TITLE_INCHES + AXES_INCHES + bottom_inches
+        figure.set_size_inches(WIDTH_INCHES, height)
+        right = (WIDTH_INCHES - RIGHT_INCHES) / WIDTH_INCHES
+        figure.subplots_adjust(LEFT_INCHES / WIDTH_INCHES, bottom_inches / height, right, 1 - TITLE_INCHES / height)
+        figure.text(MARGIN_INCHES / WIDTH_INCHES, 1 - 0.12 / height, title, va="top", fontsize=12, fontweight="bold")
+        axes.set_title(source, fontsize=9, color=MUTED)
+        figure.text(MARGIN_INCHES / WIDTH_INCHES, 0.08 / height, "\n".join(lines), va="bottom", fontsize=8, color=MUTED)
+        if labels:
+            corner = (MARGIN_INCHES / WIDTH_INCHES, caption_inches / height)
+            figure.legend(handles, labels, loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=columns)
+
+
+def _legend(axes: Axes) -> tuple[list[Any], list[str], int]:
+    """What the legend says, own series before the papers' marks, and in how many columns."""
+    found = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda item: item[1].startswith(PAPER_PREFIX))
+    if not found:
+        return [], [], 1
+    handles, labels = [handle for handle, _ in found], [label for _, label in found]
+    longest = max(map(len, labels))
+    columns = next((columns for columns, most in ((4, 18), (3, 28), (2, 48)) if longest <= most), 1)
+    return handles, labels, min(columns, len(labels))
+
+
+def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> list[Path]:
+    """Writes the picture in every format; returns the paths. No dates, and SVG ids that depend on the name alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for suffix in formats:
+        path = folder / f"{stem}.{suffix}"
+        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
+        with mpl.rc_context({**SETTINGS, "svg.hashsalt": stem}):
+            figure.savefig(path, format=suffix, dpi=PNG_DOTS_PER_INCH, metadata=metadata)
+        paths.append(path)
+    return paths

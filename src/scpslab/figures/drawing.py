@@ -1,0 +1,73 @@
+"""From a run folder to picture files: which recipes apply, draw them, write them under RUN/figures/."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from scpslab.errors import UsageError
+from scpslab.figures.canvas import FORMATS, save
+from scpslab.figures.plots import MODELS, PLOTS
+from scpslab.figures.recipe import Recipe, load_all, named
+from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of
+from scpslab.results import xpl
+
+XPL = "xpl"
+FOLDER_NAME = "figures"
+
+
+def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Draws the figures named, or all that apply to the run's scenario; returns the paths written, in the order of the names.
+
+    `cells` replaces the recipes' own choice of cells, and without names draws only figures of single cells. `formats`: png, svg, xpl
+    (time-sequence graphs of the cells, for xplot). Without names a figure that this run has no data for is left out.
+
+    Raises:
+        ResultError: no run, or a named figure that the run has no data for.
+        UsageError: an unknown figure, cell or format.
+    """
+    unknown = [item for item in formats if item not in (*FORMATS, XPL)]
+    if unknown:
+        raise UsageError(f'--format: found "{unknown[0]}"; expected one of {", ".join((*FORMATS, XPL))}.')
+    source = Source(run_dir, tuple(cells))
+    folder = run_dir / FOLDER_NAME
+    pictures = tuple(item for item in formats if item in FORMATS)
+    paths: list[Path] = []
+    if pictures:
+        recipes = load_all(MODELS)
+        chosen = [named(recipes, name) for name in names] if names else _applicable(recipes, source)
+        for recipe in chosen:
+            try:
+                figure, stem = PLOTS[recipe.plot][1](recipe, source)
+            except NothingToDrawError:
+                if names:
+                    raise
+                continue
+            paths += save(figure, folder, stem, pictures)
+    if XPL in formats:
+        paths += _write_xpl(source, folder)
+    return paths
+
+
+def applicable(run_dir: Path) -> list[str]:
+    """Names of the figures that `draw` draws for this run without being asked.
+
+    Raises:
+        ResultError: no run.
+    """
+    return [recipe.name for recipe in _applicable(load_all(MODELS), Source(run_dir))]
+
+
+def _applicable(recipes: dict[str, Recipe], source: Source) -> list[Recipe]:
+    fitting = [recipe for recipe in recipes.values() if recipe.applies(source.run.scenario)]
+    return [recipe for recipe in fitting if not source.wanted_cells or "cells" in type(recipe).model_fields]
+
+
+def _write_xpl(source: Source, folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for cell in source.cells(()):
+        path = folder / f"time-sequence-{cell.folder.name}.xpl"
+        path.write_text(xpl.time_sequence(flow_at(cell, "source"), label_of(cell)), encoding="utf-8")
+        paths.append(path)
+    return paths

@@ -1,0 +1,23 @@
+"""Kinds of pictures: one file a kind, one line in PLOTS: the recipe's model and the function that draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from scpslab.figures.plots import metric_vs_axis, queue_depth, rate, time_sequence
+from scpslab.figures.recipe import Recipe
+from scpslab.figures.source import Source
+
+# Each function takes an instance of the model beside it, which `Any` cannot say.
+PLOTS: dict[str, tuple[type[Recipe], Callable[[Any, Source], tuple[Figure, str]]]] = {
+    "aggregate-rate": (rate.AggregateRate, rate.draw_aggregate),
+    "data-rate": (rate.DataRate, rate.draw_data),
+    "metric-vs-axis": (metric_vs_axis.MetricVsAxis, metric_vs_axis.draw),
+    "metric-vs-level": (metric_vs_axis.MetricVsAxis, metric_vs_axis.draw),
+    "queue-depth": (queue_depth.QueueDepth, queue_depth.draw),
+    "time-sequence": (time_sequence.TimeSequence, time_sequence.draw),
+}
+MODELS = {plot: model for plot, (model, _) in PLOTS.items()}

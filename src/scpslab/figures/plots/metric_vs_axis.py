@@ -1,0 +1,177 @@
+"""A metric against a swept axis, mean with 95 % error bars, one series per combination of the other axes (FY97 Figs 4 to 18)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+
+from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_figure
+from scpslab.figures.recipe import PaperSeries, Recipe
+from scpslab.figures.source import NothingToDrawError, Source, axis_number
+from scpslab.results.statistics import Group, group_rows
+
+ZERO_DECADES = 0.8  # how far left of the smallest number 0 stands on a log axis, in decades
+STEP_DECADES, STEP_SHARE = 0.018, 0.006  # how far two series stand apart: on a log axis, and as a share of a linear one
+
+
+class MetricVsAxis(Recipe):
+    """`series` are the axes that make a series (empty: all others); `paper` are stated values drawn as marks."""
+
+    plot: Literal["metric-vs-axis", "metric-vs-level"]
+    metric: str
+    axis: str
+    series: tuple[str, ...] = ()
+    paper: tuple[PaperSeries, ...] = ()
+
+
+def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
+    """The figure and its file name's stem.
+
+    Raises:
+        NothingToDrawError: the run has no such axis or metric, or no number on them.
+    """
+    results = source.results
+    for name, known in ((recipe.axis, results.axes), (recipe.metric, results.metrics)):
+        if name not in known:
+            raise NothingToDrawError(f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; expected one of {", ".join(known)}.')
+    series_axes = recipe.series or tuple(name for name in results.axes if name != recipe.axis and len({row[name] for row in results.rows}) > 1)
+    series_axes = tuple(name for name in series_axes if name in results.axes)
+    groups = group_rows(results.rows, (*series_axes, recipe.axis), (recipe.metric,))
+    numbers = {group.key[-1]: axis_number(group.key[-1]) for group in groups}
+    words = [text for text, number in numbers.items() if number is None]
+    if words:
+        raise NothingToDrawError(f'{source.run_dir}: figure {recipe.name}: axis {recipe.axis}: found "{words[0]}"; expected numbers.')
+    position = _positions(recipe, [number for number in numbers.values() if number is not None])
+
+    with new_figure(recipe.title, recipe.source, _caption(recipe, source.run_dir.name, groups)) as (figure, axes):
+        _draw_series(axes, recipe, groups, position)
+        for index, paper in enumerate(recipe.paper):
+            _draw_paper(axes, paper, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
+        _finish(axes, recipe, position)
+    return figure, recipe.name
+
+
+class _Positions:
+    """Where a number stands on the x axis: itself, except that 0 on a log axis stands left of a break. Series stand side by side."""
+
+    def __init__(self, numbers: Sequence[float], *, is_log: bool) -> None:
+        above_zero = sorted({number for number in numbers if number > 0})
+        self.is_log = is_log and bool(above_zero)
+        self.has_zero = self.is_log and any(number <= 0 for number in numbers)
+        self.smallest = above_zero[0] if above_zero else 1.0
+        self.largest = above_zero[-1] if above_zero else 1.0
+        self.zero = 10 ** (math.floor(math.log10(self.smallest) + 1e-9) - ZERO_DECADES)
+        self._range = (max(numbers) - min(numbers)) if numbers else 1.0
+
+    def __call__(self, number: float, place: float = 0.0) -> float:
+        """`place` is how many steps aside of the number, so that error bars of several series do not hide each other."""
+        if self.is_log:
+            return (self.zero if number <= 0 else number) * 10 ** (place * STEP_DECADES)
+        return number + place * STEP_SHARE * self._range
+
+
+def _positions(recipe: MetricVsAxis, numbers: Sequence[float]) -> _Positions:
+    stated = [x for paper in recipe.paper for x, _ in paper.points]
+    return _Positions([*numbers, *stated], is_log=recipe.x.scale == "log")
+
+
+def _draw_series(axes: Axes, recipe: MetricVsAxis, groups: Sequence[Group], position: _Positions) -> None:
+    keys = list(dict.fromkeys(group.key[:-1] for group in groups))
+    # The first axis of a series chooses colour and marker, the others the line style and whether markers are filled.
+    first = list(dict.fromkeys(key[:1] for key in keys))
+    rest = list(dict.fromkeys(key[1:] for key in keys))
+    for index, key in enumerate(keys):
+        colour_at, style_at = first.index(key[:1]), rest.index(key[1:])
+        colour = COLOURS[colour_at % len(COLOURS)]
+        members = sorted((group for group in groups if group.key[:-1] == key), key=lambda group: axis_number(group.key[-1]) or 0.0)
+        drawn = [(position(axis_number(group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members]
+        points = [(x, group.means[recipe.metric]) for x, group in drawn]
+        known = [(x, mean.mean, mean.ci95_half or 0.0) for x, mean in points if mean.mean is not None]
+        # A series without a completed cell keeps its place in the legend.
+        axes.errorbar(
+            [x for x, _, _ in known],
+            [y for _, y, _ in known],
+            yerr=[half for _, _, half in known],
+            label=", ".join(key) or recipe.metric,
+            color=colour,
+            marker=MARKERS[colour_at % len(MARKERS)],
+            markerfacecolor=colour if style_at % 2 == 0 else "white",
+            linestyle=LINE_STYLES[style_at % len(LINE_STYLES)],
+        )
+        for (x, mean), (_, group) in zip(points, drawn, strict=True):
+            if mean.mean is not None and group.completed < _ended(group):
+                note = f"{group.completed}/{_ended(group)} done"
+                axes.annotate(note, (x, mean.mean), xytext=(6, 6), textcoords="offset points", fontsize=7.5, color=colour)
+
+
+def _ended(group: Group) -> int:
+    return group.completed + group.incomplete + group.failed
+
+
+def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group]) -> str:
+    """The run, what bars and marks are, and the points that have no mean because no transfer completed."""
+    sizes = sorted({group.completed for group in groups if group.completed})
+    n = "–".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else "0"
+    sentences = [f"Run {run}. Means and 95 % Student-t intervals, n = {n} per point; incomplete transfers are counted, not averaged."]
+    if len({group.key[:-1] for group in groups}) > 1:
+        sentences.append("Series stand side by side so that their bars can be seen.")
+    empty = [f"{', '.join(group.key[:-1])} at {group.key[-1]} (0/{_ended(group)})".strip() for group in groups if not group.completed]
+    if empty:
+        sentences.append(f"None completed: {'; '.join(empty)}.")
+    if recipe.paper:
+        sentences.append(f"Grey marks are stated values, {'; '.join(f'{paper.label}: {paper.source}' for paper in recipe.paper)}.")
+    return " ".join(sentences)
+
+
+def _draw_paper(axes: Axes, paper: PaperSeries, position: _Positions, marker: str) -> None:
+    axes.plot(
+        [position(x) for x, _ in paper.points],
+        [y for _, y in paper.points],
+        linestyle="none",
+        marker="v" if paper.is_upper_bound else marker,
+        markersize=9,
+        markerfacecolor="none",
+        markeredgecolor=PAPER_COLOUR,
+        markeredgewidth=1.3,
+        label=PAPER_PREFIX + paper.label,
+        zorder=5,
+    )
+
+
+def _finish(axes: Axes, recipe: MetricVsAxis, position: _Positions) -> None:
+    axes.set_xlabel(recipe.x.label)
+    axes.set_ylabel(recipe.y.label)
+    axes.set_yscale(recipe.y.scale)
+    if recipe.y.scale == "log":
+        # 20, 50, 100 rather than powers of ten: seconds are read off.
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    if position.is_log:
+        axes.set_xscale("log")
+        _mark_decades(axes, position)
+    if recipe.y.scale == "linear":
+        axes.set_ylim(bottom=0)
+    axes.set_xlim(recipe.x.min, recipe.x.max)
+    axes.set_ylim(recipe.y.min, recipe.y.max)
+
+
+def _mark_decades(axes: Axes, position: _Positions) -> None:
+    """Ticks at whole decades, and 0 at its own place left of a break in the axis."""
+    low, high = math.floor(math.log10(position.smallest) + 1e-9), math.ceil(math.log10(position.largest) - 1e-9)
+    decades = [10.0**exponent for exponent in range(low, high + 1)]
+    ticks = ([position.zero] if position.has_zero else []) + decades
+    labels = (["0"] if position.has_zero else []) + [f"$10^{{{exponent}}}$" for exponent in range(low, high + 1)]
+    axes.set_xticks(ticks, labels)
+    axes.xaxis.set_minor_locator(FixedLocator([digit * decade for decade in decades[:-1] for digit in range(2, 10)]))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlim((position.zero if position.has_zero else decades[0]) / 1.6, position.largest * 1.6)
+    if position.has_zero:
+        at = math.sqrt(position.zero * decades[0])
+        axes.plot([at], [0], transform=axes.get_xaxis_transform(), marker=[(-0.6, -1), (-0.1, 1)], color="black", markersize=9, clip_on=False, linestyle="none")
+        axes.plot([at], [0], transform=axes.get_xaxis_transform(), marker=[(0.1, -1), (0.6, 1)], color="black", markersize=9, clip_on=False, linestyle="none")

@@ -1,0 +1,76 @@
+"""The router's queue over time: its true depth, and what FY97 could only estimate from round trips (M-08; Figs A-12, A-17)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from scpslab.figures.canvas import COLOURS, new_figure
+from scpslab.figures.recipe import AxisValue, Recipe
+from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
+from scpslab.results.capture import Floats
+from scpslab.results.metrics.base import number
+from scpslab.results.run import Cell
+from scpslab.results.traces import queue_estimate
+
+KILO = 1000
+
+
+class QueueDepth(Recipe):
+    """The first queue probe on the data path is drawn, and the estimate from the capture near the source; either may be missing."""
+
+    plot: Literal["queue-depth"]
+    cells: tuple[dict[str, AxisValue], ...] = ()
+
+
+def draw(recipe: QueueDepth, source: Source) -> tuple[Figure, str]:
+    """The figure and its file name's stem. Time counts from the epoch.
+
+    Raises:
+        UsageError: no such cell.
+        NothingToDrawError: neither a queue probe nor a capture.
+    """
+    cell = source.cells(recipe.cells)[0]
+    true_t_s, true_bytes = _true_depth(cell)
+    estimate_t_s, estimate_bytes = _estimate(cell)
+    if not len(true_t_s) and not len(estimate_t_s):
+        raise NothingToDrawError(f"{cell.folder}: found neither a queue probe on the data path nor a capture near the source; expected one of them.")
+    caption = f"Run {source.run_dir.name}, {label_of(cell)}, repeat {cell.plan.cell.repeat}; estimate: (RTT - smallest RTT) x link rate / 8."
+    with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
+        if len(true_t_s):
+            axes.plot(true_t_s, true_bytes / KILO, drawstyle="steps-post", color=COLOURS[0], linewidth=1.2, label="queue before the hop")
+        if len(estimate_t_s):
+            axes.plot(
+                estimate_t_s, estimate_bytes / KILO, linestyle="none", marker="x", markersize=4, color=COLOURS[1], label="estimate from round trips (M-08)"
+            )
+        axes.set_xlabel(recipe.x.label)
+        axes.set_ylabel(recipe.y.label)
+        axes.set_xlim(recipe.x.min or 0, recipe.x.max)
+        axes.set_ylim(recipe.y.min or 0, recipe.y.max)
+        axes.margins(y=0.12)
+    return figure, f"{recipe.name}-{cell.folder.name}" if source.wanted_cells else recipe.name
+
+
+def _true_depth(cell: Cell) -> tuple[Floats, Floats]:
+    """Samples of the queue probe on the data path's slowest hop: seconds since the epoch and bytes, both float64[n]."""
+    workload = transfer_of(cell)
+    hop = cell.plan.bottleneck(workload.source, workload.destination)
+    for probe in cell.plan.probes:
+        if hop and probe.kind == "queue" and (probe.link, probe.direction) == (hop[0].name, hop[1].name) and probe.stage in (None, "queue"):
+            lines = cell.records(probe.name)
+            samples = [(t_s, size) for line in lines if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None]
+            table = np.array(samples, dtype=np.float64).reshape(-1, 2)
+            return table[:, 0], table[:, 1]
+    return np.zeros(0), np.zeros(0)
+
+
+def _estimate(cell: Cell) -> tuple[Floats, Floats]:
+    workload = transfer_of(cell)
+    hop = cell.plan.bottleneck(workload.source, workload.destination)
+    try:
+        flow = flow_at(cell, "source")
+    except NothingToDrawError:
+        return np.zeros(0), np.zeros(0)
+    return queue_estimate(flow, hop[1].rate_bps) if hop and hop[1].rate_bps else (np.zeros(0), np.zeros(0))

@@ -1,0 +1,133 @@
+"""Rates in bins: the transfer's user bytes (M-06; FY97 A-3), and bulk plus congestion against the link rate (M-07; A-10, A-11)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MUTED, new_figure
+from scpslab.figures.plots.time_sequence import start_of
+from scpslab.figures.recipe import AxisValue, Recipe
+from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
+from scpslab.results.capture import UDP, Floats, Ints
+from scpslab.results.run import Cell
+from scpslab.results.traces import binned_rate
+
+MBIT = 1e6
+CROWD = 120  # bins above which only the line is drawn
+
+
+class DataRate(Recipe):
+    """User bytes only, no headers. At the source retransmissions count as sent; at the sink only what arrived counts."""
+
+    plot: Literal["data-rate"]
+    cells: tuple[dict[str, AxisValue], ...] = ()
+    capture: Literal["source", "sink"] = "source"
+    bin_s: float = Field(default=0.5, gt=0)
+
+
+class AggregateRate(Recipe):
+    """Bulk and congestion traffic, whole IP packets, and their sum beside the link's rate, seen on the source LAN."""
+
+    plot: Literal["aggregate-rate"]
+    cells: tuple[dict[str, AxisValue], ...] = ()
+    bin_s: float = Field(default=0.5, gt=0)
+
+
+def draw_data(recipe: DataRate, source: Source) -> tuple[Figure, str]:
+    """The figure and its file name's stem. Time counts from the connection's first packet.
+
+    Raises:
+        UsageError: no such cell.
+        NothingToDrawError: no capture at the place the recipe names.
+    """
+    cells = source.cells(recipe.cells)
+    caption = f"Run {source.run_dir.name}, {_shown(cells)}; user bytes in {recipe.bin_s:g} s bins, captured at the {recipe.capture}."
+    with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
+        for index, cell in enumerate(cells):
+            flow = flow_at(cell, recipe.capture)
+            zero = start_of(flow)
+            at, rate = binned_rate(flow.t_s - zero, flow.end - flow.seq, recipe.bin_s, 0.0, float(flow.t_s.max(initial=zero)) - zero)
+            _draw_bins(axes, at + recipe.bin_s / 2, rate, index, label_of(cell))
+        _draw_link_rate(axes, cells[0])
+        _finish(axes, recipe)
+    return figure, _stem(recipe, source, cells)
+
+
+def draw_aggregate(recipe: AggregateRate, source: Source) -> tuple[Figure, str]:
+    """The figure and its file name's stem. Time counts from the epoch.
+
+    Raises:
+        UsageError: no such cell.
+        NothingToDrawError: no capture near the source.
+    """
+    cells = source.cells(recipe.cells)[:1]
+    cell = cells[0]
+    bulk, congestion = _sizes(cell)
+    caption = f"Run {source.run_dir.name}, {_shown(cells)}; whole IP packets towards the sink in {recipe.bin_s:g} s bins, captured near the source."
+    with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
+        end_s = float(bulk[0].max(initial=0.0))
+        at, bulk_rate = binned_rate(*bulk, recipe.bin_s, 0.0, end_s)
+        _, congestion_rate = binned_rate(*congestion, recipe.bin_s, 0.0, end_s)
+        middle = at + recipe.bin_s / 2
+        _draw_bins(axes, middle, bulk_rate, 0, "bulk transfer")
+        if len(congestion[0]):
+            _draw_bins(axes, middle, congestion_rate, 1, "congestion")
+            _draw_bins(axes, middle, bulk_rate + congestion_rate, 2, "sum")
+        _draw_link_rate(axes, cell)
+        _finish(axes, recipe)
+    return figure, _stem(recipe, source, cells)
+
+
+def _sizes(cell: Cell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+    """Times since the epoch and IP bytes of the transfer's packets, and of the congestion generator's, both towards the sink."""
+    workload = transfer_of(cell)
+    probe = cell.plan.capture_beside(workload.source) or cell.plan.capture_at(workload.source)
+    packets = cell.packets(probe.name) if probe else None
+    if packets is None:
+        raise NothingToDrawError(f"{cell.folder}: found no capture near {workload.source}; expected one on the source or on its LAN's monitor.")
+    ports = [item.port for item in cell.plan.workloads if item.kind == "congestion"]
+    t_s = (packets.t_ns - (cell.epoch_realtime_ns or 0)) / 1e9
+    is_bulk = (packets.protocol != UDP) & (packets.destination_port == workload.port)
+    is_congestion = (packets.protocol == UDP) & np.isin(packets.destination_port, [port for port in ports if port is not None])
+    return (t_s[is_bulk], packets.ip_bytes[is_bulk]), (t_s[is_congestion], packets.ip_bytes[is_congestion])
+
+
+def _draw_bins(axes: Axes, middle_s: Floats, rate_bps: Floats, index: int, label: str) -> None:
+    axes.plot(
+        middle_s,
+        rate_bps / MBIT,
+        color=COLOURS[index % len(COLOURS)],
+        linestyle=LINE_STYLES[index % len(LINE_STYLES)],
+        marker=MARKERS[index % len(MARKERS)],
+        markersize=4 if len(middle_s) <= CROWD else 0,
+        linewidth=1.3,
+        label=label,
+    )
+
+
+def _draw_link_rate(axes: Axes, cell: Cell) -> None:
+    workload = transfer_of(cell)
+    hop = cell.plan.bottleneck(workload.source, workload.destination)
+    if hop and hop[1].rate_bps:
+        axes.axhline(hop[1].rate_bps / MBIT, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=f"link rate {hop[1].rate_bps / MBIT:g} Mbit/s")
+
+
+def _finish(axes: Axes, recipe: Recipe) -> None:
+    axes.set_xlabel(recipe.x.label)
+    axes.set_ylabel(recipe.y.label)
+    axes.set_xlim(recipe.x.min or 0, recipe.x.max)
+    low, high = axes.get_ylim()
+    axes.set_ylim(recipe.y.min or 0, recipe.y.max or high + 0.12 * (high - low))
+
+
+def _shown(cells: list[Cell]) -> str:
+    return f"{label_of(cells[0])}, repeat {cells[0].plan.cell.repeat}" if len(cells) == 1 else f"{len(cells)} cells"
+
+
+def _stem(recipe: Recipe, source: Source, cells: list[Cell]) -> str:
+    return "-".join([recipe.name, *(cell.folder.name for cell in cells)]) if source.wanted_cells else recipe.name

@@ -1,0 +1,121 @@
+"""What a drawing function is given: the run, its table, and the cells chosen; read at most once for all figures of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from scpslab.errors import ResultError, UsageError
+from scpslab.results.metrics.base import Subject
+from scpslab.results.plan_view import Workload
+from scpslab.results.run import Cell, Run, open_run
+from scpslab.results.table import Results, read_results
+from scpslab.results.traces import Flow, flow_of
+from scpslab.units import KINDS, UnitError, parse
+
+TRANSFER_KINDS = ("bulk", "iperf3")
+
+
+class NothingToDrawError(ResultError):
+    """The run lacks what a figure shows. Asked for by name it is an error; among all figures of a run it is left out."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run folder, opened when first asked for. `wanted_cells` are the ids given with --cell (empty: the recipe chooses)."""
+
+    run_dir: Path
+    wanted_cells: tuple[str, ...] = ()
+
+    @cached_property
+    def run(self) -> Run:
+        """The run's cells."""
+        return open_run(self.run_dir)
+
+    @cached_property
+    def results(self) -> Results:
+        """The run's results.csv."""
+        return read_results(self.run_dir)
+
+    def cells(self, choices: tuple[Mapping[str, object], ...]) -> list[Cell]:
+        """The cells to draw: those wanted, else for each choice (axis values, compared as numbers where they are) its first completed cell.
+
+        Raises:
+            UsageError: a cell that is not there.
+            NothingToDrawError: no completed cell fits any choice; a picture of another cell would show something else than its title says.
+        """
+        if self.wanted_cells:
+            return [self._wanted(name) for name in self.wanted_cells]
+        done = [cell for cell in self.run.cells if cell.status == "completed"]
+        chosen = [next((cell for cell in done if _fits(cell, choice)), None) for choice in choices or ({},)]
+        found = list({cell.id: cell for cell in chosen if cell is not None}.values())
+        if not found:
+            wanted = " or ".join(", ".join(f"{name} {value}" for name, value in choice.items()) for choice in choices) or "any axis values"
+            raise NothingToDrawError(f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another one with --cell.")
+        return found
+
+    def _wanted(self, name: str) -> Cell:
+        for cell in self.run.cells:
+            if name in (cell.id, cell.folder.name):
+                return cell
+        ids = ", ".join(cell.id for cell in self.run.cells[:5])
+        raise UsageError(f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}.')
+
+
+def transfer_of(cell: Cell) -> Workload:
+    """The workload whose packets are drawn: the first bulk transfer or iperf3 of the plan.
+
+    Raises:
+        NothingToDrawError: the cell has none.
+    """
+    for workload in cell.plan.workloads:
+        if workload.kind in TRANSFER_KINDS:
+            return workload
+    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {' or '.join(TRANSFER_KINDS)}.")
+
+
+def flow_at(cell: Cell, where: str) -> Flow:
+    """The transfer's packets at the `source` (on the host or its LAN's monitor) or the `sink`.
+
+    Raises:
+        NothingToDrawError: there is no capture there, or the transfer is not in it.
+    """
+    workload = transfer_of(cell)
+    plan = cell.plan
+    probe = plan.capture_near(workload.source) if where == "source" else plan.capture_at(workload.destination)
+    if probe is None:
+        raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
+    connection = Subject(cell, workload).connection(probe.name)
+    if connection is None:
+        raise NothingToDrawError(f"{cell.folder / 'captures' / probe.name}.pcap: found no packets of {workload.name}; expected its TCP connection.")
+    return flow_of(connection, from_client=workload.model_extra is None or not workload.model_extra.get("reverse", False))
+
+
+def label_of(cell: Cell) -> str:
+    """A cell's axis values in words, for legends and captions."""
+    return ", ".join(f"{name} {value}" for name, value in cell.plan.cell.axes.items()) or cell.id
+
+
+def axis_number(text: str) -> float | None:
+    """The number that an axis value states: "1e-06", "150 %" or "2 Mbit/s"; None for a word."""
+    try:
+        return float(text.strip().removesuffix("%"))
+    except ValueError:
+        pass
+    for kind in KINDS:
+        try:
+            return float(parse(kind, text))
+        except UnitError:
+            continue
+    return None
+
+
+def _fits(cell: Cell, choice: Mapping[str, object]) -> bool:
+    axes = {name: str(value) for name, value in cell.plan.cell.axes.items()}
+    for name, value in choice.items():
+        found, wanted = axes.get(name), str(value)
+        if found is None or (found != wanted and (axis_number(found) is None or axis_number(found) != axis_number(wanted))):
+            return False
+    return True

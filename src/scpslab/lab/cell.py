@@ -1,0 +1,212 @@
+"""One cell from plan to records: network up, probes, epoch, workloads, drain, accounts, status.
+
+Everything is written under WORK, in memory; `finish` copies it to the cell's folder on the user's machine in one go.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from scpslab.lab import environment, probes, workloads
+from scpslab.lab.clock import SECOND_NS, Epoch
+from scpslab.lab.loop import Loop
+from scpslab.lab.network import LabNetwork
+from scpslab.lab.records import Records
+from scpslab.lab.stages import DirectionStages, delay_options
+from scpslab.lab.switches import OpenVSwitch
+
+CELL = Path("/cell")
+WORK = Path("/run/scpslab")
+DRAIN_STEP_NS = 50_000_000
+DRAIN_LIMIT_NS = 60 * SECOND_NS
+STOP_LIMIT_NS = 30 * SECOND_NS
+LOSS_CAUSES = ("queue", "corrupt", "outage", "policy")
+
+
+class CellFailed(Exception):
+    """Something that makes the cell's numbers worthless; the message is the reason in its status."""
+
+
+class Cell:
+    """The state of one cell while it runs."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.plan = plan
+        self.records, self.logs, self.captures = WORK / "records", WORK / "logs", WORK / "captures"
+        for folder in (self.records, self.logs, self.captures):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.loop = Loop()
+        self.log = Records(self.records / "lab.jsonl")
+        self.phases: list[tuple[str, int]] = []
+        self.limit_ns = self.now_ns() + plan["limits"]["virtual_s"] * SECOND_NS
+
+    @staticmethod
+    def now_ns() -> int:
+        """Wall clock, ns."""
+        return time.clock_gettime_ns(time.CLOCK_REALTIME)
+
+    def phase(self, name: str) -> None:
+        """Notes that a phase begins."""
+        self.phases.append((name, self.now_ns()))
+
+    def direction(self, link: str, name: str) -> DirectionStages:
+        """A direction of a link. Raises KeyError."""
+        for direction in self.network.directions:
+            if (direction.link, direction.name) == (link, name):
+                return direction
+        raise KeyError(f"{link}.{name}")
+
+    def sysctl(self, node: str, name: str, default: str) -> str:
+        """The plan's setting of a node's kernel, or the kernel's default as the caller knows it."""
+        for planned in self.plan["nodes"]:
+            if planned["name"] == node:
+                return str(planned["sysctls"].get(name, default))
+        return default
+
+    def run(self) -> dict[str, Any]:
+        """Runs the cell; returns its status (docs/plan-format.md, status.json)."""
+        self.set_up()
+        self.start_epoch()
+        required = [workload for workload in self.workloads if workload.required]
+        in_time = self.loop.run_until(lambda: all(w.outcome for w in required) or any(w.outcome == "incomplete" for w in required), self.limit_ns)
+        status, reason = self._outcome(required, in_time)
+        self.phase("stop")
+        end_ns = self.now_ns()
+        self._stop_workloads()
+        drained = self._drain()
+        self._close_workloads()
+        self._rest(max((probe.settle_ns for probe in self.probes), default=0))
+        for probe in self.probes:
+            probe.stop()
+        closes = self._write_accounts()
+        if not closes:
+            status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(self.open_accounts))
+        elif not drained and status == "completed":
+            reason = "packets were still under way at the end"
+        self._write_log()
+        return {"status": status, "reason": reason, "epoch_realtime_ns": self.epoch.realtime_ns, "virtual_s": self.epoch.t_s(end_ns)}
+
+    def set_up(self) -> None:
+        """Brings the network up."""
+        self.phase("switch daemons")
+        self.open_vswitch = OpenVSwitch(self.logs)
+        self.phase("network")
+        self.network = LabNetwork(self.plan, CELL / "vectors", self.logs)
+        self.phase("switches")
+        self.open_vswitch.wait_for_database()
+        self.network.start_switches()
+        self.phase("environment")
+        environment.write(WORK / "environment.json", self.plan, self.network)
+
+    def start_epoch(self) -> None:
+        """Starts probes and listeners, lets the epoch begin and puts everything else on the loop."""
+        self.phase("probes")
+        self.epoch = Epoch()
+        self.probes = [probes.KINDS[spec["kind"]](spec, self) for spec in self.plan["probes"]]
+        for probe in self.probes:
+            probe.prepare()
+        self.workloads = [workloads.KINDS[spec["kind"]](spec, self) for spec in self.plan["workloads"]]
+        for workload in self.workloads:
+            workload.prepare()
+        self.phase("epoch")
+        self.epoch = Epoch()
+        self.network.stages.start_epoch(self.epoch.realtime_ns)
+        for probe in self.probes:
+            self.loop.at(self.epoch.realtime_ns, probe.start)
+        for workload in self.workloads:
+            self.loop.at(self.epoch.realtime_ns + workload.spec["start_ns"], workload.start)
+        for direction in self.network.directions:
+            for t_ns, delay_ns in (direction.plan["delay_table"] or [])[1:]:
+                self._schedule_delay(direction, t_ns, delay_ns)
+
+    def _schedule_delay(self, direction: DirectionStages, t_ns: int, delay_ns: int) -> None:
+        def change() -> None:
+            self.network.change_delay(direction, delay_options(direction.plan, delay_ns))
+
+        self.loop.at(self.epoch.realtime_ns + t_ns, change)
+
+    def _outcome(self, required: list[workloads.base.Workload], in_time: bool) -> tuple[str, str]:
+        if not in_time:
+            return "failed", f"the virtual limit of {self.plan['limits']['virtual_s']} s came before the workloads were over"
+        for workload in required:
+            if workload.outcome == "incomplete":
+                return "incomplete", workload.reason
+        return "completed", ""
+
+    def _stop_workloads(self) -> None:
+        for workload in self.workloads:
+            workload.stop()
+        self.loop.run_until(lambda: all(w.quiet() for w in self.workloads), self.now_ns() + STOP_LIMIT_NS)
+
+    def _close_workloads(self) -> None:
+        for workload in self.workloads:
+            workload.close()
+        if not self.loop.run_until(lambda: all(w.ended() for w in self.workloads), self.now_ns() + STOP_LIMIT_NS):
+            for workload in self.workloads:
+                for process in workload.processes:
+                    if process.poll() is None:
+                        process.kill()
+        for workload in self.workloads:
+            workload.records.close()
+
+    def _drain(self) -> bool:
+        """Waits until nothing is under way on any link: then every account can close."""
+        limit = self.now_ns() + DRAIN_LIMIT_NS
+        quiet = 0
+        # An empty network can fill again (a delayed acknowledgement, a retransmission): two quiet looks in a row are asked for.
+        while quiet < 2:
+            if self.now_ns() >= limit:
+                return False
+            self._rest(DRAIN_STEP_NS)
+            quiet = quiet + 1 if all(under_way(self.network.stages.account(d)) == 0 for d in self.network.directions) else 0
+        return True
+
+    def _rest(self, duration_ns: int) -> None:
+        """Lets the network go on by itself for a while."""
+        until = self.now_ns() + duration_ns
+        self.loop.run_until(lambda: self.now_ns() >= until, until)
+
+    def _write_accounts(self) -> bool:
+        accounts = Records(self.records / "accounting.jsonl")
+        self.open_accounts: list[str] = []
+        managed = self.network.queue_drops()
+        for direction in self.network.directions:
+            counters = self.network.stages.account(direction)
+            counters["queue_packets"] += managed.get((direction.link, direction.name), 0)
+            missing = under_way(counters)
+            if missing:
+                self.open_accounts.append(f"{direction.link}.{direction.name}: offered {counters['offered_packets']}, {missing} unaccounted for")
+            accounts.write(link=direction.link, direction=direction.name, **counters, closes=missing == 0)
+        accounts.close()
+        return not self.open_accounts
+
+    def _write_log(self) -> None:
+        self.log.write(event="epoch", realtime_ns=self.epoch.realtime_ns)
+        for name, realtime_ns in self.phases:
+            self.log.write(event="phase", name=name, t_s=self.epoch.t_s(realtime_ns))
+        for workload in self.workloads:
+            self.log.write(event="workload", name=workload.name, outcome=workload.outcome or "stopped", reason=workload.reason)
+        self.log.close()
+
+
+def under_way(counters: dict[str, int]) -> int:
+    """Packets offered that are neither delivered nor lost for a stated cause."""
+    lost = sum(counters[f"{cause}_packets"] for cause in LOSS_CAUSES)
+    return counters["offered_packets"] - counters["delivered_packets"] - lost
+
+
+def finish(status: dict[str, Any]) -> None:
+    """Copies what the cell wrote to the user's machine, its status last."""
+    for source in sorted(WORK.rglob("*")):
+        target = CELL / "out" / source.relative_to(WORK)
+        if source.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    (CELL / "out").mkdir(exist_ok=True)
+    (CELL / "out" / "status.json").write_text(json.dumps(status, indent=1) + "\n")

@@ -1,0 +1,214 @@
+"""From the plan's nodes and links to a running Mininet network."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mininet.net import Mininet
+from mininet.topo import Topo
+
+from scpslab.lab.links import LabLink
+from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_RTO_MIN, Netlink
+from scpslab.lab.netns import inside
+from scpslab.lab.nodes import LabNode, LabRouter
+from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, tc_lines
+from scpslab.lab.switches import LabSwitch
+
+ROOT = 0xFFFFFFFF
+TCP_SETTINGS = Path("/proc/sys/net/ipv4")
+NODE_CLASSES = {"host": LabNode, "router": LabRouter}
+
+
+def indexed(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """The plan's links as veth pairs whose interfaces have indices unique in the whole lab: a link via a switch is two pairs."""
+    pairs: list[dict[str, Any]] = []
+    index = FIRST_INDEX
+    for link in plan["links"]:
+        ends = [dict(end) for end in link["ends"]]
+        if link["via"] is None:
+            legs = [ends]
+        else:
+            relays = [{"node": link["via"], "interface": name, "mac": "", "ip": None} for name in link["relay_interfaces"]]
+            legs = [[ends[0], relays[0]], [ends[1], relays[1]]]
+        for leg in legs:
+            for end in leg:
+                end["index"] = index
+                end["mac"] = end["mac"] or f"02:fe:00:00:{index >> 8:02x}:{index & 255:02x}"
+                index += 1
+        pairs.append({"link": link, "legs": legs})
+    return pairs
+
+
+class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
+    """The plan as a Mininet topology: every node and link names its class, so that plain `mn` builds it too."""
+
+    def build(self, plan: dict[str, Any], pairs: list[dict[str, Any]], standalone: bool = False) -> None:
+        """Adds nodes and links. `standalone`: there is no LabNetwork around, so the switches see to everything else when they start."""
+        for node in plan["nodes"]:
+            if node["kind"] == "switch":
+                self.addSwitch(node["name"], cls=LabSwitch, mirror_to=node["mirror_to"], wiring=Wiring(plan, pairs) if standalone else None)
+            else:
+                self.addHost(node["name"], cls=NODE_CLASSES[node["kind"]])
+        for pair in pairs:
+            for leg in pair["legs"]:
+                self.addLink(leg[0]["node"], leg[1]["node"], cls=LabLink, ends=leg, mtu_bytes=pair["link"]["mtu_bytes"])
+
+
+class Wiring:
+    """What a plan says beyond nodes and links: settings, neighbours and routes of the hosts, and the stages of the links."""
+
+    def __init__(self, plan: dict[str, Any], pairs: list[dict[str, Any]]) -> None:
+        self.plan, self.pairs = plan, pairs
+        self.names = {end["index"]: end["interface"] for pair in pairs for leg in pair["legs"] for end in leg}
+        self.places = {end["index"]: end["node"] for pair in pairs for leg in pair["legs"] for end in leg}
+        self.directions = [direction for pair in pairs for direction in _directions(pair)]
+
+    def configure(self, nodes: Mapping[str, Any]) -> None:
+        """Gives every host and router its settings, neighbours and routes."""
+        self.nodes = nodes
+        # A namespace may choose unrestricted congestion controls only; in a lab that is all of them.
+        (TCP_SETTINGS / "tcp_allowed_congestion_control").write_text((TCP_SETTINGS / "tcp_available_congestion_control").read_text())
+        self._configure_hosts()
+
+    def load_stages(self, vectors: Path) -> Stages:
+        """Loads the programs of the links' stages."""
+        logged = {(probe["link"], probe["direction"]) for probe in self.plan["probes"] if probe["kind"] == "verdicts"}
+        return Stages(self.directions, vectors, logged)
+
+    def pid(self, name: str) -> int | None:
+        """The process whose network namespace a node is; None for switches."""
+        node = self.nodes[name]
+        return node.pid if node.inNamespace else None
+
+    def _configure_hosts(self) -> None:
+        addresses = self._addresses()
+        for node in self.plan["nodes"]:
+            if node["kind"] == "switch":
+                continue
+            host = self.nodes[node["name"]]
+            host.sysctls(node["sysctls"])
+            with inside(host.pid):
+                here = Netlink()
+                for index, subnet in addresses[node["name"]]:
+                    for other, ip, mac in subnet:
+                        if other != node["name"]:
+                            here.neighbour(index, ip, mac)
+                for route in node["routes"]:
+                    here.route(route["to"], route["via"], route_metrics(route))
+                here.close()
+
+    def _addresses(self) -> dict[str, list[tuple[int, list[tuple[str, str, str]]]]]:
+        """Per node its addressed interfaces, each with everybody (node, ip, mac) on the same subnet."""
+        subnets: dict[str, list[tuple[str, str, str]]] = {}
+        own: dict[str, list[tuple[int, str]]] = {node["name"]: [] for node in self.plan["nodes"]}
+        for pair in self.pairs:
+            for leg in pair["legs"]:
+                for end in leg:
+                    if end["ip"]:
+                        ip = end["ip"].split("/")[0]
+                        subnets.setdefault(_subnet(end["ip"]), []).append((end["node"], ip, end["mac"]))
+                        own[end["node"]].append((end["index"], _subnet(end["ip"])))
+        return {name: [(index, subnets[subnet]) for index, subnet in places] for name, places in own.items()}
+
+    def run_tc(self, logs: Path) -> None:
+        """One `tc -batch` per namespace; the commands stay in logs/tc.log, as anybody could type them."""
+        batches: dict[str, list[str]] = {}
+        for direction in self.directions:
+            lines = tc_lines(direction, self.names)
+            for role, index in (("entering", direction.entering), ("relay", direction.relay), ("arriving", direction.arriving)):
+                if index is not None:
+                    batches.setdefault(self.places[index], []).extend(lines[role])
+        merged: dict[str, list[str]] = {}
+        for node, lines_of_node in batches.items():
+            place = "" if self.pid(node) is None else node
+            merged.setdefault(place, []).extend(lines_of_node)
+        with (logs / "tc.log").open("w") as log:
+            for place, planned in merged.items():
+                # The clsact qdisc of an interface must be there before its filters, whichever direction asked first.
+                commands = sorted(dict.fromkeys(planned), key=lambda line: "clsact" not in line)
+                log.writelines(f"tc {'-n ' + place + ' ' if place else ''}{line}\n" for line in commands)
+                argv = ["tc", *(["-n", place] if place else []), "-batch", "-"]
+                done = subprocess.run(argv, input="\n".join(commands) + "\n", capture_output=True, text=True, check=False)
+                if done.returncode:
+                    raise OSError(done.returncode, f"tc in {place or 'the lab'}: {done.stderr.strip()}")
+
+
+class LabNetwork:
+    """The network of a plan, up from construction to `stop`."""
+
+    def __init__(self, plan: dict[str, Any], vectors: Path, logs: Path) -> None:
+        pairs = indexed(plan)
+        self.wiring = Wiring(plan, pairs)
+        self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
+        self.wiring.configure(self.mininet)
+        self.stages = self.wiring.load_stages(vectors)
+        self.logs = logs
+        self.directions, self.names, self.places, self.pid = self.wiring.directions, self.wiring.names, self.wiring.places, self.wiring.pid
+
+    def start_switches(self) -> None:
+        """Makes the bridges (the Open vSwitch daemons must be up), then the stages: a bridge takes the queues off a port it gets."""
+        self.mininet.start()
+        self.wiring.run_tc(self.logs)
+
+    def node(self, name: str) -> LabNode:
+        """The host or router of that name."""
+        node: LabNode = self.mininet.get(name)
+        return node
+
+    def change_delay(self, direction: DirectionStages, options: str) -> None:
+        """Changes stage 2 of a direction while traffic flows."""
+        assert direction.relay is not None
+        name = self.names[direction.relay]
+        subprocess.run(["tc", "qdisc", "change", "dev", name, "root", "handle", "2:", *options.split()], check=True, capture_output=True)
+
+    def queue_drops(self) -> dict[tuple[str, str], int]:
+        """Packets that a managed queue (RED, CoDel) dropped, by link and direction; drop-tail queues count their own."""
+        drops: dict[tuple[str, str], int] = {}
+        for direction in self.directions:
+            queue = direction.plan["queue"]
+            if queue is None or queue["discipline"] == "drop-tail":
+                continue
+            with inside(self.pid(self.places[direction.entering])):
+                here = Netlink()
+                drops[direction.link, direction.name] = sum(q["drops"] for q in here.qdiscs() if q["index"] == direction.entering and q["parent"] == ROOT)
+                here.close()
+        return drops
+
+    def stop(self) -> None:
+        """Takes the network down: bridges, links, containers."""
+        self.mininet.stop()
+
+
+def route_metrics(route: dict[str, Any]) -> dict[int, int]:
+    """The plan's route options as netlink metrics."""
+    metrics: dict[int, int] = {}
+    locked = 0
+    for key, number in (("advmss", RTAX_ADVMSS), ("initcwnd", RTAX_INITCWND), ("initrwnd", RTAX_INITRWND), ("rto_min_ms", RTAX_RTO_MIN)):
+        if route.get(key) is not None:
+            metrics[number] = route[key]
+            if number == RTAX_RTO_MIN:
+                locked |= 1 << number
+    if locked:
+        metrics[RTAX_LOCK] = locked
+    return metrics
+
+
+def _subnet(cidr: str) -> str:
+    ip, prefix = cidr.split("/")
+    value = int.from_bytes(bytes(int(part) for part in ip.split(".")), "big")
+    return f"{value >> (32 - int(prefix))}/{prefix}"
+
+
+def _directions(pair: dict[str, Any]) -> list[DirectionStages]:
+    link, legs = pair["link"], pair["legs"]
+    forward, reverse = link["directions"]
+    first, second = legs[0][0], legs[-1][0] if len(legs) == 2 else legs[0][1]
+    relay_towards_second = legs[1][1]["index"] if len(legs) == 2 else None
+    relay_towards_first = legs[0][1]["index"] if len(legs) == 2 else None
+    return [
+        DirectionStages(link["name"], forward, first["index"], second["index"], relay_towards_second),
+        DirectionStages(link["name"], reverse, second["index"], first["index"], relay_towards_first),
+    ]

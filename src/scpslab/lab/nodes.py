@@ -1,0 +1,112 @@
+"""Mininet nodes that are containers: own mount, PID, network and UTS namespaces, private /etc, /var, /run and /tmp.
+
+A node's shell starts when somebody types into it, not before: a cell without a person needs none.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+from codecs import getincrementaldecoder
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Node
+
+from scpslab.lab.netns import inside
+
+LABTOOL = "/opt/scpslab/labtool"
+
+
+class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
+    """A host: `popen` runs a program inside, `cmd` types into its shell as in any Mininet node."""
+
+    def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
+        """Makes the container; the shell itself waits for its first use."""
+        self.container = subprocess.Popen([LABTOOL, "node", self.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.container.stdout is not None
+        line = self.container.stdout.readline()
+        if not line.strip():
+            raise OSError(f"node {self.name}: its container did not start (labtool node exited with {self.container.wait()})")
+        self.pid = int(line)
+        self.prefix = [LABTOOL, "exec", str(self.pid)]
+
+    def _open_shell(self) -> None:
+        command = [*self.prefix, "env", "PS1=" + chr(127), "bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
+        self.master, self.slave = pty.openpty()
+        self.shell = subprocess.Popen(command, stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True)
+        self.stdin = os.fdopen(self.master, "r")
+        self.stdout = self.stdin
+        self.decoder = getincrementaldecoder("utf-8")()
+        self.pollOut = select.poll()
+        self.pollOut.register(self.stdout)
+        self.outToNode[self.stdout.fileno()] = self
+        self.inToNode[self.stdin.fileno()] = self
+        self.waiting = False
+        self.readbuf = ""
+        while not self.read(1024).endswith(chr(127)):
+            self.pollOut.poll()
+        super().cmd("unset HISTFILE; stty -echo; set +m")
+
+    def sendCmd(self, *args: Any, **kwargs: Any) -> None:  # Mininet's name
+        """Types a command into the node's shell."""
+        if self.shell is None:
+            self._open_shell()
+        super().sendCmd(*args, **kwargs)
+
+    def cmd(self, *args: Any, **kwargs: Any) -> Any:
+        """Types a command into the node's shell and returns what it printed."""
+        if self.shell is None:
+            self._open_shell()
+        return super().cmd(*args, **kwargs)
+
+    def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[bytes]:
+        """Starts a program inside the node."""
+        kwargs.setdefault("mncmd", self.prefix)
+        process: subprocess.Popen[bytes] = super().popen(*args, **kwargs)
+        return process
+
+    def start(self, argv: list[str], **kwargs: Any) -> subprocess.Popen[bytes]:
+        """Starts a program inside the node with plain arguments (no shell, no pipes unless asked for)."""
+        return subprocess.Popen([*self.prefix, *argv], **kwargs)
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        """Nothing is left to configure: links come with addresses, the plan with routes and settings."""
+        return {}
+
+    def sysctls(self, settings: dict[str, str]) -> None:
+        """Writes kernel settings of the node's network namespace.
+
+        Raises:
+            OSError: the kernel refused one; the name and value are in the message.
+        """
+        with inside(self.pid):
+            for name, value in settings.items():
+                path = Path("/proc/sys") / name.replace(".", "/")
+                try:
+                    path.write_text(value + "\n")
+                except OSError as error:
+                    raise OSError(error.errno, f"node {self.name}: {name} = {value}: {error.strerror}") from error
+
+    def terminate(self) -> None:
+        """Ends the container and everything in it."""
+        if self.shell is not None:
+            self.stdin.close()
+            os.close(self.slave)
+            self.shell.kill()
+            self.shell.wait()
+            self.shell = None  # type: ignore[assignment]  # Mininet tells a closed shell by it
+        assert self.container.stdin is not None
+        self.container.stdin.close()
+        self.container.wait()
+
+
+class LabRouter(LabNode):
+    """A node that forwards IPv4."""
+
+    def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
+        """Makes the container and lets it forward."""
+        super().startShell(mnopts)
+        self.sysctls({"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"})

@@ -1,0 +1,51 @@
+"""What every probe is: prepared before the epoch, sampling while the cell runs, written out at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scpslab.lab.cell import Cell
+
+
+class Probe:
+    """Base of the kinds. `settle_ns`: how long it needs after the last packet before it can be stopped."""
+
+    settle_ns = 0
+
+    def __init__(self, spec: dict[str, Any], cell: Cell) -> None:
+        self.spec, self.cell, self.name = spec, cell, spec["name"]
+
+    def prepare(self) -> None:
+        """Starts what must be there before the first packet."""
+
+    def start(self) -> None:
+        """Starts sampling; called at the epoch."""
+
+    def stop(self) -> None:
+        """Ends sampling and writes what is left."""
+
+
+class Sampler(Probe):
+    """A probe that looks at something every `interval_ns`, on the epoch's grid."""
+
+    def start(self) -> None:
+        """Takes the first sample at the epoch."""
+        self.stopped = False
+        self._next_ns = self.cell.epoch.realtime_ns
+        self.cell.loop.at(self._next_ns, self._tick)
+
+    def _tick(self) -> None:
+        if self.stopped:
+            return
+        self.sample()
+        self._next_ns += self.spec["interval_ns"]
+        self.cell.loop.at(self._next_ns, self._tick)
+
+    def sample(self) -> None:
+        """Takes one sample."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Takes no further sample."""
+        self.stopped = True

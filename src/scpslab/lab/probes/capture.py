@@ -1,0 +1,47 @@
+"""tcpdump on one interface.
+
+It writes into memory; the cell copies the file out at its end, because a write to the user's machine in the middle of a run would change
+the packets' timing from run to run.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+from scpslab.lab.probes.base import Probe
+
+
+class Capture(Probe):
+    """captures/<name>.pcap, nanosecond time stamps."""
+
+    # The kernel hands tcpdump whole blocks of packets, the last one after a second; what it has not got when it is told to end is lost.
+    settle_ns = 1_200_000_000
+
+    def prepare(self) -> None:
+        """Starts tcpdump and waits until it listens."""
+        spec = self.spec
+        path = self.cell.captures / f"{self.name}.pcap"
+        # Run from outside the node (its namespace is entered for the network only), so that the file lands in the cell's folder.
+        argv = ["tcpdump", "--interface", spec["interface"], "--snapshot-length", str(spec["snaplen_bytes"]), "-n", "-Z", "root"]
+        argv += ["--time-stamp-precision", "nano", "-w", str(path), *([spec["filter"]] if spec["filter"] else [])]
+        prefix = [] if self.cell.network.pid(spec["node"]) is None else ["/opt/scpslab/labtool", "exec-net", str(self.cell.network.pid(spec["node"]))]
+        self.process = subprocess.Popen([*prefix, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        assert self.process.stderr is not None
+        self.said: list[str] = []
+        self.ended = False
+        self.cell.loop.on_lines(self.process.stderr, self.said.append)
+        self.cell.loop.on_exit(self.process, self._exit)
+        self.cell.loop.run_until(lambda: self.ended or any("listening on" in line for line in self.said))
+        if self.ended:
+            raise OSError(self.process.returncode, f"capture {self.name}: tcpdump: {' '.join(self.said)}")
+
+    def _exit(self, _code: int) -> None:
+        self.ended = True
+
+    def stop(self) -> None:
+        """Lets tcpdump write its last packets."""
+        self.process.send_signal(signal.SIGTERM)
+        self.cell.loop.run_until(lambda: self.ended)
+        with (self.cell.logs / f"capture-{self.name}.log").open("w") as log:
+            log.writelines(line + "\n" for line in self.said)

@@ -1,0 +1,28 @@
+"""The lab program's entry: runs the cell, or gives a shell on its network, and always leaves a status."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+
+from scpslab.lab.cell import CELL, WORK, Cell, finish
+from scpslab.lab.shell import interact
+
+
+def main() -> int:
+    """Runs /cell/plan.json; exit code 0 when a status was written."""
+    plan = json.loads((CELL / "plan.json").read_text())
+    WORK.mkdir(parents=True, exist_ok=True)
+    cell: Cell | None = None
+    try:
+        cell = Cell(plan)
+        status = interact(cell) if plan["cell"].get("shell") else cell.run()
+    except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs
+        (WORK / "logs").mkdir(exist_ok=True)
+        (WORK / "logs" / "lab-error.log").write_text(traceback.format_exc())
+        status = {"status": "failed", "reason": f"{type(error).__name__}: {error}", "epoch_realtime_ns": None, "virtual_s": None}
+        if sys.stdout.isatty():
+            traceback.print_exc()
+    finish(status)
+    return 0

@@ -1,0 +1,23 @@
+"""Records: JSON lines, one file a source, kept in memory file systems while the lab runs and copied out at its end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+class Records:
+    """One JSON-lines file."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("w")
+
+    def write(self, **fields: Any) -> None:
+        """Appends one line; keys keep the order given."""
+        self._file.write(json.dumps(fields) + "\n")
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()

@@ -1,0 +1,251 @@
+"""The three stages of every link direction (design §5), their limits, errors and accounts.
+
+1. Serialise and queue at the sending interface: netem's rate (exact packet times), the limit held by the eBPF program `entering`;
+   RED and CoDel need a token bucket with that discipline inside instead.
+2. Propagate on the relay's interface towards the receiver: netem's delay.
+3. Err at the receiving interface: the eBPF program `arriving` walks a gap vector.
+
+Struct layouts follow images/guest/tools/stages.bpf.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from pathlib import Path
+from typing import Any
+
+from scpslab.lab import bpf
+from scpslab.lab.clock import monotonic_offset_ns
+
+FIRST_INDEX = 1000
+ETHERNET_HEADER_BYTES = 14
+PROGRAMS = Path("/opt/scpslab/stages.bpf.o")
+PINS = "/run/bpf/scpslab"
+RING_LIMIT = 1 << 16
+VERDICT_LOG_ENTRIES = 1 << 18
+
+ENTRY = struct.Struct("=QqQQQQQ4Q6Q")
+ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
+ENTRY_COUNTERS_AT = 11 * 8
+ARRIVAL = struct.Struct("=qQQQQQQQQQQ6Q12Q")
+ARRIVAL_EPOCH_AT = 9 * 8
+ARRIVAL_COUNTERS = (
+    "seen_packets",
+    "corrupt_packets",
+    "corrupt_bytes",
+    "outage_packets",
+    "outage_bytes",
+    "policy_packets",
+    "policy_bytes",
+    "delivered_packets",
+    "delivered_bytes",
+    "flipped_packets",
+    "bit_errors",
+    "vector_wraps",
+)
+ARRIVAL_COUNTERS_AT = 17 * 8
+VERDICT = struct.Struct("=QQIIII")
+VERDICTS = {1: "corrupt", 2: "outage", 3: "policy", 4: "flipped", 5: "queue"}
+ACTIONS = {"drop": 0, "flip": 1}
+
+# netem counts packets in its delay line against its limit; the largest value keeps it from ever dropping one.
+NETEM_LIMIT = 1_000_000_000
+# A rate so high that it costs a packet nothing measurable, but makes netem keep the order when a delay shrinks.
+ORDER_RATE = "80gbit"
+
+
+def slot_of(index: int) -> int:
+    """Where the programs keep the state of the interface with that index."""
+    return index - FIRST_INDEX
+
+
+class DirectionStages:
+    """One direction of one link: where it enters, where it is delayed, where it arrives."""
+
+    def __init__(self, link: str, plan: dict[str, Any], entering: int, arriving: int, relay: int | None) -> None:
+        self.link, self.plan, self.name = link, plan, plan["name"]
+        self.entering, self.arriving, self.relay = entering, arriving, relay
+
+
+class Stages:
+    """All directions of a lab: sizes the maps, loads the programs once, writes the settings, reads the accounts."""
+
+    def __init__(self, directions: list[DirectionStages], vectors: Path, verdict_probes: set[tuple[str, str]]) -> None:
+        self.directions = directions
+        self.logged = verdict_probes
+        self._plan_space(vectors)
+        self._load()
+        self._write_settings()
+
+    def _plan_space(self, vectors: Path) -> None:
+        self.gaps, self.windows, self.drops, self.rings = array("Q"), array("Q"), array("Q"), 0
+        self.entry_settings: dict[int, bytes] = {}
+        self.arrival_settings: dict[int, bytes] = {}
+        for direction in self.directions:
+            plan, logged = direction.plan, (direction.link, direction.name) in self.logged
+            self.entry_settings[direction.entering] = self._entry(plan, logged)
+            self.arrival_settings[direction.arriving] = self._arrival(direction, vectors, logged)
+
+    def _entry(self, plan: dict[str, Any], logged: bool) -> bytes:
+        queue = plan["queue"] or {}
+        policed = plan["rate_bps"] and queue.get("discipline") == "drop-tail"
+        limit_bytes, limit_packets = (queue.get("limit_bytes") or 0, queue.get("limit_packets") or 0) if policed else (0, 0)
+        ring = 0
+        if limit_bytes or limit_packets:
+            most = limit_packets or limit_bytes // max(28 + plan["overhead_bytes"], 1)
+            ring = min(1 << (most + 1).bit_length(), RING_LIMIT)
+        offset, self.rings = self.rings, self.rings + ring
+        rate = plan["rate_bps"] // 8 if policed else 0
+        return ENTRY.pack(rate, plan["overhead_bytes"], limit_bytes, limit_packets, offset, max(ring - 1, 0), logged, *[0] * 10)
+
+    def _arrival(self, direction: DirectionStages, vectors: Path, logged: bool) -> bytes:
+        errors = direction.plan["errors"] or {}
+        gap_offset = len(self.gaps)
+        vector = vectors / f"{direction.link}-{direction.name}.u64"
+        if errors and errors["model"] != "none" and vector.exists():
+            self.gaps.frombytes(vector.read_bytes())
+        gap_count = len(self.gaps) - gap_offset
+        first_error = self.gaps[gap_offset] - 1 if gap_count else 0
+        window_offset = len(self.windows) // 2
+        for start, end in errors.get("outages") or []:
+            self.windows.extend((start, end))
+        drop_offset = len(self.drops)
+        self.drops.extend(sorted(errors.get("drop_packets") or []))
+        return ARRIVAL.pack(
+            direction.plan["overhead_bytes"],
+            ACTIONS[errors.get("action", "drop")],
+            gap_offset,
+            gap_count,
+            window_offset,
+            len(self.windows) // 2 - window_offset,
+            drop_offset,
+            len(self.drops) - drop_offset,
+            errors.get("drop_min_bytes", 0),
+            0,
+            logged,
+            0,
+            first_error,
+            *[0] * 16,
+        )
+
+    def _load(self) -> None:
+        slots = max(slot_of(index) for d in self.directions for index in (d.entering, d.arriving)) + 1
+        self.entries = bpf.ArrayMap("entries", ENTRY.size, slots)
+        self.arrivals = bpf.ArrayMap("arrivals", ARRIVAL.size, slots)
+        self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
+        self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, VERDICT_LOG_ENTRIES if self.logged else 1)
+        self.send_ceilings = bpf.HashMap("send_ceilings", 256)
+        arrays = {
+            "entries": self.entries,
+            "departures": bpf.ArrayMap("departures", 16, self.rings),
+            "arrivals": self.arrivals,
+            "gaps": bpf.ArrayMap("gaps", 8, len(self.gaps)),
+            "windows": bpf.ArrayMap("windows", 16, len(self.windows) // 2),
+            "drop_list": bpf.ArrayMap("drop_list", 8, len(self.drops)),
+            "verdicts": self.verdicts,
+            "verdict_count": self.verdict_count,
+        }
+        arrays["gaps"].write(0, self.gaps.tobytes())
+        arrays["windows"].write(0, self.windows.tobytes())
+        arrays["drop_list"].write(0, self.drops.tobytes())
+        # The maps live as long as somebody holds them.
+        self.arrays = arrays
+        descriptors = {name: array.fd for name, array in arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
+        programs = bpf.ObjectFile(PROGRAMS)
+        Path(PINS).mkdir(exist_ok=True)
+        self.program_fds = {}
+        for name in ("entering", "arriving"):
+            self.program_fds[name] = programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors)
+            bpf.pin(self.program_fds[name], f"{PINS}/{name}")
+        self.program_fds["established"] = programs.load("sockops/established", bpf.PROG_SOCK_OPS, descriptors)
+        bpf.attach_to_cgroup(self.program_fds["established"], "/sys/fs/cgroup")
+
+    def _write_settings(self) -> None:
+        for index, settings in self.entry_settings.items():
+            self.entries.write(slot_of(index), settings)
+        for index, settings in self.arrival_settings.items():
+            self.arrivals.write(slot_of(index), settings)
+
+    def start_epoch(self, epoch_realtime_ns: int) -> None:
+        """Lets outage windows count from the epoch (the programs read the monotonic clock)."""
+        epoch = struct.pack("=Q", epoch_realtime_ns - monotonic_offset_ns())
+        for direction in self.directions:
+            at = slot_of(direction.arriving) * self.arrivals.stride + ARRIVAL_EPOCH_AT
+            self.arrivals.memory[at : at + 8] = epoch
+
+    def account(self, direction: DirectionStages) -> dict[str, int]:
+        """All counters of a direction; see docs/plan-format.md, accounting."""
+        entry = self.entries.read(slot_of(direction.entering), ENTRY.size)
+        arrival = self.arrivals.read(slot_of(direction.arriving), ARRIVAL.size)
+        counters = dict(zip(ENTRY_COUNTERS, struct.unpack_from("=6Q", entry, ENTRY_COUNTERS_AT), strict=True))
+        counters |= dict(zip(ARRIVAL_COUNTERS, struct.unpack_from("=12Q", arrival, ARRIVAL_COUNTERS_AT), strict=True))
+        return counters
+
+    def verdict_lines(self) -> tuple[list[tuple[Any, ...]], int]:
+        """The verdict log (at_ns on the monotonic clock, ordinal, slot, wire_bytes, verdict, bit_errors), and how many did not fit."""
+        count = struct.unpack("=Q", self.verdict_count.read(0, 8))[0]
+        kept = min(count, VERDICT_LOG_ENTRIES if self.logged else 1)
+        data = self.verdicts.read(0, kept * self.verdicts.stride)
+        return list(VERDICT.iter_unpack(data)) if self.logged else [], count - kept if self.logged else 0
+
+
+def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, list[str]]:
+    """The tc commands of a direction by place: `entering`, `relay`, `arriving` (batch form, without the leading "tc")."""
+    plan = direction.plan
+    overhead = plan["overhead_bytes"] - ETHERNET_HEADER_BYTES
+    entering, arriving = names[direction.entering], names[direction.arriving]
+    lines: dict[str, list[str]] = {"entering": [], "relay": [], "arriving": []}
+    lines["entering"] += [
+        f"qdisc add dev {entering} clsact",
+        f"filter add dev {entering} egress prio 1 bpf direct-action object-pinned {PINS}/entering",
+    ]
+    lines["arriving"].append(f"filter add dev {arriving} ingress prio 1 bpf direct-action object-pinned {PINS}/arriving")
+    queue = plan["queue"]
+    rate = plan["rate_bps"]
+    serialised_at_relay = ""
+    if rate and queue["discipline"] == "drop-tail":
+        lines["entering"].append(f"qdisc add dev {entering} root handle 1: netem limit {NETEM_LIMIT} rate {rate}bit {overhead}")
+    elif rate:
+        lines["entering"] += _managed_queue(entering, rate, overhead, queue)
+        serialised_at_relay = f" rate {rate}bit {overhead}"
+    if direction.relay is not None:
+        lines["relay"].append(f"qdisc add dev {names[direction.relay]} root handle 2: {delay_options(plan, first_delay_ns(plan), serialised_at_relay)}")
+    return lines
+
+
+def first_delay_ns(plan: dict[str, Any]) -> int:
+    """The delay a direction starts with, ns."""
+    return int(plan["delay_table"][0][1] if plan["delay_table"] else plan["delay_ns"])
+
+
+def delay_options(plan: dict[str, Any], delay_ns: int, rate: str = "") -> str:
+    """Netem's options for stage 2."""
+    if plan["delay_table"] and not rate:
+        rate = f" rate {ORDER_RATE}"
+    return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns{rate}"
+
+
+def _managed_queue(interface: str, rate: int, overhead: int, queue: dict[str, Any]) -> list[str]:
+    """A token bucket of one packet with RED or CoDel inside: it releases a packet when its turn comes, and stage 2 adds its packet time."""
+    limit = queue["limit_bytes"] or queue["limit_packets"] * 1500
+    ecn = " ecn" if queue["ecn"] else ""
+    # tbf's own overhead cannot be negative; the size table's can.
+    sizes = f"stab overhead {overhead} linklayer ethernet"
+    lines = [f"qdisc add dev {interface} root handle 1: {sizes} tbf rate {rate}bit burst 1600 limit {limit}"]
+    if queue["discipline"] == "red":
+        least = queue.get("red_min_bytes") or limit // 4
+        most = queue.get("red_max_bytes") or limit // 2
+        probability = queue.get("red_probability") or 0.1
+        lines.append(
+            f"qdisc add dev {interface} parent 1:1 handle 11: red limit {limit} min {least} max {most} avpkt 1000"
+            f" burst {max(1, (2 * least + most) // 3000)} probability {probability} bandwidth {rate}bit{ecn}"
+        )
+    else:
+        target = queue.get("codel_target_ns") or 5_000_000
+        interval = queue.get("codel_interval_ns") or 100_000_000
+        packets = queue["limit_packets"] or max(1, limit // 1500)
+        lines.append(
+            f"qdisc add dev {interface} parent 1:1 handle 11: codel limit {packets} target {target // 1000}us interval {interval // 1000}us{ecn or ' noecn'}"
+        )
+    return lines

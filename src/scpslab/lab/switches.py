@@ -1,0 +1,151 @@
+"""Open vSwitch: its two daemons, and Mininet switches that are bridges of the kernel datapath without a controller."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Switch
+
+RUN = Path("/run/openvswitch")
+DATABASE = Path("/var/lib/openvswitch/conf.db")
+EMPTY_DATABASE = Path("/usr/share/scpslab/ovs.db")
+SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
+START_LIMIT_S = 30.0
+STANDALONE_LOGS = Path("/run/scpslab/logs")
+
+
+class OpenVSwitch:
+    """The daemons, for as long as the lab is up. Their logs go to `logs`."""
+
+    def __init__(self, logs: Path) -> None:
+        RUN.mkdir(parents=True, exist_ok=True)
+        DATABASE.parent.mkdir(parents=True, exist_ok=True)
+        # The image has an empty database, so that no cell spends time on making one.
+        if EMPTY_DATABASE.exists():
+            shutil.copyfile(EMPTY_DATABASE, DATABASE)
+        elif not DATABASE.exists():
+            subprocess.run(["ovsdb-tool", "create", str(DATABASE), SCHEMA], check=True)
+        self.daemons = [
+            self._daemon(["ovsdb-server", str(DATABASE), f"--remote=punix:{RUN}/db.sock"], logs / "ovsdb-server.log"),
+            # One thread of each kind: the lab has one CPU, and every thread more is a timer more to wake for.
+            self._daemon(["ovs-vswitchd", f"unix:{RUN}/db.sock"], logs / "ovs-vswitchd.log"),
+        ]
+
+    @staticmethod
+    def _daemon(argv: list[str], log: Path) -> subprocess.Popen[bytes]:
+        with log.open("wb") as output:
+            return subprocess.Popen([*argv, "-vconsole:warn", "--no-chdir"], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+    @staticmethod
+    def wait_for_database() -> None:
+        """Waits until the database answers.
+
+        Raises:
+            TimeoutError: it did not within START_LIMIT_S.
+        """
+        limit = time.monotonic() + START_LIMIT_S
+        while not (RUN / "db.sock").exists():
+            if time.monotonic() > limit:
+                raise TimeoutError(f"Open vSwitch: {RUN}/db.sock was not there after {START_LIMIT_S:.0f} s; see logs/ovsdb-server.log")
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        """Ends both daemons."""
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+            daemon.wait()
+
+
+class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
+    """A learning bridge (fail mode standalone); `mirror_to` names the host that gets a copy of every frame."""
+
+    dpidLen = 16  # noqa: N815  # Mininet's name
+
+    def __init__(self, name: str, mirror_to: str | None = None, wiring: Any = None, **params: Any) -> None:
+        params["inNamespace"] = False
+        self.mirror_to, self.wiring = mirror_to, wiring
+        super().__init__(name, dpid="1", **params)
+
+    def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
+        """A switch lives in the lab's own namespace and needs no process."""
+        self.pid = os.getpid()
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        """Nothing is left to configure."""
+        return {}
+
+    def cmd(self, *args: Any, **_kwargs: Any) -> str:
+        """Runs a command where the switches live; Mininet's own start-up asks for nothing that is needed."""
+        words = args[0] if len(args) == 1 and isinstance(args[0], str) else " ".join(str(word) for word in args)
+        if words == "ifconfig lo up":
+            return ""
+        return subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False).stdout
+
+    def start(self, _controllers: list[Any]) -> None:
+        """Bridges are made all at once, in batchStartup."""
+
+    @classmethod
+    def batchStartup(cls, switches: list[LabSwitch], **_options: Any) -> list[LabSwitch]:  # Mininet's name
+        """Makes all bridges in one transaction, which is much faster than one each."""
+        wiring = switches[0].wiring
+        if wiring is not None:
+            cls._start_standalone(switches)
+        command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
+        command += ["other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1", "other_config:max-revalidator=10000"]
+        for switch in switches:
+            command += switch.transaction()
+        subprocess.run(command, check=True, capture_output=True)
+        if wiring is not None:
+            wiring.run_tc(STANDALONE_LOGS)
+        return switches
+
+    @classmethod
+    def _start_standalone(cls, switches: list[LabSwitch]) -> None:
+        """Under plain `mn` nobody else starts Open vSwitch, configures the hosts or loads the stages."""
+        STANDALONE_LOGS.mkdir(parents=True, exist_ok=True)
+        if not (RUN / "db.sock").exists():
+            OpenVSwitch(STANDALONE_LOGS)
+            OpenVSwitch.wait_for_database()
+        nodes: dict[str, Any] = {switch.name: switch for switch in switches}
+        reached = list(switches)
+        while reached:
+            for interface, _ in _far_ends(reached.pop()):
+                if interface.node.name not in nodes:
+                    nodes[interface.node.name] = interface.node
+                    reached.append(interface.node)
+        wiring = switches[0].wiring
+        wiring.configure(nodes)
+        # The maps live as long as somebody holds them.
+        wiring.stages = wiring.load_stages(Path("/nonexistent"))
+
+    def transaction(self) -> list[str]:
+        """The words for ovs-vsctl that make the bridge."""
+        words = ["--", "add-br", self.name, "--", "set", "bridge", self.name, "fail_mode=standalone"]
+        words += ["other_config:disable-in-band=true", "mcast_snooping_enable=false"]
+        names = [interface.name for interface in self.intfs.values() if interface.name != "lo"]
+        for name in names:
+            words += ["--", "add-port", self.name, name]
+        if self.mirror_to:
+            port = next(name for interface, name in _far_ends(self) if interface.node.name == self.mirror_to)
+            words += ["--", "--id=@port", "get", "port", port, "--", "--id=@mirror", "create", "mirror", f"name={self.name}"]
+            words += ["select-all=true", "output-port=@port", "--", "set", "bridge", self.name, "mirrors=@mirror"]
+        return words
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803  # Mininet's name
+        """Removes the bridge."""
+        subprocess.run(["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "--if-exists", "del-br", self.name], check=False, capture_output=True)
+
+
+def _far_ends(node: Any) -> list[tuple[Any, str]]:
+    """The interfaces at the other ends of a node's links, each with the node's own interface's name."""
+    pairs = []
+    for interface in node.intfs.values():
+        if interface.link:
+            other = interface.link.intf2 if interface.link.intf1 is interface else interface.link.intf1
+            pairs.append((other, interface.name))
+    return pairs

@@ -1,0 +1,8 @@
+"""What generates traffic: one file a kind, one line in KINDS."""
+
+from scpslab.lab.workloads.bulk import Bulk
+from scpslab.lab.workloads.congestion import Congestion
+from scpslab.lab.workloads.iperf3 import Iperf3
+from scpslab.lab.workloads.ping import Ping
+
+KINDS = {"bulk": Bulk, "congestion": Congestion, "iperf3": Iperf3, "ping": Ping}

@@ -1,0 +1,86 @@
+"""What every workload is: prepared before the epoch, started at its time, over when its processes are."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scpslab.lab.nodes import LABTOOL
+from scpslab.lab.records import Records
+
+if TYPE_CHECKING:
+    from scpslab.lab.cell import Cell
+
+
+class Workload:
+    """Base of the kinds. `outcome` is "" while it runs, then "completed" or "incomplete" with `reason`."""
+
+    def __init__(self, spec: dict[str, Any], cell: Cell) -> None:
+        self.spec, self.cell = spec, cell
+        self.name, self.required = spec["name"], bool(spec["required"])
+        self.records = Records(cell.records / f"{self.name}.jsonl")
+        self.outcome, self.reason = "", ""
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def prepare(self) -> None:
+        """Starts what must listen before the epoch."""
+
+    def start(self) -> None:
+        """Starts the traffic."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Asks what still sends to end; the cell waits until it is quiet."""
+        self.close()
+
+    def quiet(self) -> bool:
+        """Whether nothing of the workload sends any more."""
+        return self.ended()
+
+    def close(self) -> None:
+        """Asks everything that still runs to end; called again when nothing is under way any more."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+
+    def ended(self) -> bool:
+        """Whether every process of the workload has ended."""
+        return all(process.poll() is not None for process in self.processes)
+
+    def finish(self, outcome: str, reason: str = "") -> None:
+        """Settles the outcome, once."""
+        if not self.outcome:
+            self.outcome, self.reason = outcome, reason
+
+    def run(self, node: str, argv: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None]) -> subprocess.Popen[bytes]:
+        """Starts a program in a node; its output comes line by line, its errors go to logs/<workload>-<node>.log."""
+        with (self.cell.logs / f"{self.name}-{node}.log").open("ab") as errors:
+            process = self.cell.network.node(node).start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp")
+        assert process.stdout is not None
+        self.cell.loop.on_lines(process.stdout, on_line)
+        self.cell.loop.on_exit(process, on_exit)
+        self.processes.append(process)
+        return process
+
+    def run_tool(
+        self, node: str, tool: str, options: dict[str, Any], on_line: Callable[[str], None], on_exit: Callable[[int], None]
+    ) -> subprocess.Popen[bytes]:
+        """Starts one of labtool's programs; options that are None are left out."""
+        argv = [LABTOOL, tool]
+        for key, value in options.items():
+            if value is not None:
+                argv += [f"--{key}", str(int(value) if isinstance(value, bool) else value)]
+        return self.run(node, argv, on_line, on_exit)
+
+    def in_seconds(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """A labtool record with its `…_ns` instants turned into `…_t_s` since the epoch; an instant that never came (0) is null."""
+        turned: dict[str, Any] = {}
+        for key, value in fields.items():
+            if not key.endswith("_ns"):
+                turned[key] = value
+                continue
+            name = "t_s" if key == "t_ns" else key.removesuffix("_ns") + "_t_s"
+            turned[name] = self.cell.epoch.t_s(value) if value else None
+        return turned

@@ -1,0 +1,132 @@
+"""results.csv: one row per cell, rebuilt from plans, records and captures to the same bytes every time.
+
+Columns: scenario, topology, cell, every swept axis, stack, repeat, seed, status, reason, then the metrics in the order of their families.
+A cell that did not complete keeps its row with empty metrics: it is counted, never averaged in.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses
+from scpslab.results.plan_view import PlanView, Workload
+from scpslab.results.run import Cell, Run, open_run
+
+BEFORE_AXES = ("scenario", "topology", "cell")
+AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
+FILE_NAME = "results.csv"
+DEFAULT_DECIMALS = 9
+
+
+def collect(run_dir: Path) -> Path:
+    """Writes RUN/results.csv from the cells that are there; returns its path.
+
+    Raises:
+        ResultError: no run, or a file of it that cannot be read.
+    """
+    path = run_dir / FILE_NAME
+    text = rows_as_csv(open_run(run_dir))
+    # Written aside and renamed: a reader never sees half a table, and an interrupted run leaves the old one.
+    aside = path.with_name(f".{FILE_NAME}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+    return path
+
+
+def rows_as_csv(run: Run) -> str:
+    """The text of results.csv."""
+    axes = list(dict.fromkeys(axis for cell in run.cells for axis in cell.plan.cell.axes))
+    columns = _columns(run.cells)
+    header = [*BEFORE_AXES, *axes, *(name for name in AFTER_AXES if name not in axes), *columns]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    for cell in run.cells:
+        values: dict[str, Value] = {**_identity(cell), **cell.plan.cell.axes}
+        if cell.status == "completed":
+            values |= measure(cell)
+        writer.writerow([_written(values.get(name), columns.get(name)) for name in header])
+    return text.getvalue()
+
+
+def measure(cell: Cell) -> dict[str, Value]:
+    """All metrics of one cell by column name."""
+    values: dict[str, Value] = {}
+    names = _workload_names(cell.plan)
+    subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.workloads}
+    for family, workload in _pairs(cell.plan):
+        for name, value in family.measure(subjects[workload.name]).items():
+            values[names[workload.name, name]] = value
+    return values | losses.measure(cell)
+
+
+def _identity(cell: Cell) -> dict[str, Value]:
+    key = cell.plan.cell
+    return {
+        "scenario": key.scenario,
+        "topology": cell.plan.topology,
+        "cell": key.id,
+        "stack": _stack(cell.plan),
+        "repeat": key.repeat,
+        "seed": key.kernel_seed,
+        "status": cell.status,
+        "reason": cell.reason,
+    }
+
+
+def _stack(plan: PlanView) -> str:
+    """What carries transport at the source of the first required workload, where no axis says it: "kernel reno"."""
+    workload = next((item for item in plan.workloads if item.required), None)
+    node = next((item for item in plan.nodes if workload and item.name == workload.source), None)
+    if workload is None or node is None:
+        return ""
+    congestion = workload.congestion or node.sysctls.get("net.ipv4.tcp_congestion_control") or ""
+    return f"{node.stack} {congestion}".strip()
+
+
+def _pairs(plan: PlanView) -> Iterable[tuple[Family, Workload]]:
+    return ((family, workload) for family in FAMILIES for workload in plan.workloads if workload.kind == family.kind)
+
+
+def _workload_names(plan: PlanView) -> dict[tuple[str, str], str]:
+    """Column of each (workload, metric): the bare name for the first workload in the plan that has it, `<workload>_<metric>` for the others."""
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for workload in plan.workloads:
+        for family in FAMILIES:
+            for column in family.columns if family.kind == workload.kind else ():
+                names[workload.name, column.name] = f"{workload.name}_{column.name}" if column.name in taken else column.name
+        taken |= {column.name for family in FAMILIES if family.kind == workload.kind for column in family.columns}
+    return names
+
+
+def _columns(cells: Iterable[Cell]) -> dict[str, Column]:
+    """Metric columns of all cells: families in their fixed order, then losses."""
+    cells = list(cells)
+    found: dict[str, Column] = {}
+    for family in FAMILIES:
+        for cell in cells:
+            names = _workload_names(cell.plan)
+            for workload in cell.plan.workloads:
+                if workload.kind == family.kind:
+                    found |= {names[workload.name, column.name]: column for column in family.columns}
+    for cell in cells:
+        found |= {column.name: column for column in losses.columns(cell.plan)}
+    return found
+
+
+def _written(value: Value, column: Column | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and column is not None:
+        return f"{value:.{DEFAULT_DECIMALS if column.decimals is None else column.decimals}f}"
+    return str(value)

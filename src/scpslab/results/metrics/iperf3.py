@@ -1,0 +1,41 @@
+"""What iperf3 reports about itself: rate, retransmissions, and for UDP loss and jitter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
+
+COLUMNS = (
+    Column("bytes", None, "Payload bytes received (iperf3's own count at the receiver)."),
+    Column("transfer_s", 9, "Seconds over which iperf3 counted them."),
+    Column("goodput_bps", 3, "Received payload bits per second, as iperf3 reports them."),
+    Column("retransmissions", None, "Segments sent again (TCP only)."),
+    Column("lost_packets", None, "Datagrams that did not arrive (UDP only)."),
+    Column("jitter_ms", 6, "Mean deviation of the transit time (UDP only, RFC 3550 §6.4.1)."),
+)
+
+
+def measure(subject: Subject) -> dict[str, Value]:
+    """Values by column name from the end section of iperf3's JSON."""
+    lines = subject.cell.records(subject.workload.name)
+    result = next((line.get("result") for line in lines if line.get("event") == "iperf3"), None)
+    end = _section(result, "end")
+    received = _section(end, "sum_received") or _section(end, "sum")
+    sent = _section(end, "sum_sent")
+    return {
+        "bytes": count(received, "bytes"),
+        "transfer_s": number(received, "seconds"),
+        "goodput_bps": number(received, "bits_per_second"),
+        "retransmissions": count(sent, "retransmits"),
+        "lost_packets": count(received, "lost_packets"),
+        "jitter_ms": number(received, "jitter_ms"),
+    }
+
+
+def _section(fields: Any, key: str) -> dict[str, object]:
+    found = fields.get(key) if isinstance(fields, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+FAMILY = Family("iperf3", COLUMNS, measure)

@@ -1,0 +1,48 @@
+"""Where packets went: one recorded cause for each that did not arrive, per direction of the space links."""
+
+from __future__ import annotations
+
+from scpslab.results.metrics.base import Column, Value, count
+from scpslab.results.plan_view import PlanView
+from scpslab.results.run import Cell
+
+CAUSES = ("queue", "corrupt", "outage", "policy")
+MEANINGS = {
+    "queue": "the queue before the serialiser was full (or its discipline dropped)",
+    "corrupt": "a bit error hit the packet",
+    "outage": "the link was out",
+    "policy": "the drop list named it",
+}
+OTHER = Column("other_lost_packets", None, "Packets lost on all other links, whatever the cause; not 0 means that something besides the hop shaped the result.")
+
+
+def columns(plan: PlanView) -> tuple[Column, ...]:
+    """Offered, delivered and lost packets by cause for both directions of every link with a delay stage, then all other links together."""
+    found: list[Column] = []
+    for link in plan.links:
+        if link.via is None:
+            continue
+        for direction in link.directions:
+            stem, where = f"{link.name}_{direction.name}", f"{link.name}, {direction.name} direction"
+            found.append(Column(f"{stem}_offered_packets", None, f"Packets that reached {where}."))
+            found += [Column(f"{stem}_lost_{cause}_packets", None, f"{where}: {MEANINGS[cause]}.") for cause in CAUSES]
+            found.append(Column(f"{stem}_flipped_packets", None, f"{where}: delivered with bits changed."))
+    return (*found, OTHER) if plan.links else ()
+
+
+def measure(cell: Cell) -> dict[str, Value]:
+    """Values by column name from records/accounting.jsonl."""
+    space_links = {link.name for link in cell.plan.links if link.via is not None}
+    values: dict[str, Value] = {}
+    other, is_known = 0, False
+    for line in cell.records("accounting"):
+        is_known = True
+        lost = {cause: count(line, f"{cause}_packets") for cause in CAUSES}
+        if line.get("link") not in space_links:
+            other += sum(packets or 0 for packets in lost.values())
+            continue
+        stem = f"{line.get('link')}_{line.get('direction')}"
+        values[f"{stem}_offered_packets"] = count(line, "offered_packets")
+        values |= {f"{stem}_lost_{cause}_packets": packets for cause, packets in lost.items()}
+        values[f"{stem}_flipped_packets"] = count(line, "flipped_packets")
+    return {**values, OTHER.name: other} if is_known else {}

@@ -1,0 +1,198 @@
+"""A run folder as it lies on disk: its manifest and its cells, read and never written.
+
+What is missing or cannot be read is a ResultError that names the file; a cell without status.json did not end and counts as failed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from scpslab.errors import ResultError
+from scpslab.results.capture import Connection, Packets, read_packets, split_connections
+from scpslab.results.plan_view import PlanView, Workload
+
+FORMAT = 1
+STATUSES = ("completed", "incomplete", "failed")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a run. `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there."""
+
+    folder: Path
+    plan: PlanView
+    status: str
+    reason: str
+    epoch_realtime_ns: int | None
+
+    @property
+    def id(self) -> str:
+        """The cell's name, such as "stack=fy97-reno,ber=1e-06,r1"."""
+        return self.plan.cell.id
+
+    def records(self, name: str) -> list[dict[str, Any]]:
+        """The lines of records/<name>.jsonl; none when there is no such file.
+
+        Raises:
+            ResultError: a line is not a JSON object (a last line cut short is left out).
+        """
+        path = self.folder / "records" / f"{name}.jsonl"
+        if not path.is_file():
+            return []
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        found: list[dict[str, Any]] = []
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                fields = json.loads(line)
+            except ValueError as error:
+                if number == len(lines):
+                    # No line feed at the end: the writer was ended in the middle of this line.
+                    break
+                raise ResultError(f"{path}:{number}: {error}; expected one JSON object a line.") from error
+            if not isinstance(fields, dict):
+                raise ResultError(f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line.")
+            found.append(fields)
+        return found
+
+    def packets(self, probe: str) -> Packets | None:
+        """What the capture probe `probe` saw; None when it left no file."""
+        path = self.folder / "captures" / f"{probe}.pcap"
+        return read_packets(path) if path.is_file() else None
+
+    def connection(self, probe: str, workload: Workload) -> Connection | None:
+        """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not there."""
+        packets = self.packets(probe)
+        if packets is None:
+            return None
+        mine = [
+            connection
+            for connection in split_connections(packets, self.epoch_realtime_ns)
+            if workload.port in (None, connection.server_port) and workload.to_ip in (None, connection.server_ip)
+        ]
+        return max(mine, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder: its manifest and the cells that are there, in the order of the sweep."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    cells: tuple[Cell, ...]
+
+    @property
+    def id(self) -> str:
+        """The folder's name: scenario and hash."""
+        return self.folder.name
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's name."""
+        if self.cells:
+            return self.cells[0].plan.cell.scenario
+        found = self.manifest.get("scenario")
+        return found if isinstance(found, str) else self.id.rpartition("-")[0]
+
+
+def find_run(named: str, runs: Path = Path("runs")) -> Path:
+    """The run folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest under `runs`.
+
+    Raises:
+        ResultError: there is none.
+    """
+    if named == "last":
+        folders = [manifest.parent for manifest in runs.glob("*/manifest.json")] if runs.is_dir() else []
+        if not folders:
+            raise ResultError(f'{runs}: found no run; expected a folder with manifest.json. Run a scenario first: "scpslab run SCENARIO".')
+        return max(folders, key=lambda folder: ((folder / "manifest.json").stat().st_mtime_ns, folder.name))
+    for folder in (Path(named), runs / named):
+        if folder.is_dir():
+            return folder
+    raise ResultError(f'{named}: found no such folder; expected a run folder, its name under {runs}/, or the word "last".')
+
+
+def open_run(folder: Path) -> Run:
+    """Reads the manifest and every cell's plan and status.
+
+    Raises:
+        ResultError: no run, an unreadable file, or a format newer than this program knows.
+    """
+    if not folder.is_dir():
+        raise ResultError(f"{folder}: found no such folder; expected a run folder.")
+    manifest_path = folder / "manifest.json"
+    if not manifest_path.is_file():
+        raise ResultError(f'{folder}: found no manifest.json; expected a run folder as "scpslab run" writes it.')
+    manifest = _json_object(manifest_path)
+    _refuse_newer(manifest_path, manifest.get("format", manifest.get("format_version", FORMAT)))
+    cells_folder = folder / "cells"
+    folders = [path for path in sorted(cells_folder.iterdir()) if (path / "plan.json").is_file()] if cells_folder.is_dir() else []
+    if not folders:
+        raise ResultError(f'{cells_folder}: found no cell with a plan.json; expected at least one. Run the scenario again: "scpslab run" resumes it.')
+    return Run(folder, manifest, tuple(sorted(map(_open_cell, folders), key=_order)))
+
+
+def cell_status(folder: Path) -> dict[str, Any]:
+    """A cell's status.json (docs/plan-format.md): "status" completed, incomplete or failed, and "reason"; failed when the cell did not end.
+
+    Raises:
+        ResultError: there is one, and it says something else.
+    """
+    path = folder / "status.json"
+    if not path.is_file():
+        return {"status": "failed", "reason": "no status.json: the cell did not end"}
+    status = _json_object(path)
+    if status.get("status") not in STATUSES:
+        raise ResultError(f'{path}: status: found "{status.get("status")}"; expected one of {", ".join(STATUSES)}.')
+    return status
+
+
+def _open_cell(folder: Path) -> Cell:
+    path = folder / "plan.json"
+    fields = _json_object(path)
+    _refuse_newer(path, fields.get("format", FORMAT))
+    try:
+        plan = PlanView.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ResultError(f"{path}: {where}: {first['msg']}; expected a plan as docs/plan-format.md describes it.") from error
+    status = cell_status(folder)
+    epoch = status.get("epoch_realtime_ns")
+    return Cell(folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None)
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ResultError(f'{path}: {error}; expected one JSON object. The run may be half-written: "scpslab run" resumes it.') from error
+    if not isinstance(fields, dict):
+        raise ResultError(f"{path}: found {type(fields).__name__}; expected one JSON object.")
+    return fields
+
+
+def _refuse_newer(path: Path, found: object) -> None:
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise ResultError(f'{path}: format: found "{found}"; expected {FORMAT}.')
+    if found > FORMAT:
+        raise ResultError(f"{path}: format: found {found}; expected at most {FORMAT}. The run was written by a newer scpslab: use that one.")
+
+
+def _order(cell: Cell) -> tuple[object, ...]:
+    """Sort key of the cells: axis by axis, numbers by size. The order in which cells ended must not show in results.csv."""
+    axes = cell.plan.cell.axes
+    return ([natural(str(value)) for value in axes.values()], cell.plan.cell.repeat, cell.id)
+
+
+def natural(text: str) -> tuple[tuple[int, float, str], ...]:
+    """Sort key of a text in which numbers (also 1e-06) stand in the order of their size."""
+    parts = re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text)
+    return tuple((1, float(part), "") if index % 2 else (0, 0.0, part) for index, part in enumerate(parts) if part)

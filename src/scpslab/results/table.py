@@ -1,0 +1,222 @@
+"""The table of a run: results.csv grouped by axes, means with 95 % intervals, on the terminal or as csv or json."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from scpslab.errors import ResultError, UsageError
+from scpslab.results.collect import AFTER_AXES, BEFORE_AXES, FILE_NAME, collect
+from scpslab.results.statistics import Group, Mean, group_rows, number_in
+
+FORMAT = 1
+# What a reader asks for first, in this order; the ones that the run has and that vary at all are shown.
+HEADLINE = ("transfer_s", "throughput_report_pct", "goodput_bps", "retransmissions", "rtos", "rtt_mean_ms", "received", "jitter_ms", "lost_packets")
+HEADLINE_COUNT = 4
+
+
+@dataclass(frozen=True)
+class Results:
+    """results.csv as read: column names in order, the swept axes among them, the metrics, and one dictionary of texts per cell."""
+
+    run_dir: Path
+    columns: tuple[str, ...]
+    axes: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rows: tuple[dict[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run's rows grouped by the axes `by`, with the means of `metrics`."""
+
+    results: Results
+    by: tuple[str, ...]
+    metrics: tuple[str, ...]
+    groups: tuple[Group, ...]
+
+
+def read_results(run_dir: Path, *, rebuild: bool = False) -> Results:
+    """The run's results.csv, collected first when it is missing or older than a cell.
+
+    Raises:
+        ResultError: no run, or a results.csv that is no table of this program.
+    """
+    path = run_dir / FILE_NAME
+    if rebuild or _is_stale(run_dir):
+        collect(run_dir)
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = tuple(reader.fieldnames or ())
+            rows = tuple({name: row.get(name) or "" for name in columns} for row in reader)
+    except (OSError, csv.Error) as error:
+        raise ResultError(f"{path}: {error}; expected the table that this program writes. Delete the file: it is rebuilt from the cells.") from error
+    if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
+        found = ",".join(columns[:4])
+        raise ResultError(f'{path}: found the columns "{found}"; expected those of this program. Delete the file: it is rebuilt from the cells.')
+    middle = columns[len(BEFORE_AXES) : columns.index("reason")]
+    axes = tuple(name for name in middle if name not in AFTER_AXES)
+    if "stack" in middle and (middle.index("stack") < len(axes) or _values(rows, "stack") > 1):
+        # An axis called stack stands among the axes; without one the column says what the plans say.
+        axes = tuple(name for name in middle if name in axes or name == "stack")
+    return Results(run_dir, columns, axes, columns[columns.index("reason") + 1 :], rows)
+
+
+def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] = ()) -> Summary:
+    """Groups by the axes named (default: all of them) and takes the means of the metrics named (default: the telling ones).
+
+    Raises:
+        UsageError: an axis or metric that the run does not have.
+    """
+    known = (*results.axes, "scenario", "topology", "stack")
+    _require(results, by, known, "axis")
+    _require(results, metrics, results.metrics, "metric")
+    chosen_by = tuple(by) or results.axes
+    chosen = tuple(metrics) or tuple(name for name in HEADLINE if any(number_in(row, name) is not None for row in results.rows))[:HEADLINE_COUNT]
+    return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
+
+
+def render(run_dir: Path, console: Console, by: Sequence[str] = (), metrics: Sequence[str] = ()) -> None:
+    """Prints the table of a run.
+
+    Raises:
+        ResultError: see `read_results` and `summarise`.
+    """
+    summary = summarise(read_results(run_dir), by, metrics)
+    console.print(as_table(summary))
+    for line in notes(summary):
+        console.print(line, style="dim", highlight=False)
+
+
+def as_table(summary: Summary) -> Table:
+    """The summary as a table for the terminal: mean ± half interval, n, and what did not complete."""
+    table = Table(title=f"{summary.results.run_dir.name}", title_justify="left", header_style="bold")
+    for name in summary.by:
+        table.add_column(name)
+    for name in summary.metrics:
+        table.add_column(name, justify="right")
+    table.add_column("n", justify="right")
+    has_incomplete = any(group.incomplete for group in summary.groups)
+    has_failed = any(group.failed for group in summary.groups)
+    if has_incomplete:
+        table.add_column("incomplete", justify="right", style="yellow")
+    if has_failed:
+        table.add_column("failed", justify="right", style="red")
+    previous: tuple[str, ...] = ()
+    for group in summary.groups:
+        if previous and len(group.key) > 1 and group.key[0] != previous[0]:
+            table.add_section()
+        previous = group.key
+        cells = [*group.key, *(with_interval(group.means[name]) for name in summary.metrics), str(group.completed)]
+        cells += [str(group.incomplete)] if has_incomplete else []
+        cells += [str(group.failed)] if has_failed else []
+        table.add_row(*cells)
+    return table
+
+
+def notes(summary: Summary) -> list[str]:
+    """What a reader must know beside the numbers, one sentence a line."""
+    found = ["mean ± 95 % Student-t interval over the completed cells; n counts them."]
+    rows = summary.results.rows
+    pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
+    if pooled:
+        found.append(f"taken together: all values of {', '.join(pooled)}. The interval is of the mixture, not of repeats under one condition.")
+    reasons: dict[str, int] = {}
+    for row in rows:
+        if row.get("status") != "completed":
+            label = f"{row.get('status')}: {row.get('reason') or 'no reason given'}"
+            reasons[label] = reasons.get(label, 0) + 1
+    found += [f"{count} x {label}" for label, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
+    sources = {row.get("transfer_source", "") for row in rows}
+    if "transfer_s" in summary.metrics and "record" in sources:
+        found.append("transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record.")
+    return found
+
+
+def as_csv(summary: Summary) -> str:
+    """One line per group: axes, counts, completion interval, then mean, sd, ci95_half and n of each metric."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    parts = ("mean", "sd", "ci95_half", "n")
+    counts = ("completed", "incomplete", "failed", "completion_ci95_low", "completion_ci95_high")
+    writer.writerow([*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in parts)])
+    for group in summary.groups:
+        numbers = [getattr(group.means[name], part) for name in summary.metrics for part in parts]
+        row = [group.completed, group.incomplete, group.failed, *group.completion, *numbers]
+        writer.writerow([*group.key, *(_plain(value) for value in row)])
+    return text.getvalue()
+
+
+def as_json(summary: Summary) -> str:
+    """The same as one JSON object; numbers that cannot be said are null."""
+    groups = [
+        {
+            "axes": dict(zip(summary.by, group.key, strict=True)),
+            "completed": group.completed,
+            "incomplete": group.incomplete,
+            "failed": group.failed,
+            "completion_ci95": list(group.completion),
+            "metrics": {name: _mean_fields(group.means[name]) for name in summary.metrics},
+        }
+        for group in summary.groups
+    ]
+    fields = {"format": FORMAT, "run": summary.results.run_dir.name, "by": list(summary.by), "metrics": list(summary.metrics), "groups": groups}
+    return json.dumps(fields, indent=2) + "\n"
+
+
+def with_interval(mean: Mean) -> str:
+    """Mean ± half width, rounded to what the interval lets one say (two digits of it)."""
+    if mean.mean is None:
+        return "–"
+    if mean.ci95_half is None or mean.ci95_half == 0:
+        return _significant(mean.mean)
+    digits = max(0, min(9, 1 - _exponent(mean.ci95_half)))
+    return f"{mean.mean:,.{digits}f} ± {mean.ci95_half:,.{digits}f}"
+
+
+def _significant(value: float) -> str:
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.{max(0, min(9, 3 - _exponent(value)))}f}"
+
+
+def _exponent(value: float) -> int:
+    """Decimal exponent of a number: 2 for 450."""
+    return int(f"{value:e}".partition("e")[2]) if value else 0
+
+
+def _mean_fields(mean: Mean) -> dict[str, float | int | None]:
+    return {"n": mean.n, "mean": mean.mean, "sd": mean.sd, "ci95_half": mean.ci95_half}
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _values(rows: Sequence[dict[str, str]], column: str) -> int:
+    return len({row[column] for row in rows})
+
+
+def _is_stale(run_dir: Path) -> bool:
+    path = run_dir / FILE_NAME
+    if not path.is_file():
+        return True
+    written_ns = path.stat().st_mtime_ns
+    sources = [file for name in ("plan.json", "status.json") for file in (run_dir / "cells").glob(f"*/{name}")]
+    return any(file.stat().st_mtime_ns > written_ns for file in sources)
+
+
+def _require(results: Results, names: Sequence[str], known: Sequence[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3) or list(known)[:8]
+            raise UsageError(f'{results.run_dir}: {what} "{name}": found no such column; expected one such as {", ".join(near)}.')

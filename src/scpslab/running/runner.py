@@ -1,0 +1,185 @@
+"""Cells side by side, one per core; finished ones survive whatever happens to the rest."""
+
+from __future__ import annotations
+
+import os
+import platform
+import queue
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from scpslab import planning, results, scenario
+from scpslab.engine import ENGINES, CellRun, Engine
+from scpslab.engine.base import Interrupted
+from scpslab.errors import CapabilityError, LabError
+from scpslab.running.cache import ResultCache, cell_key
+from scpslab.running.folder import RunFolder
+from scpslab.running.progress import RunProgress
+from scpslab.setup import cache_dir
+
+FREE_BYTES_PER_RUN = 200 * 10**6
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What concerns this machine and this run, not the experiment."""
+
+    engine: str = "virtual"
+    jobs: int | None = None
+    use_cache: bool = True
+    out: Path = Path("runs")
+    overrides: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Where a run is and how it went."""
+
+    folder: Path
+    completed: int
+    incomplete: int
+    failed: int
+
+
+class ScenarioRun:
+    """One execution of a scenario."""
+
+    def __init__(self, name: str, options: RunOptions, console: Console) -> None:
+        self.options, self.console = options, console
+        self.scenario = scenario.load(name, options.overrides)
+        self.cells = scenario.cells(self.scenario)
+        self.plans = {cell.id: planning.plan(cell) for cell in self.cells}
+        self.resolved = scenario.resolved_yaml(self.scenario)
+        self.folder = RunFolder.named(options.out, self.scenario.name, self.resolved, options.engine)
+        self.engine: Engine = ENGINES[options.engine]()
+        self.cache = ResultCache(cache_dir() / "results")
+        self.statuses: dict[str, str] = {}
+
+    def run(self) -> RunResult:
+        """Runs every cell that has no result yet, then derives results.csv.
+
+        Raises:
+            CapabilityError: the machine lacks something; nothing was run.
+            KeyboardInterrupt: finished cells are kept.
+        """
+        _check_room(self.options.out)
+        engine_hash = self.engine.prepare(lambda text: self.console.print(text, highlight=False))
+        facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hash": engine_hash, "seed": self.scenario.seed}
+        self.manifest = self.folder.open(self.resolved, facts | _machine())
+        self._drop_foreign_cells()
+        started = time.monotonic()
+        with RunProgress(self.console, len(self.cells)) as progress:
+            waiting = [cell_id for cell_id in self.plans if not self._known(cell_id, engine_hash, progress)]
+            try:
+                self._run_cells(waiting, engine_hash, progress)
+            except KeyboardInterrupt:
+                self.manifest["status"] = "interrupted"
+                self.folder.write_manifest(self.manifest)
+                raise
+        self.manifest |= {"status": "completed", "wall_s": round(time.monotonic() - started, 2)}
+        self.folder.write_manifest(self.manifest)
+        results.collect(self.folder.path)
+        self.console.print(progress.summary(), highlight=False)
+        counts = list(self.statuses.values())
+        return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"))
+
+    def _known(self, cell_id: str, engine_hash: str, progress: RunProgress) -> bool:
+        """Whether the run folder or the cache has the cell already."""
+        key = cell_key(self.plans[cell_id], engine_hash)
+        folder = self.folder.cell(cell_id)
+        entry = self.manifest["cells"].get(cell_id, {})
+        usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in ("completed", "incomplete")
+        here = usable and (folder / "status.json").exists()
+        if not here and not (self.options.use_cache and self.engine.deterministic and self.cache.fetch(key, folder)):
+            return False
+        status = results.cell_status(folder)
+        self._note(cell_id, key, status)
+        progress.cell_done(cell_id, status, cached=True)
+        return True
+
+    def _run_cells(self, waiting: list[str], engine_hash: str, progress: RunProgress) -> None:
+        cores = sorted(os.sched_getaffinity(0))
+        jobs = min(self.options.jobs or len(cores), max(len(waiting), 1))
+        free: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        for job in range(jobs):
+            free.put(cores[job % len(cores)] if jobs <= len(cores) else None)
+
+        def one(cell_id: str) -> dict[str, Any]:
+            core = free.get()
+            try:
+                return self.engine.run(CellRun(self.plans[cell_id], self.folder.cell(cell_id), core))
+            finally:
+                free.put(core)
+
+        pool = ThreadPoolExecutor(max_workers=jobs)
+        futures: dict[Future[dict[str, Any]], str] = {pool.submit(one, cell_id): cell_id for cell_id in waiting}
+        try:
+            _each_done(futures, lambda future: self._over(futures[future], future.result(), engine_hash, progress))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            self.engine.stop()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _over(self, cell_id: str, status: dict[str, Any], engine_hash: str, progress: RunProgress) -> None:
+        key = cell_key(self.plans[cell_id], engine_hash)
+        self._note(cell_id, key, status)
+        self.folder.write_manifest(self.manifest)
+        if self.engine.deterministic and status["status"] != "failed":
+            self.cache.keep(key, self.folder.cell(cell_id))
+        progress.cell_done(cell_id, status, cached=False)
+
+    def _note(self, cell_id: str, key: str, status: dict[str, Any]) -> None:
+        self.statuses[cell_id] = status["status"]
+        self.manifest["cells"][cell_id] = {"key": key, "status": status["status"]}
+
+    def _drop_foreign_cells(self) -> None:
+        """Cells of an interrupted write, or of an earlier state of the same scenario, are not results of this run."""
+        for folder in (self.folder.path / "cells").iterdir():
+            if folder.name not in self.plans:
+                shutil.rmtree(folder)
+        self.manifest["cells"] = {cell_id: entry for cell_id, entry in self.manifest["cells"].items() if cell_id in self.plans}
+
+
+def _each_done(futures: dict[Future[dict[str, Any]], str], call: Callable[[Future[dict[str, Any]]], None]) -> None:
+    """Calls for every future as it ends; an interrupt ends the waiting at once."""
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in done:
+            try:
+                call(future)
+            except Interrupted as interrupted:
+                raise KeyboardInterrupt from interrupted
+
+
+def _check_room(out: Path) -> None:
+    place = out.resolve()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if free < FREE_BYTES_PER_RUN:
+        raise CapabilityError(
+            f"{out}: found {free // 10**6} MB free; expected at least {FREE_BYTES_PER_RUN // 10**6} MB. Free some space or choose another folder with --out."
+        )
+    if not os.access(place, os.W_OK):
+        raise LabError(f"{out}: found no permission to write; expected a folder of yours. Choose another one with --out.")
+
+
+def _machine() -> dict[str, Any]:
+    """Facts of this machine that do not belong to the result."""
+    return {"machine": {"kernel": platform.release(), "python": platform.python_version(), "cpus": os.cpu_count()}}
+
+
+def run_scenario(name: str, options: RunOptions, console: Console) -> RunResult:
+    """Runs a scenario (path or name, with or without a variant)."""
+    return ScenarioRun(name, options, console).run()

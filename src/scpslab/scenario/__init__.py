@@ -1,0 +1,7 @@
+"""Scenarios: from a YAML file to cells. Order of reading: model/ (what a file may say), load.py, checks.py, resolve.py, cells.py."""
+
+from scpslab.scenario.cells import Cell, cells
+from scpslab.scenario.load import Scenario, load, names
+from scpslab.scenario.resolve import resolved_yaml
+
+__all__ = ["Cell", "Scenario", "cells", "load", "names", "resolved_yaml"]

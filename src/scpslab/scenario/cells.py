@@ -1,0 +1,116 @@
+"""Cells: one for every point of the sweep and repeat, each a complete scenario of its own."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scpslab.errors import ScenarioError
+from scpslab.quantities import AxisValue
+from scpslab.scenario.complaints import validated
+from scpslab.scenario.load import Scenario, check
+from scpslab.scenario.model import ScenarioFile
+from scpslab.scenario.model.sweep import axis_values, settings_at
+from scpslab.scenario.paths import PathError, set_value
+from scpslab.scenario.places import Places
+from scpslab.topology.description import Network
+
+LONGEST_ID = 200
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the sweep with one repeat. `axes` maps axis to value or case label; `model` is the scenario at that point."""
+
+    id: str
+    scenario: Scenario
+    model: ScenarioFile
+    network: Network
+    places: Places
+    axes: Mapping[str, AxisValue]
+    repeat: int
+
+
+def cells(scenario: Scenario) -> list[Cell]:
+    """All cells, in the order of the axes.
+
+    Raises:
+        ScenarioError: the sweep sets something that cannot be; a line for each, named once however many points it is in.
+    """
+    found: list[Cell] = []
+    wrong: list[str] = []
+    for point in points(scenario.model):
+        try:
+            model, network, places = _at_point(scenario, point)
+        except ScenarioError as error:
+            wrong += str(error).splitlines()
+            continue
+        found += [Cell(cell_id(point, repeat), scenario, model, network, places, point, repeat) for repeat in range(1, scenario.model.repeats + 1)]
+    wrong += _bad_ids(scenario, (cell.id for cell in found))
+    if not found and not wrong:
+        wrong.append(f"{scenario.places.of(('skip',))}: found every combination skipped; expected at least one that runs. Skip less.")
+    if wrong:
+        raise ScenarioError("\n".join(dict.fromkeys(wrong)))
+    return found
+
+
+def points(model: ScenarioFile) -> list[dict[str, AxisValue]]:
+    """Every combination of axis values that is not to be skipped."""
+    choices = [[(axis, value) for value in axis_values(spec)] for axis, spec in model.sweep.items()]
+    combinations = [dict(point) for point in itertools.product(*choices)]
+    return [point for point in combinations if not any(_matches(point, skip) for skip in model.skip)]
+
+
+def _matches(point: Mapping[str, AxisValue], skip: Mapping[str, AxisValue]) -> bool:
+    return all(point.get(axis) == value for axis, value in skip.items())
+
+
+def cell_id(point: Mapping[str, AxisValue], repeat: int) -> str:
+    """A name that says where in the sweep the cell is, and can be a folder's: `stack=fy97-reno,ber=1e-06,r1`."""
+    return ",".join([*(f"{axis}={_text(value)}" for axis, value in point.items()), f"r{repeat}"])
+
+
+def _text(value: AxisValue) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return re.sub(r"[^A-Za-z0-9.+_-]", "", text)
+
+
+def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
+    where = scenario.places.of(("sweep",))
+    seen: set[str] = set()
+    wrong: list[str] = []
+    for one in ids:
+        if one in seen:
+            wrong.append(f'{where}: found two cells that would both be called "{one}"; expected values that differ in letters or digits. Rename a case.')
+        if len(one) > LONGEST_ID:
+            wrong.append(f'{where}: found the cell name "{one[:40]}…" of {len(one)} characters; expected at most {LONGEST_ID}. Shorten axis names or values.')
+        seen.add(one)
+    return wrong
+
+
+def _at_point(scenario: Scenario, point: Mapping[str, AxisValue]) -> tuple[ScenarioFile, Network, Places]:
+    """The scenario with the values of one point set."""
+    if not point:
+        return scenario.model, scenario.network, scenario.places
+    data: dict[str, Any] = copy.deepcopy(dict(scenario.data))
+    places = scenario.places
+    wrong: list[str] = []
+    for axis, value in point.items():
+        source = f"{scenario.places.of(('sweep', axis))}={_shown(value)}"
+        for path, setting in settings_at(scenario.model.sweep[axis], value).items():
+            try:
+                places = places.set_from(source, set_value(data, path, setting, scenario.network))
+            except PathError as error:
+                wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}: {error}. Correct the path.")
+    if wrong:
+        raise ScenarioError("\n".join(wrong))
+    model = validated(data, places)
+    return model, check(model, places), places
+
+
+def _shown(value: AxisValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

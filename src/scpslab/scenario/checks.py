@@ -1,0 +1,282 @@
+"""What must hold between the parts of a scenario and its topology: names that exist, quantities that can be. Form is the model's business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from scpslab import units
+from scpslab.quantities import queue_limit
+from scpslab.scenario.model import Bulk, Capture, CongestionTraffic, Direction, Iperf3, Ping, QueueDepth, ScenarioFile, TcpInfo, Verdicts
+from scpslab.scenario.model.probes import name_of
+from scpslab.scenario.model.sweep import axis_values
+from scpslab.scenario.places import Places, one_of
+from scpslab.scenario.rates import Way, mtu_bytes, slowest_bps, way
+from scpslab.scenario.yaml_lines import KeyPath
+from scpslab.stacks import plan_node
+from scpslab.stacks.kernel import KernelHost
+from scpslab.topology import catalogue
+from scpslab.topology import description as topology
+
+Problem = tuple[KeyPath, str]
+
+IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES, IP_UDP_HEADERS_BYTES = 40, 12, 28
+SMALLEST_TCP_MAXSEG = 88  # TCP_MIN_MSS of Linux: a smaller TCP_MAXSEG is refused
+SMALLEST_MTU, LARGEST_MTU = 68, 65_535  # RFC 791, and what IPv4's length field holds
+SMALLEST_MEMORY_BYTES = 128 << 20
+PCAP_RECORD_BYTES = 16
+LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+
+
+def describe(model: ScenarioFile, places: Places) -> topology.Network:
+    """The scenario's topology with its parameters.
+
+    Raises:
+        ScenarioError: unknown topology, unknown parameters, or values that do not fit.
+    """
+    try:
+        module = catalogue.module(model.topology)
+    except KeyError as error:
+        raise places.error([(("topology",), f'found "{model.topology}"; {one_of(model.topology, catalogue.names())}')]) from error
+    declared = module.PARAMETERS.declared
+    found: list[Problem] = []
+    for name, value in model.parameters.items():
+        if name not in declared:
+            found.append((("parameters", name), f'found the unknown parameter "{name}"; {one_of(name, declared)}'))
+            continue
+        try:
+            declared[name].read(value)
+        except units.UnitError as error:
+            found.append((("parameters", name), f"{error}. Correct the value."))
+    if found:
+        raise places.error(found)
+    network: topology.Network = module.describe(module.PARAMETERS.read(model.parameters))
+    for mtu in sorted({link.mtu_bytes for link in network.links if not SMALLEST_MTU <= link.mtu_bytes <= LARGEST_MTU}):
+        raise places.error([(("parameters", "mtu"), f"found an MTU of {mtu} B; expected {SMALLEST_MTU} B to {LARGEST_MTU} B. Correct the value.")])
+    return network
+
+
+def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> list[Problem]:
+    """Everything that does not fit; `folder` is where data files are looked for."""
+    hosts = [node.name for node in network.nodes if node.kind == "host"]
+    found: list[Problem] = []
+    found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
+    found += _links(model, network, folder)
+    found += _names_twice(model)
+    for index, workload in enumerate(model.workloads):
+        found += [((("workloads", index, *at)), text) for at, text in _workload(workload, model, network, hosts)]
+    found += _ports_twice(model)
+    for index, probe in enumerate(model.probes):
+        found += [((("probes", index, *at)), text) for at, text in _probe(probe, network)]
+    found += _sweep(model)
+    known = [workload.name for workload in model.workloads]
+    found += [
+        (("checks", index, "of"), f'found "{check.of}"; {one_of(check.of, known)}')
+        for index, check in enumerate(model.checks)
+        if check.of is not None and check.of not in known
+    ]
+    if not found:
+        found += _room(model)
+    return found
+
+
+def _links(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
+    links = {link.name: link for link in network.links}
+    for link in links.values():
+        for described in (link.forward, link.reverse):
+            if described.rate_bps is not None and described.rate_bps % 8 and not _given_rate(model, link, described):
+                yield ("parameters",), f"found {described.rate_bps} bit/s on {link.name}; expected a multiple of 8 bit/s. Change it by a few bit/s."
+    for name, directions in model.links.items():
+        if name not in links:
+            yield ("links", name), f'found "{name}"; {one_of(name, links)}'
+            continue
+        known = {direction.name: direction for direction in (links[name].forward, links[name].reverse)}
+        for direction, given in directions.items():
+            at: KeyPath = ("links", name, direction)
+            if direction not in known:
+                yield at, f'found "{direction}"; {one_of(direction, known)}'
+                continue
+            for key, text in _direction(given, known[direction], links[name].via is not None, folder):
+                yield (*at, *key), text
+
+
+def _given_rate(model: ScenarioFile, link: topology.Link, direction: topology.Direction) -> bool:
+    given = model.links.get(link.name, {}).get(direction.name)
+    return given is not None and given.rate is not None
+
+
+def _direction(given: Direction, described: topology.Direction, has_relay: bool, folder: Path) -> Iterator[Problem]:
+    if not has_relay and given.delay is not None:
+        yield ("delay",), "found a delay on a link without a relay; expected a link that goes through a switch. Put the delay on such a link."
+    if not has_relay and given.delay_table:
+        yield ("delay_table",), "found delays on a link without a relay; expected a link that goes through a switch. Put them on such a link."
+    times = [units.parse("duration", step.at) for step in given.delay_table]
+    if times != sorted(set(times)):
+        yield ("delay_table",), "found steps out of order; expected times that ascend. Sort them."
+    delays = [units.parse("duration", text) for text in (given.delay, *(step.delay for step in given.delay_table)) if text is not None]
+    if any(delay > LONGEST_DELAY_NS for delay in delays):
+        yield (
+            ("delay",),
+            f"found a delay of {units.text('duration', max(delays))}; expected at most {units.text('duration', LONGEST_DELAY_NS)}. Correct the value.",
+        )
+    if given.rate is not None and units.parse("rate", given.rate) % 8:
+        yield ("rate",), f'found "{given.rate}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+    limited = given.rate is not None or described.rate_bps is not None
+    if given.queue is not None and not limited:
+        yield ("queue",), "found a queue on a direction without a rate; expected a rate too. Add rate."
+    if given.rate is not None and described.queue is None and (given.queue is None or given.queue.limit is None):
+        yield ("rate",), "found a rate on a direction that has no queue yet; expected the queue's limit too. Add queue: {limit: …}."
+    yield from _queue(given, described)
+    if given.errors is not None and given.errors.file is not None and not (folder / given.errors.file).is_file():
+        yield ("errors", "file"), f'found no file "{given.errors.file}" beside the scenario; expected an error vector. Correct the name.'
+
+
+def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]:
+    queue = given.queue
+    if queue is None:
+        return
+    discipline = queue.discipline or (described.queue.discipline if described.queue else "drop-tail")
+    if queue.ecn and discipline == "drop-tail":
+        yield ("queue", "ecn"), "found ECN marking on a drop-tail queue; expected discipline red or codel. Choose one of these."
+    limit = queue_limit(queue.limit)[0] if queue.limit is not None else described.queue.limit_bytes if described.queue else None
+    least, most = (units.parse("size", value) if value is not None else None for value in (queue.red_min, queue.red_max))
+    if limit is not None:
+        least, most = limit // 4 if least is None else least, limit // 2 if most is None else most
+    if discipline == "red" and None not in (least, most) and not least < most <= (limit or most):  # type: ignore[operator]
+        yield ("queue",), f"found red_min {least} B, red_max {most} B and a limit of {limit} B; expected them to ascend. Correct them."
+
+
+def _names_twice(model: ScenarioFile) -> Iterator[Problem]:
+    named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
+    named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if not isinstance(probe, Capture)]
+    seen: dict[str, KeyPath] = {}
+    for at, name in [*named, (("lab",), "lab"), (("accounting",), "accounting")]:
+        if name in seen:
+            # The lab's own records have these names.
+            where = seen[name] if at[0] in ("lab", "accounting") else at
+            yield where, f'found the name "{name}", which another record has; expected a name of its own. Give it another name.'
+        seen.setdefault(name, at)
+    captures: set[str] = set()
+    for index, probe in enumerate(model.probes):
+        if isinstance(probe, Capture):
+            if name_of(probe) in captures:
+                yield ("probes", index), f'found a second capture "{name_of(probe)}"; expected a name of its own. Add name.'
+            captures.add(name_of(probe))
+
+
+def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:
+    seen: dict[tuple[str, int], str] = {}
+    for index, workload in enumerate(model.workloads):
+        if isinstance(workload, Ping):
+            continue
+        place = (workload.to, workload.port)
+        if place in seen:
+            yield (
+                ("workloads", index, "port"),
+                f"found port {workload.port} of {workload.to}, where {seen[place]} listens; expected a port of its own. Add port.",
+            )
+        seen.setdefault(place, workload.name)
+
+
+def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hosts: list[str]) -> Iterator[Problem]:
+    ends = list(_ends(workload, network, hosts))
+    yield from ends
+    if ends:
+        return
+    found = way(network, workload.from_, workload.to)
+    match workload:
+        case Bulk():
+            yield from _segment(workload, mtu_bytes(found) or LARGEST_MTU, model)
+            yield from _fits_in_time(workload, found, model)
+        case CongestionTraffic():
+            packet, mtu = units.parse("size", workload.packet), mtu_bytes(found) or LARGEST_MTU
+            if not IP_UDP_HEADERS_BYTES < packet <= mtu:
+                yield ("packet",), f'found "{workload.packet}"; expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B. Correct the value.'
+            if workload.level is not None and slowest_bps(model, found) is None:
+                yield ("level",), f"found a level on a way without a rate; expected a slowest hop between {workload.from_} and {workload.to}. Use max_rate."
+        case Iperf3() if workload.duration is not None and units.parse("duration", workload.duration) % 10**9:
+            yield ("duration",), f'found "{workload.duration}"; expected whole seconds. Correct the value.'
+
+
+def _ends(workload: Any, network: topology.Network, hosts: list[str]) -> Iterator[Problem]:
+    addressed = [name for name in hosts if any(ip for link in network.links for node, ip in ((link.a, link.a_ip), (link.b, link.b_ip)) if node == name)]
+    for key, name in (("from", workload.from_), ("to", workload.to)):
+        if name not in hosts:
+            yield (key,), f'found "{name}"; {one_of(name, hosts)}'
+        elif name not in addressed:
+            yield (key,), f'found "{name}", which has no address; {one_of(name, addressed)}'
+    if workload.from_ == workload.to:
+        yield ("to",), f'found "{workload.to}" at both ends; expected two hosts. Choose another.'
+
+
+def _fits_in_time(workload: Bulk, found: Way, model: ScenarioFile) -> Iterator[Problem]:
+    rate = slowest_bps(model, found)
+    need_ns = units.parse("size", workload.size) * 8 * 10**9 // rate if rate else 0
+    for limit, text in (("patience", workload.patience), ("limits.virtual", model.limits.virtual)):
+        if need_ns > units.parse("duration", text):
+            shown = f"{need_ns / 10**9:.6g} s at the slowest hop"
+            yield ("size",), f'found "{workload.size}", {shown}; expected it to fit in {limit}, "{text}". Send less or raise {limit}.'
+            return
+
+
+def _segment(workload: Bulk, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
+    segment = units.parse("size", workload.segment)
+    options = TIMESTAMP_BYTES if all(plan_node(model.hosts.get(host, KernelHost())).timestamps for host in (workload.from_, workload.to)) else 0
+    room = mtu - IP_TCP_HEADERS_BYTES - options
+    if segment > room:
+        yield ("segment",), f'found "{workload.segment}"; expected at most the {room} B that an MTU of {mtu} B leaves. Correct segment or the parameter mtu.'
+    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room:
+        exact = segment + IP_TCP_HEADERS_BYTES + options
+        yield (
+            ("segment",),
+            f'found "{workload.segment}", smaller than the kernel allows by itself; expected an MTU that forces it. Set the parameter mtu to {exact} B.',
+        )
+
+
+def _probe(probe: Any, network: topology.Network) -> Iterator[Problem]:
+    links = {link.name: link for link in network.links}
+    match probe:
+        case Capture() | TcpInfo():
+            # Switches have no connections; every node has interfaces.
+            nodes = [node.name for node in network.nodes if isinstance(probe, Capture) or node.kind != "switch"]
+            if probe.node not in nodes:
+                yield ("node",), f'found "{probe.node}"; {one_of(probe.node, nodes)}'
+            elif isinstance(probe, Capture) and probe.link is not None:
+                near = [name for name, link in links.items() if probe.node in (link.a, link.b, link.via)]
+                if probe.link not in near:
+                    yield ("link",), f'found "{probe.link}"; {one_of(probe.link, near)}'
+        case QueueDepth() | Verdicts():
+            if probe.link not in links:
+                yield ("link",), f'found "{probe.link}"; {one_of(probe.link, links)}'
+                return
+            link = links[probe.link]
+            known = [link.forward.name, link.reverse.name]
+            if probe.direction not in known:
+                yield ("direction",), f'found "{probe.direction}"; {one_of(probe.direction, known)}'
+            if isinstance(probe, QueueDepth) and probe.stage == "delay" and link.via is None:
+                yield ("stage",), f"found the delay stage of {probe.link}, which has none; expected a link that goes through a switch. Use stage queue."
+
+
+def _sweep(model: ScenarioFile) -> Iterator[Problem]:
+    for axis, spec in model.sweep.items():
+        values = [str(value) for value in axis_values(spec)]
+        if len(set(values)) < len(values):
+            yield ("sweep", axis), "found a value twice; expected each once. Remove one; more of the same is what repeats are for."
+    for index, skip in enumerate(model.skip):
+        for axis in skip:
+            if axis not in model.sweep:
+                yield ("skip", index, axis), f'found the axis "{axis}"; {one_of(axis, model.sweep)}'
+
+
+def _room(model: ScenarioFile) -> Iterator[Problem]:
+    """Captures are kept in the guest's memory while a cell runs."""
+    memory = units.parse("size", model.limits.memory)
+    if memory < SMALLEST_MEMORY_BYTES:
+        yield ("limits", "memory"), f'found "{model.limits.memory}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.'
+        return
+    packets = sum(2 * units.parse("size", workload.size) // units.parse("size", workload.segment) for workload in model.workloads if isinstance(workload, Bulk))
+    captures = sum(packets * (units.parse("size", probe.snaplen) + PCAP_RECORD_BYTES) for probe in model.probes if isinstance(probe, Capture))
+    if captures > memory // 2:
+        found = f'found captures of about {captures >> 20} MiB in a guest of "{model.limits.memory}"; expected at most half of it'
+        yield ("probes",), f"{found}. Raise limits.memory to {-(-2 * captures // (1 << 20))} MiB, or capture less."

@@ -1,0 +1,142 @@
+"""From data to the model, and from the model's complaints to lines a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from scpslab.scenario.model import ScenarioFile
+from scpslab.scenario.places import Places, one_of
+from scpslab.scenario.yaml_lines import KeyPath
+
+LONGEST_SHOWN = 60
+EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "keys with values",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "model_type": "keys with values",
+    "model_attributes_type": "keys with values",
+    "string_type": "text",
+    "tuple_type": "a list",
+    "finite_number": "a finite number",
+    "invalid_key": "a word as key",
+}
+
+
+def validated(data: Mapping[str, Any], places: Places) -> ScenarioFile:
+    """The model of a scenario's data.
+
+    Raises:
+        ScenarioError: one line for everything that is wrong.
+    """
+    try:
+        return ScenarioFile.model_validate(_as_tuples(data))
+    except ValidationError as error:
+        # A list whose only item is wrong counts as empty too: the item's own complaint is enough.
+        real = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short" or not problem["input"]]
+        raise places.error((_data_path(problem, data), _message(problem, data)) for problem in real) from error
+
+
+def _as_tuples(value: Any) -> Any:
+    """The data with tuples for lists: strict and frozen models hold tuples."""
+    if isinstance(value, Mapping):
+        return {key: _as_tuples(inner) for key, inner in value.items()}
+    return tuple(_as_tuples(inner) for inner in value) if isinstance(value, list | tuple) else value
+
+
+def _message(problem: ErrorDetails, data: Mapping[str, Any]) -> str:
+    kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
+    if kind == "extra_forbidden":
+        at = _data_path(problem, data)
+        return f'found the unknown key "{at[-1]}"; {one_of(at[-1], _keys_at(at[:-1], data))}'
+    if kind == "missing":
+        return "found nothing; expected this key. Add it."
+    if kind in ("literal_error", "union_tag_invalid"):
+        choices = context.get("expected") or context.get("expected_tags") or ""
+        words = [word.strip(" '") for word in choices.replace(" or ", ",").split(",")]
+        value = found.get(context["discriminator"].strip("'")) if kind == "union_tag_invalid" and isinstance(found, Mapping) else found
+        return f"found {_shown(value)}; {one_of(value, words)}"
+    if kind == "union_tag_not_found":
+        return f"found no {context['discriminator'].strip(chr(39))}; expected this key. Add it."
+    if kind == "value_error":
+        return f"{context['error']}. Correct the value."
+    return f"found {_shown(found)}; expected {_wish(problem)}. Correct the value."
+
+
+def _wish(problem: ErrorDetails) -> str:
+    kind, context = problem["type"], problem.get("ctx", {})
+    match kind:
+        case "greater_than_equal":
+            return f"at least {context['ge']:g}" if isinstance(context["ge"], float) else f"at least {context['ge']}"
+        case "less_than_equal":
+            return f"at most {context['le']:g}" if isinstance(context["le"], float) else f"at most {context['le']}"
+        case "too_short" | "string_too_short":
+            return "at least one"
+        case "too_long":
+            return f"at most {context['max_length']}"
+        case "string_pattern_mismatch":
+            return "a name: a small letter first, then small letters, digits, - and _, 40 at most"
+    return EXPECTED.get(kind) or problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = (
+        "keys with values"
+        if isinstance(value, Mapping)
+        else "a list"
+        if isinstance(value, list | tuple)
+        else f'"{value}"'
+        if isinstance(value, str)
+        else repr(value)
+    )
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+
+
+def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
+    """The model's location without the words that are no keys of the file (names of union members)."""
+    location, kept = problem["loc"], []
+    here: Any = data
+    for index, part in enumerate(location):
+        if isinstance(here, Mapping):
+            if part in here or (problem["type"] == "missing" and index == len(location) - 1):
+                kept.append(part)
+                here = here.get(part)
+        elif isinstance(here, list | tuple) and isinstance(part, int) and part < len(here):
+            kept.append(part)
+            here = here[part]
+    return tuple(kept)
+
+
+def _keys_at(at: KeyPath, data: Any) -> list[str]:
+    """The keys that the model allows at a path, the kind of a workload or probe taken into account."""
+    models: list[type[BaseModel]] = [ScenarioFile]
+    here: Any = data
+    for part in at:
+        here = here[part]
+        following = [
+            found for model in models for name, field in model.model_fields.items() if part == (field.alias or name) for found in _models_in(field.annotation)
+        ]
+        models = following or models
+    if isinstance(here, Mapping) and "kind" in here:
+        models = [model for model in models if here["kind"] in _kinds(model)] or models
+    return sorted({field.alias or name for model in models for name, field in model.model_fields.items()})
+
+
+def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
+    """The values that a model's `kind` may have."""
+    field = model.model_fields.get("kind")
+    return getattr(field.annotation, "__args__", ()) if field else ()
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in getattr(annotation, "__args__", ()) for model in _models_in(argument)]

@@ -1,0 +1,159 @@
+"""Load: a name or path, a variant and overrides become a scenario that says what it means. Nothing of the machine is looked at."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scpslab.errors import ScenarioError
+from scpslab.scenario.checks import describe, problems
+from scpslab.scenario.complaints import validated
+from scpslab.scenario.model import Cases, ScenarioFile, Variant
+from scpslab.scenario.model.sweep import axis_values
+from scpslab.scenario.paths import PathError, read_override, set_value
+from scpslab.scenario.places import Places, one_of
+from scpslab.scenario.yaml_lines import KeyPath, read_yaml
+from scpslab.topology.description import Network
+
+FOLDER = Path(__file__).resolve().parents[3] / "scenarios"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario with its variant and overrides applied.
+
+    `data` is what the model was read from; points of the sweep are set in copies of it. `base_name` is the name without the variant.
+    """
+
+    name: str
+    base_name: str
+    data: Mapping[str, Any]
+    model: ScenarioFile
+    network: Network
+    places: Places
+    variants: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.places.path
+
+    @property
+    def title(self) -> str:
+        """The title."""
+        return self.model.title
+
+    @property
+    def seed(self) -> int:
+        """The root of all random streams."""
+        return self.model.seed
+
+
+def names() -> list[str]:
+    """The names of the project's scenarios."""
+    return [str(file.relative_to(FOLDER).with_suffix("")) for file in sorted(FOLDER.glob("*/*.yaml"))]
+
+
+def find(name: str) -> Path:
+    """The file of a scenario's name or path.
+
+    Raises:
+        ScenarioError: there is none; the nearest names are in the message.
+    """
+    for path in (Path(name), FOLDER / f"{name}.yaml", FOLDER / name):
+        try:
+            if path.is_file():
+                return path
+        except (OSError, ValueError):
+            continue
+    raise ScenarioError(f'scenario "{name}": found no such file; {one_of(name, names())}')
+
+
+def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario `name[:variant]` with `KEY=VALUE` overrides.
+
+    Raises:
+        ScenarioError: everything that is wrong with it, a line each.
+    """
+    base, _, variant = (name, "", "") if Path(name).is_file() else name.partition(":")
+    path = find(base)
+    data, lines = read_yaml(path)
+    places = Places(path, lines)
+    whole = validated(data, places)
+    # A variant is a change of something whole: the file must be right without it.
+    network = check(whole, places)
+    data = copy.deepcopy(data)
+    data.pop("variants", None)
+    label = base_label(path)
+    if variant:
+        if variant not in whole.variants:
+            raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, whole.variants)}')
+        places = _apply_variant(data, variant, whole, network, places)
+    for text in overrides:
+        places = _apply_override(data, text, network, places)
+    model = validated(data, places)
+    return Scenario(f"{label}:{variant}" if variant else label, label, data, model, check(model, places), places, tuple(whole.variants))
+
+
+def check(model: ScenarioFile, places: Places) -> Network:
+    """The network of a scenario that makes sense.
+
+    Raises:
+        ScenarioError: for everything in it that does not.
+    """
+    network = describe(model, places)
+    found = problems(model, network, places.path.parent)
+    if found:
+        raise places.error(found)
+    return network
+
+
+def base_label(path: Path) -> str:
+    """The name of a scenario file: within the project's folder its path there, else the file's own."""
+    try:
+        return str(path.resolve().relative_to(FOLDER).with_suffix(""))
+    except ValueError:
+        return path.stem
+
+
+def _apply_override(data: dict[str, Any], text: str, network: Network, places: Places) -> Places:
+    try:
+        key, value = read_override(text)
+        return places.set_from(f"--set {text}", set_value(data, key, value, network))
+    except PathError as error:
+        raise ScenarioError(f"--set {text}: {error}. Correct the option.") from error
+
+
+def _apply_variant(data: dict[str, Any], name: str, whole: ScenarioFile, network: Network, places: Places) -> Places:
+    variant: Variant = whole.variants[name]
+    here: KeyPath = ("variants", name)
+    wrong: list[tuple[KeyPath, str]] = []
+    for key, value in variant.set.items():
+        try:
+            changed = set_value(data, key, copy.deepcopy(_as_lists(value)), network)
+            places = places.set_from(places.of((*here, "set", key)), changed)
+        except PathError as error:
+            wrong.append(((*here, "set", key), f"{error}. Correct the path."))
+    for axis, kept in variant.sweep.items():
+        if axis not in whole.sweep:
+            wrong.append(((*here, "sweep", axis), f'found the axis "{axis}"; {one_of(axis, whole.sweep)}'))
+        elif isinstance(whole.sweep[axis], Cases):
+            labels = axis_values(whole.sweep[axis])
+            wrong += [((*here, "sweep", axis), f'found the case "{label}"; {one_of(label, labels)}') for label in kept if label not in labels]
+            cases = data["sweep"][axis]["cases"]
+            data["sweep"][axis]["cases"] = {str(label): cases[label] for label in kept if label in cases}
+        else:
+            data["sweep"][axis]["values"] = list(kept)
+    if wrong:
+        raise places.error(wrong)
+    data |= {key: value for key, value in (("repeats", variant.repeats), ("title", variant.title)) if value is not None}
+    return places
+
+
+def _as_lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_lists(inner) for key, inner in value.items()}
+    return [_as_lists(inner) for inner in value] if isinstance(value, tuple | list) else value

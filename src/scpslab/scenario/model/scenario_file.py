@@ -1,0 +1,93 @@
+"""The scenario file as a whole."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scpslab import units
+from scpslab.parts import Part, key
+from scpslab.quantities import AxisValue, Name, PositiveDuration, Seed, Size
+from scpslab.scenario.model.links import Direction
+from scpslab.scenario.model.probes import Probe
+from scpslab.scenario.model.sweep import Axis
+from scpslab.scenario.model.workloads import Workload
+from scpslab.stacks import Host
+
+
+class Limits(Part):
+    """When a cell that hangs is ended, and how much memory its guest has."""
+
+    virtual: PositiveDuration = key("3600 s", says="In the lab's own time; a cell that needs more has failed.", example="3600 s")
+    wall: PositiveDuration = key("600 s", says="In the user's time; a cell that needs more has failed.", example="600 s")
+    memory: Size = key("512 MiB", says="Memory of the guest, captures included.", example="512 MiB")
+
+
+class Check(Part):
+    """What a metric of results.csv must be. Kept with the run in its resolved scenario, for what judges the results."""
+
+    metric: str = key(says="A column of results.csv.", example="utilization")
+    of: Name | None = key(None, says="The workload, where several have the metric.", example="transfer")
+    at_least: float | str | None = key(None, says="Lower bound: a number in the column's unit, or a quantity with its unit.", example=0.9)
+    at_most: float | str | None = key(None, says="Upper bound, likewise.", example="30 s")
+
+    @model_validator(mode="after")
+    def _has_bound(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("found no bound; expected at_least, at_most or both")
+        for bound in (self.at_least, self.at_most):
+            if isinstance(bound, str) and not any(_reads(kind, bound) for kind in units.KINDS):
+                raise ValueError(f'found the bound "{bound}"; expected a number, or a quantity such as {", ".join(units.EXAMPLES.values())}')
+        return self
+
+
+def _reads(kind: str, text: str) -> bool:
+    try:
+        units.parse(kind, text)
+    except units.UnitError:
+        return False
+    return True
+
+
+class Variant(Part):
+    """A named version of a scenario, chosen as SCENARIO:VARIANT: a smaller one for a demo or a test."""
+
+    title: str | None = key(None, says="Title, if it differs.", example="The same in a minute")
+    set: dict[str, Any] = key({}, says="Path to value, as with --set.", example={"workloads.transfer.size": "100 kB"})
+    sweep: dict[str, Annotated[tuple[AxisValue, ...], Field(min_length=1)]] = key(
+        {}, says="Axis to the values or case labels that it has here.", example={"ber": [0, 1e-5]}
+    )
+    repeats: int | None = key(None, says="Repeats, if they differ.", least=1, most=10_000, example=2)
+
+
+class ScenarioFile(Part):
+    """An experiment: a topology, what its hosts and links are like, what generates traffic, what observes, and what is varied."""
+
+    kind: Literal["scenario"] = key(says="What kind of file this is.", example="scenario")
+    version: Literal[1] = key(says="Version of the format.", example=1)
+    title: Annotated[str, Field(min_length=1)] = key(says="One line.", example="Corruption at 2 Mbit/s")
+    source: str = key("", says="Where it comes from, such as a paper's figure.", example="MITRE FY97 report, Fig 4")
+    description: str = key("", says="What it asks, and what to expect.", example="4,000,000 bytes over the geostationary hop.")
+    topology: Name = key(says="A file of topologies/, without its suffix; scpslab list --what topologies shows them.", example="fy97")
+    parameters: dict[str, AxisValue] = key({}, says="Parameters of the topology; the others keep their defaults.", example={"data_rate": "9600 bit/s"})
+    links: dict[str, dict[str, Direction]] = key(
+        {}, says="Link to direction to what differs from the topology.", example={"hop": {"data": {"rate": "1 Mbit/s"}}}
+    )
+    hosts: dict[str, Host] = key(
+        {}, says="Host to what carries transport on it; a host not named is a modern kernel.", example={"ws1": {"preset": "fy97-reno"}}
+    )
+    workloads: Annotated[tuple[Workload, ...], Field(min_length=1)] = key(
+        says="What generates traffic.", example=[{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4 MB"}]
+    )
+    probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
+    sweep: dict[Name, Axis] = key(
+        {}, says="Axes; every combination of their values is a point.", example={"ber": {"set": ["links.hop.*.errors.ber"], "values": [0, 1e-5]}}
+    )
+    skip: tuple[dict[str, AxisValue], ...] = key((), says="Combinations of axis values that are not run.", example=[{"errors": "clustered", "ber": 0}])
+    repeats: int = key(1, says="Repeats of every point, each with random streams of its own.", least=1, most=10_000, example=5)
+    seed: Seed = key(1, says="Root of all random streams.", example=1997)
+    limits: Limits = key(Limits(), says="When a hanging cell is ended.", example={"virtual": "4000 s", "wall": "600 s"})
+    containers: Literal["process"] = key("process", says="What a node is: a process tree with namespaces of its own.", example="process")
+    checks: tuple[Check, ...] = key((), says="What the results must be.", example=[{"metric": "utilization", "at_least": 0.5}])
+    variants: dict[Name, Variant] = key({}, says="Smaller or other versions, chosen as SCENARIO:VARIANT.", example={"demo": {"repeats": 2}})

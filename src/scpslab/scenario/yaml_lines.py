@@ -1,0 +1,142 @@
+"""YAML with line numbers: data, and the line every key path begins in.
+
+Refused: a key twice, keys that are no text, aliases and merges (a file says what it means where it says it). 1e-5 is a number.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scpslab.errors import ScenarioError
+
+KeyPath = tuple[str | int, ...]
+# YAML 1.1 wants a dot in a number with an exponent; people who write bit error rates do not.
+FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
+DEEPEST = 40
+
+
+class _RefusedError(Exception):
+    """What is wrong, and the line where."""
+
+    def __init__(self, line: int | None, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader with our numbers, without aliases."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            line = self.peek_event().start_mark.line  # type: ignore[no-untyped-call]
+            raise _RefusedError(line, "found an alias; expected the value itself. Write it out")
+        return super().compose_node(parent, index)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
+
+
+def read_yaml(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    """The mapping a file holds, and the line of every key path.
+
+    Raises:
+        ScenarioError: no such file, not YAML, a key twice, or not a mapping.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise ScenarioError(f"{path}: found {error.strerror}; expected a scenario file. See: scpslab list.") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: found bytes that are not UTF-8; expected text. Save the file as UTF-8.") from error
+    try:
+        return _read(text)
+    except _RefusedError as refused:
+        place = f"{path}:{refused.line + 1}" if refused.line is not None else str(path)
+        raise ScenarioError(f"{place}: {refused}.") from refused
+
+
+def read_value(text: str) -> Any:
+    """The value that a piece of YAML states, read like the files.
+
+    Raises:
+        ValueError: it is not YAML.
+    """
+    try:
+        return _construct(text)[0]
+    except _RefusedError as refused:
+        raise ValueError(str(refused)) from refused
+
+
+def _read(text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    data, node = _construct(text)
+    if not isinstance(data, dict) or not isinstance(node, yaml.MappingNode):
+        raise _RefusedError(None, "found no mapping; expected keys such as kind, topology, workloads. See docs/scenario-reference.md")
+    lines: dict[KeyPath, int] = {}
+    _walk(node, (), lines)
+    return data, lines
+
+
+def _construct(text: str) -> tuple[Any, yaml.Node | None]:
+    loader = None
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        _check_keys(node, (), 0)
+        return (None if node is None else loader.construct_document(node)), node
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        found = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise _RefusedError(mark.line if mark else None, f"found {found}; expected YAML. Correct the line") from error
+    except RecursionError as error:
+        raise _RefusedError(None, f"found deeper nesting than {DEEPEST} levels; expected a scenario. See docs/scenario-reference.md") from error
+    except (ValueError, OverflowError, AttributeError) as error:
+        # PyYAML reads some malformed numbers and dates with Python's own converters.
+        raise _RefusedError(None, f"found {error}; expected YAML. Correct the value") from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
+    """Refuses what a mapping must not be before anything is made of it."""
+    if depth > DEEPEST:
+        raise RecursionError
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            line = key.start_mark.line
+            if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
+                shown = key.value if isinstance(key, yaml.ScalarNode) else "a collection"
+                raise _RefusedError(
+                    line, f'{dotted(at) or "top level"}: found the key "{shown}", which YAML reads as no text; expected a word. Quote or correct it'
+                )
+            if key.value in seen:
+                raise _RefusedError(line, f"{dotted((*at, key.value))}: found the key a second time; expected it once. Remove one")
+            seen.add(key.value)
+            _check_keys(value, (*at, key.value), depth + 1)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _check_keys(value, (*at, index), depth + 1)
+
+
+def _walk(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            lines[*at, key.value] = key.start_mark.line + 1
+            _walk(value, (*at, key.value), lines)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            lines[*at, index] = value.start_mark.line + 1
+            _walk(value, (*at, index), lines)
+
+
+def dotted(at: KeyPath) -> str:
+    """A key path as text: `workloads[0].size`."""
+    text = ""
+    for part in at:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text

@@ -1,0 +1,37 @@
+"""`python -m scpslab.setup`: builds everything the engines need and says how long each step took."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from scpslab.errors import ScpslabError
+from scpslab.setup.images import PARTS, cache_dir, ensure, find, timings
+
+
+def main() -> int:
+    """Builds what is missing; the exit code is the error's."""
+    present = {part.name for part in PARTS if find(part, cache_dir())}
+    try:
+        images = ensure(lambda text: print(text, flush=True))
+    except ScpslabError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    if len(present) < len(PARTS):
+        Console().print(_table(present))
+    print(f"images {images.hash}: lab kernel and guest are in {cache_dir()}")
+    return 0
+
+
+def _table(present: set[str]) -> Table:
+    """Every part's steps with their wall time; for a part that was there already, that of the time it was built."""
+    table = Table("part", "step", "wall s", "", box=None, pad_edge=False)
+    for part in PARTS:
+        for title, taken_s in timings(part, cache_dir()):
+            table.add_row(part.title, title, f"{taken_s:.1f}", "earlier" if part.name in present else "now")
+    return table
+
+
+sys.exit(main())

@@ -1,0 +1,191 @@
+"""What the engines need, built once and kept by content under the user's cache folder, shared by all clones of the project."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import scpslab
+from scpslab.errors import CapabilityError
+from scpslab.setup import guest, kernel, tools
+from scpslab.setup.job import Job
+
+RECIPES = Path(scpslab.__file__).parents[2] / "images"
+NEEDED_BYTES = 4 * 10**9
+
+
+@dataclass(frozen=True)
+class Images:
+    """Paths of what was built; `hash` stands for the bytes of all of it."""
+
+    kernel: Path
+    boot_dir: Path
+    tools_dir: Path
+    hash: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing to build: from a recipe folder, by a function, to a file or folder of that name."""
+
+    name: str
+    title: str
+    recipe: str
+    build: Callable[[Job], None]
+    product: str
+
+
+TOOLS = Part("tools", "guest programs", "guest/tools", tools.build, "bin")
+GUEST = Part("guest", "guest image", "guest", guest.build, "guest.erofs")
+KERNEL = Part("kernel", "lab kernel", "lab-kernel", kernel.build, "linux")
+# The quick one first: what is missing on the machine shows early.
+PARTS = (TOOLS, GUEST, KERNEL)
+
+
+def cache_dir() -> Path:
+    """The folder everything built and every cached result is kept in."""
+    if given := os.environ.get("SCPSLAB_CACHE"):
+        return Path(given).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "scpslab"
+
+
+def recipe_hash(folder: Path) -> str:
+    """Hash of a recipe: its files with their names; folders inside are recipes of their own."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        if file.is_file():
+            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def place(part: Part, cache: Path) -> Path:
+    """The folder of the cache that a part has, whether it is there or not."""
+    return cache / part.name / recipe_hash(RECIPES / part.recipe)
+
+
+def find(part: Part, cache: Path) -> Path | None:
+    """Where a part is in the cache, if it is."""
+    product = place(part, cache) / part.product
+    return product if product.exists() else None
+
+
+def ensure(say: Callable[[str], None]) -> Images:
+    """Finds every part in the cache, or builds it; `say` hears every step and how long it took.
+
+    Raises:
+        CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the cache.
+    """
+    cache = cache_dir()
+    try:
+        products = {part.name: find(part, cache) or _build(part, cache, say) for part in PARTS}
+        boot = _boot_dir(cache, products["guest"], products["tools"])
+        digest = hashlib.sha256()
+        for name in ("kernel", "guest", "tools"):
+            digest.update(_content_hash(products[name]).encode())
+    except OSError as error:
+        raise CapabilityError(
+            f"{error.filename or cache}: found {error.strerror or error}; expected a folder to write to, with room. Free some room, or set SCPSLAB_CACHE."
+        ) from error
+    return Images(products["kernel"], boot, products["tools"], digest.hexdigest()[:16])
+
+
+def timings(part: Part, cache: Path) -> list[tuple[str, float]]:
+    """The steps that building a part took when it was built, with their seconds."""
+    note = place(part, cache) / "timings.json"
+    return [(title, taken_s) for title, taken_s in json.loads(note.read_text())] if note.exists() else []
+
+
+def _content_hash(product: Path) -> str:
+    """Hash of a product's bytes, kept beside it: it is asked for at every start, and the image is large."""
+    note = product.with_name(product.name + ".sha256")
+    if not note.exists():
+        digest = hashlib.sha256()
+        for file in sorted(product.iterdir()) if product.is_dir() else [product]:
+            digest.update(file.name.encode() + b"\0")
+            with file.open("rb") as data:
+                while block := data.read(1 << 20):
+                    digest.update(block)
+        note.write_text(digest.hexdigest() + "\n")
+    return note.read_text().strip()
+
+
+def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
+    target = place(part, cache)
+    with _locked(cache, part, say):
+        if target.exists():
+            return target / part.product
+        _check_room(cache)
+        work = target.with_name(target.name + ".part")
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        # Outside the folder that is removed when the build fails: the log says why.
+        log = cache / f"{part.name}.log"
+        log.write_bytes(b"")
+        say(f"{part.title}: building it, once for all clones (log: {log})")
+        job = Job(part.title, RECIPES / part.recipe, work / part.product, log, say)
+        try:
+            part.build(job)
+            _content_hash(job.target)
+            (work / "timings.json").write_text(json.dumps(job.steps) + "\n")
+        except BaseException:
+            _remove(work)
+            raise
+        work.rename(target)
+        say(f"{part.title}: built in {sum(taken_s for _, taken_s in job.steps):.0f} s")
+    return target / part.product
+
+
+def _remove(folder: Path) -> None:
+    """Removes a half-built folder, read-only folders of unpacked packages included."""
+    for inside, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(inside, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_room(cache: Path) -> None:
+    free = shutil.disk_usage(cache).free
+    if free < NEEDED_BYTES:
+        raise CapabilityError(
+            f"{cache}: found {free / 1e9:.1f} GB free; expected {NEEDED_BYTES / 1e9:.0f} GB to build in. Free some room, or set SCPSLAB_CACHE."
+        )
+
+
+@contextmanager
+def _locked(cache: Path, part: Part, say: Callable[[str], None]) -> Iterator[None]:
+    """Lets one process at a time build a part."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / f"{part.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"{part.title}: waiting for another process that builds it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _boot_dir(cache: Path, image: Path, programs: Path) -> Path:
+    """The folder the lab kernel starts from: init, the image and the empty folders init mounts on."""
+    target = cache / "boot" / f"{image.parent.name}-{programs.parent.name}"
+    if target.exists():
+        return target
+    work = target.with_name(f"{target.name}.{os.getpid()}.part")
+    for folder in ("lower", "mnt"):
+        (work / folder).mkdir(parents=True)
+    shutil.copy2(programs / "init", work / "init")
+    (work / "guest.erofs").hardlink_to(image)
+    try:
+        work.rename(target)
+    except OSError:
+        # Another process was faster with the same content.
+        shutil.rmtree(work)
+    return target

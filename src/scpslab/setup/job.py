@@ -1,0 +1,86 @@
+"""One build: its folders, its log, the steps it takes and how long each took; and a clear word when a tool of it fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from scpslab.errors import CapabilityError
+
+LAST_LINES = 6
+# What the tools say, and what it means to the person in front of them.
+HINTS = (
+    ("No space left on device", "Free some room, or set SCPSLAB_CACHE (and TMPDIR) to a folder on another disk."),
+    ("Temporary failure resolving", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
+    ("Could not resolve", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
+    ("Could not connect", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
+    ("Cannot initiate the connection", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
+    ("NO_PUBKEY", "Renew Debian's keys: sudo apt-get install debian-archive-keyring."),
+    ("newuidmap", "Give this user subordinate ids: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER."),
+    ("unshare syscall failed", "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1, or build once as root."),
+)
+
+
+@dataclass
+class Job:
+    """Builds from the folder `recipe` to `target`, in the folder that `target` is in; everything that is said goes to `log`."""
+
+    title: str
+    recipe: Path
+    target: Path
+    log: Path
+    say: Callable[[str], None]
+    steps: list[tuple[str, float]] = field(default_factory=list)
+
+    @property
+    def work(self) -> Path:
+        """The folder the build may use; it is removed when the build fails."""
+        return self.target.parent
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Times a step and says so in one line; in a terminal something moves meanwhile."""
+        started = time.monotonic()
+        console = Console(stderr=True)
+        if console.is_terminal and sys.stderr.isatty():
+            with console.status(f"{self.title}: {title}"):
+                yield
+        else:
+            yield
+        taken_s = time.monotonic() - started
+        self.steps.append((title, taken_s))
+        self.say(f"{self.title}: {title}: {taken_s:.1f} s")
+
+    def run(self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> None:
+        """Runs a command to its end.
+
+        Raises:
+            CapabilityError: it is not installed, or it failed; with its last lines and what to do.
+        """
+        # Some of the tools are in the administrator's part of the path, which a user's shell may not have.
+        environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", **(env or {})}
+        if shutil.which(argv[0], path=environment["PATH"]) is None:
+            raise CapabilityError(f"{argv[0]}: found no such program; expected it to be installed. Run: make packages.")
+        with self.log.open("ab") as output:
+            output.write(f"$ {' '.join(argv)}\n".encode())
+            output.flush()
+            begin = output.tell()
+            done = subprocess.run(argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False)
+        if done.returncode:
+            raise CapabilityError(failure(argv[0], done.returncode, self.log.read_bytes()[begin:].decode(errors="replace"), self.log))
+
+
+def failure(program: str, code: int, said: str, log: Path) -> str:
+    """The message about a program that failed: where, its last lines, and what to do."""
+    hint = next((advice for words, advice in HINTS if words in said), f"Look into {log}.")
+    tail = " | ".join(said.strip().splitlines()[-LAST_LINES:])
+    return f'{program}: found exit code {code}, last lines "{tail}"; expected 0. {hint}'

@@ -1,0 +1,83 @@
+"""The lab kernel: Debian's Linux source, our configuration and patch, built as a program of the user (User-Mode Linux)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from scpslab.errors import CapabilityError
+from scpslab.setup.apt import download
+from scpslab.setup.job import Job
+
+VERSION = "6.12"
+PACKAGE = f"linux-source-{VERSION}"
+# Names and times of the machine that builds would otherwise be in the kernel, which mixes them into its random numbers.
+FIXED = {"KBUILD_BUILD_TIMESTAMP": "2024-01-01", "KBUILD_BUILD_USER": "scpslab", "KBUILD_BUILD_HOST": "lab", "KBUILD_BUILD_VERSION": "1"}
+# Half of the source is for other machines: their folders, and the code (but not the Kconfig files) of drivers.
+UNUSED_CODE = (
+    *("drivers/gpu", "drivers/iio", "drivers/infiniband", "drivers/media", "drivers/net/ethernet", "drivers/net/wireless", "drivers/scsi"),
+    *("drivers/staging", "drivers/usb", "sound", "tools/perf", "tools/testing"),
+)
+OTHER_ARCHITECTURES = (
+    *("alpha", "arc", "arm", "arm64", "csky", "hexagon", "loongarch", "m68k", "microblaze", "mips", "nios2", "openrisc"),
+    *("parisc", "powerpc", "riscv", "s390", "sh", "sparc", "xtensa"),
+)
+
+
+def build(job: Job) -> None:
+    """Builds the kernel of the recipe folder (config.fragment, *.patch).
+
+    Raises:
+        CapabilityError: a tool is missing, a download failed, or an option of the fragment was not taken.
+    """
+    work = job.work / "source"
+    work.mkdir()
+    with job.step("download the source"):
+        package = download(PACKAGE, work, job)
+    with job.step("unpack the source"):
+        tree = _unpack(package, work, job)
+    with job.step("configure"):
+        for patch in sorted(job.recipe.glob("*.patch")):
+            job.run(["patch", "-p1", "--input", str(patch)], cwd=tree)
+        fragment = job.recipe / "config.fragment"
+        shutil.copyfile(fragment, tree / ".config")
+        job.run(["make", "ARCH=um", "olddefconfig"], cwd=tree)
+        check_options(fragment, tree / ".config")
+    with job.step("compile"):
+        job.run(["make", "ARCH=um", f"-j{len(os.sched_getaffinity(0))}", "linux"], cwd=tree, env=FIXED)
+        job.run(["strip", "--strip-debug", "-o", str(job.target), str(tree / "linux")])
+    shutil.rmtree(work)
+
+
+def _unpack(package: Path, work: Path, job: Job) -> Path:
+    job.run(["dpkg-deb", "-x", str(package), str(work / "deb")])
+    archive = work / "deb" / "usr" / "src" / f"{PACKAGE}.tar.xz"
+    excluded = [f"--exclude={PACKAGE}/{folder}/*.[ch]" for folder in UNUSED_CODE]
+    excluded += [f"--exclude={PACKAGE}/Documentation/*.{suffix}" for suffix in ("rst", "yaml", "txt", "svg")]
+    excluded += [f"--exclude={PACKAGE}/arch/{name}/*.[chS]" for name in OTHER_ARCHITECTURES]
+    excluded += [f"--exclude={PACKAGE}/arch/{name}/*.dts*" for name in OTHER_ARCHITECTURES]
+    job.run(["tar", "--extract", "--file", str(archive), "--directory", str(work), *excluded], env={"XZ_OPT": "-T0"})
+    archive.unlink()
+    return work / PACKAGE
+
+
+def check_options(fragment: Path, config: Path) -> None:
+    """Makes sure that every option of the fragment is in the configuration as asked for.
+
+    Raises:
+        CapabilityError: some are not; all are named.
+    """
+    taken = dict(_option(line) for line in config.read_text().splitlines() if _option(line)[0])
+    wanted = [_option(line) for line in fragment.read_text().splitlines() if _option(line)[0]]
+    wrong = [f"{name}={value}" for name, value in wanted if taken.get(name, "n") != value]
+    if wrong:
+        raise CapabilityError(f"{fragment}: found {', '.join(wrong)} not taken by Linux {VERSION}; expected every option. Remove or correct them.")
+
+
+def _option(line: str) -> tuple[str, str]:
+    """Name and value of a configuration line; the name is empty for anything else."""
+    if line.startswith("# CONFIG_") and line.endswith(" is not set"):
+        return line.split()[1], "n"
+    name, equals, value = line.partition("=")
+    return (name, value) if equals and name.startswith("CONFIG_") else ("", "")

@@ -1,0 +1,25 @@
+"""What a plan says of a host, whatever its stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """Kernel settings, options of every route, and what workloads on the host start from (None: the kernel's own choice)."""
+
+    stack: str
+    sysctls: dict[str, str]
+    initcwnd: int | None
+    initrwnd: int | None
+    advmss: int | None
+    rto_min_ms: int | None
+    send_window_bytes: int | None
+    receive_window_bytes: int | None
+    delayed_ack: bool
+    timestamps: bool
+
+    def route_options(self) -> dict[str, int | None]:
+        """The options that each of the host's routes carries."""
+        return {"initcwnd": self.initcwnd, "initrwnd": self.initrwnd, "advmss": self.advmss, "rto_min_ms": self.rto_min_ms}

@@ -1,0 +1,23 @@
+"""Topologies as descriptions: nodes and links with parameters; no kernel is touched here.
+
+Standard library only, because topology files are read on the user's machine (to plan) and inside the guest (`mn --custom`).
+"""
+
+from scpslab.topology import custom
+from scpslab.topology.description import Direction, Link, Network, Node, Queue
+from scpslab.topology.parameters import Parameter, Parameters, count, duration, rate, size
+
+__all__ = [
+    "Direction",
+    "Link",
+    "Network",
+    "Node",
+    "Parameter",
+    "Parameters",
+    "Queue",
+    "count",
+    "custom",
+    "duration",
+    "rate",
+    "size",
+]

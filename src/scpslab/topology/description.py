@@ -1,0 +1,115 @@
+"""What a network consists of: hosts, routers, switches and links with two directions, each with its own three stages.
+
+A description is a value. `scpslab.planning` turns it into a plan (addresses, MACs, sysctls), `scpslab.lab` builds the plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Node:
+    """A host, router or switch. `mirror_to` (switches) names the host that sees every frame."""
+
+    name: str
+    kind: str
+    mirror_to: str | None = None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The queue before a serialiser: drop-tail, red or codel; exactly one of the limits is set (bytes on the wire, or packets)."""
+
+    limit_bytes: int | None = None
+    limit_packets: int | None = None
+    discipline: str = "drop-tail"
+    ecn: bool = False
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of a link: rate in bit/s (None: not limited), framing overhead in bytes per packet, queue, one-way delay in ns."""
+
+    name: str
+    rate_bps: int | None = None
+    overhead_bytes: int = 0
+    queue: Queue | None = None
+    delay_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two ends and two directions (first: from `a` to `b`). `via` names the switch where the delay lives (a bent pipe)."""
+
+    name: str
+    a: str
+    b: str
+    a_ip: str | None
+    b_ip: str | None
+    forward: Direction
+    reverse: Direction
+    mtu_bytes: int
+    via: str | None
+
+
+@dataclass
+class Network:
+    """Nodes and links in the order they were added; `roles` says which node plays which part of an experiment."""
+
+    name: str
+    nodes: list[Node] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    routes: list[tuple[str, str, str]] = field(default_factory=list)
+    roles: dict[str, str] = field(default_factory=dict)
+
+    def host(self, name: str, role: str = "") -> None:
+        """Adds a host."""
+        self._add(Node(name, "host"))
+        if role:
+            self.roles[role] = name
+
+    def router(self, name: str) -> None:
+        """Adds a router: a node that forwards IPv4."""
+        self._add(Node(name, "router"))
+
+    def switch(self, name: str, mirror_to: str | None = None) -> None:
+        """Adds an Open vSwitch bridge."""
+        self._add(Node(name, "switch", mirror_to))
+
+    def route(self, node: str, to: str, via: str) -> None:
+        """Adds a static route of a host or router: destination (prefix or "default") and next hop."""
+        self.routes.append((node, to, via))
+
+    def link(
+        self,
+        a: str,
+        b: str,
+        *,
+        name: str = "",
+        a_ip: str | None = None,
+        b_ip: str | None = None,
+        forward: Direction | None = None,
+        reverse: Direction | None = None,
+        mtu_bytes: int = 1500,
+        via: str | None = None,
+    ) -> None:
+        """Joins `a` and `b`. Without directions both are unlimited and called out and in."""
+        forward = forward or Direction("out")
+        reverse = reverse or Direction("in")
+        for direction in (forward, reverse):
+            if direction.delay_ns and via is None:
+                raise ValueError(f"link {a}-{b}: a delay needs a via node, where stage 2 lives")
+        self.links.append(Link(name or f"{a}-{b}", a, b, a_ip, b_ip, forward, reverse, mtu_bytes, via))
+
+    def node(self, name: str) -> Node:
+        """The node of that name. Raises KeyError."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise KeyError(name)
+
+    def _add(self, node: Node) -> None:
+        if any(known.name == node.name for known in self.nodes):
+            raise ValueError(f"node {node.name} is there already")
+        self.nodes.append(node)

@@ -1,0 +1,72 @@
+"""Quantities with units: text such as "2 Mbit/s" or "255.5 ms" to whole numbers of a base unit, and back.
+
+Only the standard library is used here: topologies import this module inside the guest too.
+Base units: rate bit/s, duration ns, size bytes, ratio a plain float between 0 and 1.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+_NUMBER = re.compile(r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*$")
+
+RATE = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
+DURATION = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+# What 64 signed bits hold; every consumer of a plan has at least those.
+LARGEST = 2**63 - 1
+
+KINDS = {"rate": RATE, "duration": DURATION, "size": SIZE}
+EXAMPLES = {"rate": "2 Mbit/s", "duration": "255.5 ms", "size": "1400 B"}
+
+
+class UnitError(ValueError):
+    """A quantity that cannot be read; the message says what was found, what was expected and an example."""
+
+
+def parse(kind: str, value: object) -> int:
+    """Whole number of base units (rate: bit/s, duration: ns, size: bytes) that `value` states.
+
+    Raises:
+        UnitError: no unit, an unknown unit, no number, a negative number, more than 64 bits hold, or a fraction of a base unit.
+    """
+    units = KINDS[kind]
+    example = EXAMPLES[kind]
+    match = _NUMBER.match(value) if isinstance(value, str) else None
+    if match is None and not isinstance(value, str):
+        raise UnitError(f'found {value!r} (no unit); expected a {kind} such as "{example}"')
+    if match is None:
+        raise UnitError(f'found "{value}"; expected a {kind} such as "{example}"')
+    number, unit = match.group(1), match.group(2)
+    if unit is None:
+        raise UnitError(f'found "{value}" (no unit); expected a {kind} such as "{example}"')
+    if unit not in units:
+        raise UnitError(f'found "{value}" (unit "{unit}"); expected one of {", ".join(units)}, as in "{example}"')
+    try:
+        exact = Decimal(number) * units[unit]
+    except ArithmeticError as error:
+        raise UnitError(f'found "{value}"; expected a {kind} such as "{example}"') from error
+    if exact < 0:
+        raise UnitError(f'found "{value}" (negative); expected a {kind} of 0 or more, such as "{example}"')
+    if exact > LARGEST:
+        raise UnitError(f'found "{value}"; expected a {kind} of at most {text(kind, LARGEST)}')
+    if exact != exact.to_integral_value():
+        base = next(iter(units))
+        raise UnitError(f'found "{value}"; expected a whole number of {base}')
+    return int(exact)
+
+
+def text(kind: str, number: int) -> str:
+    """The shortest text that `parse` reads back to `number`: the largest unit with at most six decimals."""
+    if number == 0:
+        return f"0 {'s' if kind == 'duration' else next(iter(KINDS[kind]))}"
+    decimal_units = {name: factor for name, factor in KINDS[kind].items() if "i" not in name or kind == "rate"}
+    decimal_units = {name: factor for name, factor in decimal_units.items() if name not in ("min", "h")}
+    for name, factor in sorted(decimal_units.items(), key=lambda item: -item[1]):
+        if number >= factor:
+            exact = Decimal(number) / factor
+            if exact == round(exact, 6):
+                return f"{exact.normalize():f} {name}"
+    return f"{number} {next(iter(KINDS[kind]))}"

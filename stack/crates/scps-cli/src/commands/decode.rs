@@ -1,0 +1,180 @@
+//! `scps decode`: one line per packet of a capture, in the notation of packetdrill where there is one.
+
+use crate::error::CliError;
+use clap::Args;
+use scps_types::Instant;
+use scps_wire::compressed::Compressed;
+use scps_wire::icmp::IcmpError;
+use scps_wire::ipv4::Ipv4;
+use scps_wire::options::Options;
+use scps_wire::pcap::{ipv4_of, Reader};
+use scps_wire::protocol;
+use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::udp::Udp;
+use scps_wire::Malformed;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `scps decode`.
+#[derive(Debug, Args)]
+pub struct DecodeArgs {
+    /// The capture: classic pcap, Ethernet or raw IP
+    file: PathBuf,
+    /// Exit with 1 if any packet is malformed
+    #[arg(long)]
+    strict: bool,
+}
+
+impl DecodeArgs {
+    /// Prints the capture.
+    pub fn run(&self) -> Result<ExitCode, CliError> {
+        let file = std::fs::read(&self.file).map_err(CliError::file(&self.file))?;
+        let usage = |e| CliError::Usage(format!("{}: {e}; expected a classic pcap file.", self.file.display()));
+        let reader = Reader::new(&file).map_err(usage)?;
+        let link_type = reader.link_type();
+        let mut malformed = 0u64;
+        let mut start: Option<Instant> = None;
+        for (number, record) in reader.enumerate() {
+            let line = match record {
+                Err(e) => Err(e),
+                Ok(r) => {
+                    let start = *start.get_or_insert(r.at);
+                    let t = r.at.since(start).as_secs_f64();
+                    match ipv4_of(link_type, r.data) {
+                        None => Ok(format!("{t:.6} not IPv4, {} bytes", r.data.len())),
+                        Some(packet) => describe_ip(packet).map(|text| format!("{t:.6} {text}")),
+                    }
+                }
+            };
+            match line {
+                Ok(line) => println!("{} {line}", number + 1),
+                Err(e) => {
+                    malformed += 1;
+                    println!("{} malformed: {e}", number + 1);
+                }
+            }
+        }
+        Ok(if self.strict && malformed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+fn describe_ip(packet: &[u8]) -> Result<String, Malformed> {
+    let (ip, payload) = Ipv4::parse(packet)?;
+    let (src, dst) = (ip.src, ip.dst);
+    match ip.protocol {
+        protocol::TCP | protocol::SCPS_STANDALONE => {
+            let verify = Verify::Checksum(&[protocol::TCP, protocol::SCPS_STANDALONE]);
+            let (tcp, data) = Tcp::parse(payload, src, dst, verify)?;
+            Ok(format!(
+                "{src}:{} > {dst}:{} ip={} {}",
+                tcp.src_port,
+                tcp.dst_port,
+                ip.protocol,
+                describe_tcp(&tcp, data)
+            ))
+        }
+        protocol::SCPS_COMPRESSED => {
+            let (header, data) = Compressed::parse(payload, src, dst)?;
+            Ok(format!("{src} > {dst} ip=105 {}", describe_compressed(&header, data)))
+        }
+        protocol::UDP => {
+            let (udp, inner) = Udp::parse(payload)?;
+            let ports = format!("{src}:{} > {dst}:{} udp", udp.src_port, udp.dst_port);
+            if udp.is_scps() && inner.first().is_some_and(|b| b >> 4 == 4) {
+                return Ok(format!("{ports} [ {} ]", describe_ip(inner)?));
+            }
+            Ok(format!("{ports} {} bytes", inner.len()))
+        }
+        protocol::ICMP => Ok(match IcmpError::parse(payload)? {
+            Some(e) => format!("{src} > {dst} icmp {:?} of {}:{} > {}:{}", e.kind, e.src.0, e.src.1, e.dst.0, e.dst.1),
+            None => format!("{src} > {dst} icmp type {}", payload.first().copied().unwrap_or(0)),
+        }),
+        other => Ok(format!("{src} > {dst} ip={other} {} bytes", payload.len())),
+    }
+}
+
+fn describe_tcp(tcp: &Tcp, data: &[u8]) -> String {
+    let mut text = format!("{} seq {}", tcp.flags, tcp.seq);
+    if !data.is_empty() {
+        // Writing to a String cannot fail, here and below.
+        let _ = write!(text, ":{}({})", tcp.seq + data.len() as u32, data.len());
+    }
+    if tcp.flags.has(Flags::ACK) {
+        let _ = write!(text, " ack {}", tcp.ack);
+    }
+    let _ = write!(text, " win {}", tcp.window);
+    if tcp.flags.has(Flags::URG) {
+        let _ = write!(text, " urg {}", tcp.urgent);
+    }
+    describe_options(&mut text, &tcp.options);
+    text
+}
+
+fn describe_compressed(c: &Compressed<'_>, data: &[u8]) -> String {
+    let mut text = format!("compressed id {}", c.connection_id);
+    for (on, name) in [(c.push, " P"), (c.fin, " F"), (c.rst, " R")] {
+        if on {
+            text.push_str(name);
+        }
+    }
+    if let Some(seq) = c.seq {
+        let _ = write!(text, " seq {seq}");
+    }
+    if let Some((window, ack)) = c.window_ack {
+        let _ = write!(text, " ack {ack} win {window}");
+    }
+    if let (Some(val), Some(ecr)) = (c.ts_val, c.ts_ecr) {
+        let _ = write!(text, " TS val {val} ecr {ecr}");
+    }
+    if c.record_boundary {
+        text.push_str(" record-end");
+    }
+    describe_options(&mut text, &Options::parse(c.options));
+    let _ = write!(text, " data {}", data.len());
+    text
+}
+
+fn describe_options(text: &mut String, o: &Options) {
+    if let Some(c) = o.capabilities {
+        let _ = write!(text, " scps caps {:#04x} id {}", c.bits, c.connection_id);
+    }
+    if let Some(b) = o.binding_spaces {
+        for space in b.unpack() {
+            let _ = write!(text, " binding-space {} ({} bytes)", space.id, space.data.len());
+        }
+    }
+    if let Some(mss) = o.mss {
+        let _ = write!(text, " mss {mss}");
+    }
+    if let Some(shift) = o.window_scale {
+        let _ = write!(text, " wscale {shift}");
+    }
+    if o.sack_permitted {
+        text.push_str(" sackOK");
+    }
+    if let Some(t) = o.timestamps {
+        let _ = write!(text, " TS val {} ecr {}", t.val, t.ecr);
+    }
+    if let Some(s) = o.snack {
+        let _ = write!(text, " snack hole of {} at +{}", s.size, s.offset);
+        if !s.vector().is_empty() {
+            text.push_str(" vector ");
+            for b in s.vector() {
+                let _ = write!(text, "{b:08b}");
+            }
+        }
+    }
+    for (left, right) in o.sack.as_slice() {
+        let _ = write!(text, " sack {left}:{right}");
+    }
+    for (on, name) in [
+        (o.record_boundary, " record-end"),
+        (o.corruption_experienced, " corruption-experienced"),
+        (o.legacy_bets, " bets-permitted(16)"),
+    ] {
+        if on {
+            text.push_str(name);
+        }
+    }
+}

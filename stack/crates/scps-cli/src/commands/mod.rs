@@ -1,0 +1,31 @@
+//! The subcommands: one file each, one line in [`Command`] and one in its `run`.
+
+mod decode;
+mod recv;
+mod send;
+
+use crate::error::CliError;
+use clap::Subcommand;
+use std::process::ExitCode;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Send a file or generated data to `scps recv`, or to any TCP sink
+    Send(Box<send::SendArgs>),
+    /// Receive from `scps send`, or from any TCP source
+    Recv(Box<recv::RecvArgs>),
+    /// Print the packets of a capture, one line each
+    Decode(decode::DecodeArgs),
+}
+
+impl Command {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode, CliError> {
+        match self {
+            Command::Send(args) => args.run(),
+            Command::Recv(args) => args.run(),
+            Command::Decode(args) => args.run(),
+        }
+    }
+}

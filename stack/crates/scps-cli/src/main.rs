@@ -1,0 +1,38 @@
+//! The `scps` program. It parses, runs one command, and is the only place that prints an error and chooses an exit code.
+//!
+//! Exit codes: 0 done; 1 the transfer failed or a capture holds malformed packets; 2 the command line or a settings file
+//! is wrong; 3 a file or device does not work; 127 this machine or build does not support what was asked.
+
+mod commands;
+mod error;
+mod pace;
+mod report;
+mod settings;
+mod trace;
+mod world;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// SCPS transport: send, receive, decode.
+#[derive(Debug, Parser)]
+#[command(name = "scps", version, about, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 done; 1 transfer failed, or malformed packets in a capture; 2 wrong command line \
+or settings file; 3 a file or device does not work; 127 not supported here.";
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match cli.command.run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("scps: {error}");
+            error.exit_code()
+        }
+    }
+}

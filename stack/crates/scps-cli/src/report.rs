@@ -1,0 +1,199 @@
+//! The result of a transfer as one JSON object. Field names end in their unit; `null` means "not known".
+
+use crate::error::CliError;
+use crate::settings::Resolved;
+use scps_io::Stack;
+use scps_tp::{Agreed, Cause, CloseReason, ConnectionId, Stats};
+use scps_types::{Duration, Instant};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+/// The options in force.
+#[derive(Debug, Serialize)]
+pub struct Negotiated {
+    scps: bool,
+    snack: bool,
+    snack_long: bool,
+    sack: bool,
+    bets: bool,
+    compression: bool,
+    timestamps: bool,
+    window_scale_peer: Option<u8>,
+    window_scale_own: Option<u8>,
+    segment_bytes: u64,
+}
+
+/// A result. `format` changes when a field changes its meaning.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    format: u32,
+    role: &'static str,
+    status: &'static str,
+    reason: Option<String>,
+    local: String,
+    remote: String,
+    preset: crate::settings::Preset,
+    bytes: u64,
+    sha256: Option<String>,
+    connect_s: Option<f64>,
+    transfer_s: Option<f64>,
+    goodput_bps: Option<f64>,
+    segments_sent: u64,
+    segments_received: u64,
+    data_segments_sent: u64,
+    pure_acks_sent: u64,
+    retransmissions: u64,
+    retransmissions_by_cause: BTreeMap<&'static str, u64>,
+    superfluous_resends: u64,
+    duplicate_segments: u64,
+    out_of_order_segments: u64,
+    rtos: u64,
+    probes_sent: u64,
+    snacks_sent: u64,
+    snacks_received: u64,
+    compressed_sent: u64,
+    srtt_s: Option<f64>,
+    rtt_min_s: Option<f64>,
+    rto_s: Option<f64>,
+    cwnd_bytes: Option<u64>,
+    holes: Vec<(u64, u64)>,
+    negotiated: Negotiated,
+    cpu_s: f64,
+    device_send_calls: u64,
+    device_receive_calls: u64,
+    device_refused: u64,
+}
+
+/// What the command itself knows of a transfer.
+#[derive(Debug)]
+pub struct Facts {
+    /// "send" or "recv".
+    pub role: &'static str,
+    /// All data and the end of the stream got through.
+    pub is_complete: bool,
+    /// Why the connection ended, if it did.
+    pub reason: Option<CloseReason>,
+    /// What else ended the transfer.
+    pub note: Option<String>,
+    /// Octets of data sent or received.
+    pub bytes: u64,
+    /// Hash of them.
+    pub sha256: Option<String>,
+    /// Holes: offset and length in the stream.
+    pub holes: Vec<(u64, u64)>,
+}
+
+impl Report {
+    /// Puts the facts and the engine's counters together.
+    pub fn new(facts: Facts, stack: &Stack, id: ConnectionId, resolved: &Resolved) -> Self {
+        let endpoint = stack.endpoint();
+        let stats = endpoint.stats(id).unwrap_or_default();
+        let agreed = endpoint.agreed(id).unwrap_or_default();
+        let snapshot = endpoint.snapshot(id);
+        let seconds = |d: Duration| d.as_secs_f64();
+        let (local, remote) =
+            endpoint.addresses(id).map_or((String::new(), String::new()), |(l, r)| (text(l), text(r)));
+        let transfer = transfer_time(facts.role, &stats);
+        let goodput = transfer.filter(|t| *t > 0.0).map(|t| facts.bytes as f64 * 8.0 / t);
+        let device = stack.device().stats();
+        let reason = facts.note.or_else(|| if facts.is_complete { None } else { facts.reason.map(|r| r.to_string()) });
+        Report {
+            format: 1,
+            role: facts.role,
+            status: if facts.is_complete { "complete" } else { "failed" },
+            reason,
+            local,
+            remote,
+            preset: resolved.preset,
+            bytes: facts.bytes,
+            sha256: facts.sha256,
+            connect_s: connection_time(facts.role, &stats),
+            transfer_s: transfer,
+            goodput_bps: goodput,
+            segments_sent: stats.segments_sent,
+            segments_received: stats.segments_received,
+            data_segments_sent: stats.data_segments_sent,
+            pure_acks_sent: stats.pure_acks_sent,
+            retransmissions: stats.resends_total(),
+            retransmissions_by_cause: Cause::ALL.iter().map(|c| (c.name(), stats.resends_by(*c))).collect(),
+            superfluous_resends: stats.superfluous_resends,
+            duplicate_segments: stats.duplicate_segments,
+            out_of_order_segments: stats.out_of_order_segments,
+            rtos: stats.rtos,
+            probes_sent: stats.probes_sent,
+            snacks_sent: stats.snacks_sent,
+            snacks_received: stats.snacks_received,
+            compressed_sent: stats.compressed_sent,
+            srtt_s: snapshot.and_then(|s| s.srtt).map(seconds),
+            rtt_min_s: snapshot.and_then(|s| s.rtt_min).map(seconds),
+            rto_s: snapshot.map(|s| seconds(s.rto)),
+            cwnd_bytes: snapshot.map(|s| s.cwnd).filter(|c| *c < u64::MAX),
+            holes: facts.holes,
+            negotiated: negotiated(&agreed, endpoint.segment_size(id).unwrap_or(0)),
+            cpu_s: seconds(scps_io::cpu_time()),
+            device_send_calls: device.send_calls,
+            device_receive_calls: device.receive_calls,
+            device_refused: device.refused,
+        }
+    }
+
+    /// Writes one line to the file, or to standard output without one.
+    pub fn write(&self, path: Option<&Path>, append: bool) -> Result<(), CliError> {
+        let line = serde_json::to_string(self).map_err(|e| CliError::Usage(e.to_string()))?;
+        match path {
+            None => {
+                println!("{line}");
+                Ok(())
+            }
+            Some(path) => {
+                let mut options = std::fs::OpenOptions::new();
+                options.create(true).write(true).append(append).truncate(!append);
+                let mut file = options.open(path).map_err(CliError::file(path))?;
+                writeln!(file, "{line}").map_err(CliError::file(path))
+            }
+        }
+    }
+}
+
+fn text((address, port): scps_tp::SocketAddr) -> String {
+    format!("{address}:{port}")
+}
+
+fn between(from: Option<Instant>, to: Option<Instant>) -> Option<f64> {
+    Some(to?.since(from?).as_secs_f64())
+}
+
+/// Sender: open to FIN acknowledged. Receiver: first data to the acknowledgement of the last (apparatus M-01).
+fn transfer_time(role: &str, stats: &Stats) -> Option<f64> {
+    if role == "send" {
+        between(stats.established_at, stats.flushed_at)
+    } else {
+        between(stats.first_data_at, stats.last_data_ack_at)
+    }
+}
+
+/// As the user feels it: connection request to our FIN acknowledged; at the receiver, SYN to the last acknowledgement.
+fn connection_time(role: &str, stats: &Stats) -> Option<f64> {
+    if role == "send" {
+        between(stats.opened_at, stats.flushed_at)
+    } else {
+        between(stats.opened_at, stats.last_data_ack_at)
+    }
+}
+
+fn negotiated(agreed: &Agreed, segment_bytes: u64) -> Negotiated {
+    Negotiated {
+        scps: agreed.scps,
+        snack: agreed.snack,
+        snack_long: agreed.snack_long,
+        sack: agreed.sack,
+        bets: agreed.bets,
+        compression: agreed.compression.is_some(),
+        timestamps: agreed.timestamps,
+        window_scale_peer: agreed.window_scale.map(|w| w.0),
+        window_scale_own: agreed.window_scale.map(|w| w.1),
+        segment_bytes,
+    }
+}

@@ -1,0 +1,442 @@
+//! Every tunable of the transport, as an option and as a key of `--config FILE.json`. A flag overrides the file, the file
+//! overrides the preset.
+
+use crate::error::CliError;
+use crate::pace::{FirstWindow, Rate};
+use clap::{Args, ValueEnum};
+use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig, VegasConfig, VegasSlowStart};
+use scps_types::Duration;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Named sets of settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// FY97: pure rate control, SNACK, 400,000-octet buffers, losses are corruption, each resent twice.
+    Fy97Rate,
+    /// FY97 with Vegas, doubling every other round trip.
+    Fy97Vegas,
+    /// NMSU papers: VJ, 65,536-octet buffers, losses are congestion.
+    NmsuVj,
+    /// NMSU papers: Vegas, 65,536-octet buffers, losses are corruption.
+    NmsuVegas,
+    /// SACK and long SNACK beside SNACK, 4 MiB buffers, Vegas.
+    Modern,
+}
+
+impl Preset {
+    /// Connection and route settings.
+    pub fn settings(self) -> (Config, RouteConfig) {
+        let corruption = RouteConfig { loss: LossMeaning::Corruption, ..RouteConfig::default() };
+        match self {
+            Preset::Fy97Rate => (Config::fy97_rate(), corruption),
+            Preset::Fy97Vegas => (Config::fy97_vegas(), corruption),
+            Preset::NmsuVj => (Config::nmsu_vj(), RouteConfig::default()),
+            Preset::NmsuVegas => (Config::nmsu_vegas(), corruption),
+            Preset::Modern => (Config::modern(), RouteConfig { initial_rto: Duration::from_secs(1), ..corruption }),
+        }
+    }
+}
+
+/// Congestion control by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionName {
+    /// Rate control only.
+    None,
+    /// Van Jacobson.
+    Vj,
+    /// Vegas.
+    Vegas,
+}
+
+/// What a loss means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossName {
+    /// Slow down.
+    Congestion,
+    /// Resend at the same pace.
+    Corruption,
+}
+
+/// Vegas slow start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStartName {
+    /// Double every round trip.
+    EveryRtt,
+    /// Double every other round trip.
+    EveryOtherRtt,
+}
+
+/// Settings of the transport. All are optional; what is not given comes from the file, then from the preset.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Transport")]
+pub struct Tunables {
+    /// Start from a named set of settings [default: modern]
+    #[arg(long, value_enum)]
+    pub preset: Option<Preset>,
+    /// Read settings from a JSON object whose keys are these options with `_` for `-`
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Congestion control
+    #[arg(long, value_enum)]
+    pub congestion: Option<CongestionName>,
+    /// Vegas: grow below this many queued segments
+    #[arg(long, value_name = "SEGMENTS")]
+    pub vegas_alpha: Option<u32>,
+    /// Vegas: shrink above this many queued segments
+    #[arg(long, value_name = "SEGMENTS")]
+    pub vegas_beta: Option<u32>,
+    /// Vegas: leave slow start above this many queued segments
+    #[arg(long, value_name = "SEGMENTS")]
+    pub vegas_gamma: Option<u32>,
+    /// Vegas: how often slow start doubles
+    #[arg(long, value_enum)]
+    pub vegas_slow_start: Option<SlowStartName>,
+    /// What a loss on the route means
+    #[arg(long, value_enum)]
+    pub loss: Option<LossName>,
+    /// Rate of the route, such as "2 Mbit/s" or 9600, IP headers included; "none" for no rate control
+    #[arg(long)]
+    pub rate: Option<String>,
+    /// How often rate credit is given; 0 for continuously
+    #[arg(long, value_name = "MS")]
+    pub rate_tick_ms: Option<u64>,
+    /// Depth of the rate bucket in ticks and in packets
+    #[arg(long, value_name = "N")]
+    pub bucket_factor: Option<u32>,
+    /// Largest IP packet
+    #[arg(long, value_name = "BYTES")]
+    pub mtu: Option<u16>,
+    /// Lower-layer encapsulation to leave room for (28 is added by --driver udp)
+    #[arg(long, value_name = "BYTES")]
+    pub overhead: Option<u16>,
+    /// Upper bound of the MSS offered and used; counts timestamps as data does
+    #[arg(long, value_name = "BYTES")]
+    pub mss: Option<u16>,
+    /// Data per full segment; sets the MSS to this and the timestamp option
+    #[arg(long, value_name = "BYTES", conflicts_with = "mss")]
+    pub segment: Option<u16>,
+    /// Send and receive buffer
+    #[arg(long, value_name = "BYTES")]
+    pub buffer: Option<usize>,
+    /// Send buffer
+    #[arg(long, value_name = "BYTES")]
+    pub send_buffer: Option<usize>,
+    /// Receive buffer
+    #[arg(long, value_name = "BYTES")]
+    pub receive_buffer: Option<usize>,
+    /// Round-trip time of the route if known: first RTO, and with a rate and no buffer option, buffers of twice the
+    /// bandwidth-delay product
+    #[arg(long, value_name = "MS")]
+    pub rtt_ms: Option<u64>,
+    /// First window: "rfc3390" or segments
+    #[arg(long, value_name = "WINDOW")]
+    pub initial_window: Option<String>,
+    /// Speak SCPS at all; false is a plain TCP
+    #[arg(long, value_name = "BOOL")]
+    pub scps: Option<bool>,
+    /// Offer SNACK
+    #[arg(long, value_name = "BOOL")]
+    pub snack: Option<bool>,
+    /// Offer long-form SNACK
+    #[arg(long, value_name = "BOOL")]
+    pub snack_long: Option<bool>,
+    /// Offer SACK
+    #[arg(long, value_name = "BOOL")]
+    pub sack: Option<bool>,
+    /// Offer timestamps
+    #[arg(long, value_name = "BOOL")]
+    pub timestamps: Option<bool>,
+    /// Offer window scaling
+    #[arg(long, value_name = "BOOL")]
+    pub window_scaling: Option<bool>,
+    /// Offer header compression
+    #[arg(long, value_name = "BOOL")]
+    pub compression: Option<bool>,
+    /// Offer the best-effort service
+    #[arg(long, value_name = "BOOL")]
+    pub bets: Option<bool>,
+    /// Resends before BETS gives data up
+    #[arg(long, value_name = "N")]
+    pub bets_retransmissions_max: Option<u32>,
+    /// How long a BETS reader waits at a hole
+    #[arg(long, value_name = "MS")]
+    pub bets_receive_timeout_ms: Option<u64>,
+    /// Wait this long before answering a SNACK
+    #[arg(long, value_name = "MS")]
+    pub snack_delay_ms: Option<u64>,
+    /// Resend every SNACKed segment twice, as FY97 did
+    #[arg(long, value_name = "BOOL")]
+    pub double_retransmission: Option<bool>,
+    /// Acknowledge every n-th segment; 0 by the timer only
+    #[arg(long, value_name = "N")]
+    pub ack_every: Option<u16>,
+    /// Delayed-acknowledgement timer
+    #[arg(long, value_name = "MS")]
+    pub ack_delay_ms: Option<u64>,
+    /// Least spacing of acknowledgements of in-order data; 0 for none
+    #[arg(long, value_name = "MS")]
+    pub ack_floor_ms: Option<u64>,
+    /// RTO before the first sample
+    #[arg(long, value_name = "MS")]
+    pub initial_rto_ms: Option<u64>,
+    /// Least RTO
+    #[arg(long, value_name = "MS")]
+    pub rto_min_ms: Option<u64>,
+    /// Greatest RTO
+    #[arg(long, value_name = "MS")]
+    pub rto_max_ms: Option<u64>,
+    /// Least time added to the smoothed round trip for its variance
+    #[arg(long, value_name = "MS")]
+    pub rto_variance_floor_ms: Option<u64>,
+    /// Timeouts before the connection is given up
+    #[arg(long, value_name = "N")]
+    pub retransmissions_max: Option<u32>,
+    /// Unanswered SYNs before the connection is given up
+    #[arg(long, value_name = "N")]
+    pub syn_retransmissions_max: Option<u32>,
+    /// SYNs with the SCPS option before one without; 0 for never
+    #[arg(long, value_name = "N")]
+    pub fallback_after_syns: Option<u32>,
+    /// Timeouts after which the route is taken for unavailable; 0 for never
+    #[arg(long, value_name = "N")]
+    pub rto_to_persist: Option<u32>,
+    /// Greatest interval of window probes
+    #[arg(long, value_name = "MS")]
+    pub persist_max_ms: Option<u64>,
+    /// Unanswered window probes before the connection is given up
+    #[arg(long, value_name = "N")]
+    pub persist_probes_max: Option<u32>,
+    /// Send keep-alives
+    #[arg(long, value_name = "BOOL")]
+    pub keepalive: Option<bool>,
+    /// How long TIME-WAIT lasts
+    #[arg(long, value_name = "MS")]
+    pub time_wait_ms: Option<u64>,
+    /// Send runts at once
+    #[arg(long, value_name = "BOOL")]
+    pub nodelay: Option<bool>,
+    /// VJ: grow by octets acknowledged, not by acknowledgements
+    #[arg(long, value_name = "BOOL")]
+    pub byte_counting: Option<bool>,
+    /// IP protocol of uncompressed segments: 6, or 106 for the stand-alone reference stack
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8))]
+    pub protocol: Option<u8>,
+    /// Don't-fragment bit and path MTU discovery
+    #[arg(long, value_name = "BOOL")]
+    pub dont_fragment: Option<bool>,
+    /// Most separate pieces kept out of order
+    #[arg(long, value_name = "N")]
+    pub reassembly_pieces_max: Option<usize>,
+}
+
+/// What the settings come to.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The preset they started from.
+    pub preset: Preset,
+    /// Connection settings.
+    pub config: Config,
+    /// Route settings.
+    pub route: RouteConfig,
+}
+
+impl Tunables {
+    /// Reads the file, if one is named, and puts preset, file and flags together.
+    pub fn resolve(&self) -> Result<Resolved, CliError> {
+        let file = match &self.config {
+            None => Tunables::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
+                serde_json::from_str(&text).map_err(|e| CliError::Usage(format!("{}: {e}.", path.display())))?
+            }
+        };
+        let preset = self.preset.or(file.preset).unwrap_or(Preset::Modern);
+        let (mut config, mut route) = preset.settings();
+        file.apply(&mut config, &mut route)?;
+        self.apply(&mut config, &mut route)?;
+        if self.names_no_buffer() && file.names_no_buffer() {
+            if let Some(buffer) = route.buffer_for_bdp() {
+                (config.send_buffer, config.receive_buffer) = (buffer, buffer);
+            }
+        }
+        Ok(Resolved { preset, config, route })
+    }
+
+    fn names_no_buffer(&self) -> bool {
+        self.buffer.is_none() && self.send_buffer.is_none() && self.receive_buffer.is_none()
+    }
+
+    fn apply(&self, config: &mut Config, route: &mut RouteConfig) -> Result<(), CliError> {
+        self.apply_congestion(config);
+        self.apply_route(route)?;
+        self.apply_offers(config);
+        self.apply_timers(config);
+        if let Some(text) = &self.initial_window {
+            let usage = |e| CliError::Usage(format!("--initial-window: {e}."));
+            config.initial_window = text.parse::<FirstWindow>().map_err(usage)?.0;
+        }
+        config.mss = self.mss.or(config.mss);
+        if let Some(segment) = self.segment {
+            config.mss = Some(segment.saturating_add(if config.timestamps { 12 } else { 0 }));
+        }
+        set(&mut config.send_buffer, self.send_buffer.or(self.buffer));
+        set(&mut config.receive_buffer, self.receive_buffer.or(self.buffer));
+        set(&mut config.reassembly_pieces_max, self.reassembly_pieces_max);
+        if config.send_buffer == 0 || config.receive_buffer == 0 {
+            return Err(CliError::Usage("--buffer: found 0; expected at least 1 byte.".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn apply_congestion(&self, config: &mut Config) {
+        let mut vegas = match config.congestion {
+            Congestion::Vegas(v) => v,
+            Congestion::None | Congestion::Vj => VegasConfig::default(),
+        };
+        set(&mut vegas.alpha_segs, self.vegas_alpha);
+        set(&mut vegas.beta_segs, self.vegas_beta);
+        set(&mut vegas.gamma_segs, self.vegas_gamma);
+        let slow_start = self.vegas_slow_start.map(|s| match s {
+            SlowStartName::EveryRtt => VegasSlowStart::EveryRtt,
+            SlowStartName::EveryOtherRtt => VegasSlowStart::EveryOtherRtt,
+        });
+        set(&mut vegas.slow_start, slow_start);
+        config.congestion = match (self.congestion, config.congestion) {
+            (Some(CongestionName::None), _) | (None, Congestion::None) => Congestion::None,
+            (Some(CongestionName::Vj), _) | (None, Congestion::Vj) => Congestion::Vj,
+            (Some(CongestionName::Vegas), _) | (None, Congestion::Vegas(_)) => Congestion::Vegas(vegas),
+        };
+        set(&mut config.byte_counting, self.byte_counting);
+    }
+
+    fn apply_route(&self, route: &mut RouteConfig) -> Result<(), CliError> {
+        if let Some(text) = &self.rate {
+            route.rate = text.parse::<Rate>().map_err(|e| CliError::Usage(format!("--rate: {e}.")))?.0;
+        }
+        let loss = self.loss.map(|l| match l {
+            LossName::Congestion => LossMeaning::Congestion,
+            LossName::Corruption => LossMeaning::Corruption,
+        });
+        set(&mut route.loss, loss);
+        set(&mut route.tick, ms(self.rate_tick_ms));
+        set(&mut route.bucket_factor, self.bucket_factor);
+        set(&mut route.mtu, self.mtu);
+        set(&mut route.overhead, self.overhead);
+        set(&mut route.initial_rto, ms(self.initial_rto_ms));
+        route.rtt = ms(self.rtt_ms).or(route.rtt);
+        set(&mut route.protocol, self.protocol);
+        set(&mut route.dont_fragment, self.dont_fragment);
+        if ![6, 106].contains(&route.protocol) {
+            return Err(CliError::Usage(format!("--protocol: found {}; expected 6 or 106.", route.protocol)));
+        }
+        Ok(())
+    }
+
+    fn apply_offers(&self, config: &mut Config) {
+        set(&mut config.scps, self.scps);
+        set(&mut config.snack, self.snack);
+        set(&mut config.snack_long, self.snack_long);
+        set(&mut config.sack, self.sack);
+        set(&mut config.timestamps, self.timestamps);
+        set(&mut config.window_scaling, self.window_scaling);
+        set(&mut config.compression, self.compression);
+        set(&mut config.bets, self.bets);
+        set(&mut config.nodelay, self.nodelay);
+        set(&mut config.snack_policy.double_retransmission, self.double_retransmission);
+        config.fallback_after_syns = count(self.fallback_after_syns, config.fallback_after_syns);
+        if self.keepalive == Some(false) {
+            config.keepalive = None;
+        }
+        let behaviour = self.ack_every.map(|n| match n {
+            0 => AckBehaviour::Delayed,
+            n => AckBehaviour::EveryNth(n),
+        });
+        set(&mut config.ack.behaviour, behaviour);
+    }
+
+    fn apply_timers(&self, config: &mut Config) {
+        set(&mut config.snack_policy.delay, ms(self.snack_delay_ms));
+        set(&mut config.ack.delay, ms(self.ack_delay_ms));
+        if let Some(floor) = self.ack_floor_ms {
+            config.ack.floor = (floor > 0).then(|| Duration::from_millis(floor));
+        }
+        set(&mut config.rto.min, ms(self.rto_min_ms));
+        set(&mut config.rto.max, ms(self.rto_max_ms));
+        set(&mut config.rto.variance_floor, ms(self.rto_variance_floor_ms));
+        set(&mut config.rto.retransmissions_max, self.retransmissions_max);
+        set(&mut config.rto.syn_retransmissions_max, self.syn_retransmissions_max);
+        config.rto.to_persist = count(self.rto_to_persist, config.rto.to_persist);
+        set(&mut config.persist.max, ms(self.persist_max_ms));
+        set(&mut config.persist.probes_max, self.persist_probes_max);
+        set(&mut config.time_wait, ms(self.time_wait_ms));
+        set(&mut config.bets_policy.retransmissions_max, self.bets_retransmissions_max);
+        set(&mut config.bets_policy.receive_timeout, ms(self.bets_receive_timeout_ms));
+    }
+}
+
+fn set<T>(slot: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *slot = value;
+    }
+}
+
+fn ms(value: Option<u64>) -> Option<Duration> {
+    value.map(Duration::from_millis)
+}
+
+/// A count for which 0 means "never"; what is not given stays.
+fn count(value: Option<u32>, current: Option<u32>) -> Option<u32> {
+    match value {
+        None => current,
+        Some(0) => None,
+        Some(n) => Some(n),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_override_the_preset() {
+        let t = Tunables {
+            preset: Some(Preset::Fy97Rate),
+            segment: Some(512),
+            double_retransmission: Some(false),
+            rate: Some("9600".to_owned()),
+            ..Tunables::default()
+        };
+        let r = t.resolve().unwrap();
+        assert_eq!((r.config.mss, r.config.send_buffer), (Some(524), 400_000));
+        assert!(!r.config.snack_policy.double_retransmission && !r.config.sack);
+        assert_eq!(r.route.rate.map(scps_types::Bitrate::as_bps), Some(9600));
+    }
+
+    #[test]
+    fn buffers_follow_rate_and_rtt_unless_named() {
+        let t = Tunables { rtt_ms: Some(600), ..Tunables::default() };
+        assert_eq!(t.resolve().unwrap().config.send_buffer, 300_000);
+        let t = Tunables { buffer: Some(5000), ..t };
+        assert_eq!(t.resolve().unwrap().config.send_buffer, 5000);
+    }
+
+    #[test]
+    fn unknown_keys_of_a_file_are_refused() {
+        assert!(serde_json::from_str::<Tunables>(r#"{"congestoin": "vj"}"#).is_err());
+        assert!(serde_json::from_str::<Tunables>(r#"{"congestion": "vj", "preset": "nmsu-vj"}"#).is_ok());
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        let t = Tunables { rate: Some("2 Mb".to_owned()), ..Tunables::default() };
+        let text = t.resolve().unwrap_err().to_string();
+        assert!(text.contains("--rate") && text.contains("2 Mb"), "{text}");
+    }
+}

@@ -1,0 +1,53 @@
+//! The world of the SCPS stack: devices, the clock, and the loop that joins them to the engine.
+//!
+//! One thread, one epoll set. The loop sleeps until a packet, a timer or the caller's deadline: it never polls idly,
+//! because the lab runs it in a kernel whose time stands still while a process spins. This is the only crate that may
+//! read a clock or make system calls; unsafe code is confined to `sys.rs`.
+
+mod clock;
+mod device;
+mod stack;
+mod stream;
+mod sys;
+mod tun;
+mod udp;
+
+pub use clock::Clock;
+pub use device::{Device, DeviceStats};
+pub use stack::Stack;
+pub use stream::{Listener, SharedStack, Stream};
+pub use sys::{cpu_time, entropy_seed};
+pub use tun::{TunConfig, TunDevice};
+pub use udp::{UdpConfig, UdpDevice};
+
+/// Why a device or the loop does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum IoError {
+    /// A device cannot be had. The text says what to do.
+    #[error("{what}: {source}; {advice}")]
+    Device {
+        /// The device or operation.
+        what: String,
+        /// What a person can do about it.
+        advice: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The machine lacks what the device needs.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Waiting or reading failed.
+    #[error("{what}: {source}")]
+    System {
+        /// The operation.
+        what: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
+impl IoError {
+    pub(crate) fn system(what: &'static str) -> impl Fn(std::io::Error) -> IoError {
+        move |source| IoError::System { what, source }
+    }
+}

@@ -1,0 +1,180 @@
+//! The loop: device and engine joined by epoll, on one thread.
+
+use crate::clock::Clock;
+use crate::device::Device;
+use crate::sys::Epoll;
+use crate::IoError;
+use scps_tp::{
+    Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, RecvError, RouteConfig, SendError,
+    SocketAddr, TraceRecord,
+};
+use scps_types::{Duration, Instant, Seed};
+use std::collections::VecDeque;
+
+/// A host's transport in operation. Calls never block but [`Stack::turn`].
+#[derive(Debug)]
+pub struct Stack {
+    endpoint: Endpoint,
+    device: Device,
+    epoll: Epoll,
+    clock: Clock,
+    events: VecDeque<Event>,
+    has_device_room: bool,
+}
+
+impl Stack {
+    /// Joins a device to a new engine.
+    pub fn new(device: Device, config: EndpointConfig, route: RouteConfig, seed: Seed) -> Result<Self, IoError> {
+        let clock = Clock::new();
+        let epoll = Epoll::new(device.fd()).map_err(IoError::system("epoll"))?;
+        let endpoint = Endpoint::new(config, route, seed, clock.now());
+        Ok(Stack { endpoint, device, epoll, clock, events: VecDeque::new(), has_device_room: true })
+    }
+
+    /// Time as the engine counts it.
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// The engine, for queries.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The engine, for settings.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// The device, for its counters.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Accepts connections.
+    pub fn listen(&mut self, local: SocketAddr, config: Config) -> ListenerId {
+        self.endpoint.listen(local, config)
+    }
+
+    /// Asks for a connection; [`Event::Connected`] or [`Event::Closed`] follows.
+    pub fn connect(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: Config,
+    ) -> Result<ConnectionId, ConnectError> {
+        self.endpoint.connect(self.clock.now(), local, remote, config)
+    }
+
+    /// Takes data to send, as much as there is room for.
+    pub fn send(&mut self, id: ConnectionId, data: &[u8]) -> Result<usize, SendError> {
+        self.endpoint.send(self.clock.now(), id, data)
+    }
+
+    /// Takes a whole record, or returns false until there is room.
+    pub fn send_record(&mut self, id: ConnectionId, record: &[u8]) -> Result<bool, SendError> {
+        self.endpoint.send_record(self.clock.now(), id, record)
+    }
+
+    /// Reads what is there.
+    pub fn recv(&mut self, id: ConnectionId, out: &mut [u8]) -> Result<(usize, bool), RecvError> {
+        self.endpoint.recv(self.clock.now(), id, out)
+    }
+
+    /// Ends sending.
+    pub fn close(&mut self, id: ConnectionId) {
+        self.endpoint.close(self.clock.now(), id);
+    }
+
+    /// Resets the connection.
+    pub fn abort(&mut self, id: ConnectionId) {
+        self.endpoint.abort(self.clock.now(), id);
+    }
+
+    /// Gives the connection up.
+    pub fn release(&mut self, id: ConnectionId) {
+        self.endpoint.release(self.clock.now(), id);
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front().or_else(|| self.endpoint.poll_event())
+    }
+
+    /// The next trace record.
+    pub fn poll_trace(&mut self) -> Option<TraceRecord> {
+        self.endpoint.poll_trace()
+    }
+
+    /// Puts an event back for whoever it concerns.
+    pub(crate) fn defer_event(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    /// Does what is due, sleeping until something is or until `deadline`. Returns without sleeping if sending made new
+    /// events; those left from an earlier turn keep nobody awake, so a caller drains [`Stack::poll_event`] each time.
+    pub fn turn(&mut self, deadline: Option<Instant>) -> Result<(), IoError> {
+        self.transmit()?;
+        let before = self.events.len();
+        self.collect_events();
+        let wait = if self.events.len() == before { self.time_to_wait(deadline) } else { Some(Duration::ZERO) };
+        self.epoll.want_write(!self.has_device_room).map_err(IoError::system("epoll"))?;
+        let ready = self.epoll.wait(wait).map_err(IoError::system("epoll"))?;
+        self.has_device_room |= ready.writable;
+        if ready.readable {
+            let now = self.clock.now();
+            let endpoint = &mut self.endpoint;
+            self.device
+                .receive(|packet, trust| endpoint.handle_input(now, packet, trust))
+                .map_err(IoError::system("receive"))?;
+        }
+        let now = self.clock.now();
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now);
+        }
+        self.transmit()?;
+        self.collect_events();
+        Ok(())
+    }
+
+    /// A turn for somebody who looks at his connection, not at events: only openings are kept, for listeners.
+    pub(crate) fn turn_for_stream(&mut self) -> Result<(), IoError> {
+        self.collect_events();
+        self.events.retain(|e| matches!(e, Event::Accepted(..)));
+        self.turn(None)
+    }
+
+    fn collect_events(&mut self) {
+        while let Some(event) = self.endpoint.poll_event() {
+            self.events.push_back(event);
+        }
+    }
+
+    fn time_to_wait(&self, deadline: Option<Instant>) -> Option<Duration> {
+        let now = self.clock.now();
+        let next = [self.endpoint.poll_timeout(), deadline].into_iter().flatten().min()?;
+        Some(next.since(now))
+    }
+
+    /// Hands the engine's packets to the device until there are none or the device is full.
+    fn transmit(&mut self) -> Result<(), IoError> {
+        if !self.has_device_room {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        loop {
+            let mut is_drained = false;
+            while !self.device.is_full() {
+                let Some(packet) = self.endpoint.poll_transmit(now, self.device.outbox()) else {
+                    is_drained = true;
+                    break;
+                };
+                self.device.queue(packet);
+            }
+            self.has_device_room = self.device.flush().map_err(IoError::system("send"))?;
+            if is_drained || !self.has_device_room {
+                return Ok(());
+            }
+        }
+    }
+}

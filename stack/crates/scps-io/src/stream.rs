@@ -1,0 +1,178 @@
+//! Sockets as other programs know them: blocking listeners and streams over a shared stack.
+//!
+//! Whoever waits turns the loop, so any number of streams live on one thread; a program that serves many at once uses
+//! [`Stack::turn`] and events directly.
+
+use crate::stack::Stack;
+use crate::IoError;
+use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, SocketAddr, State};
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
+use std::rc::Rc;
+
+/// A stack several streams use.
+pub type SharedStack = Rc<RefCell<Stack>>;
+
+/// Accepts connections.
+#[derive(Debug)]
+pub struct Listener {
+    stack: SharedStack,
+    id: ListenerId,
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub struct Stream {
+    stack: SharedStack,
+    id: ConnectionId,
+}
+
+fn other(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+    io::Error::other(error)
+}
+
+/// Turns the loop until `found` picks an event out; events it leaves are kept for others.
+fn wait_event<T>(stack: &SharedStack, mut found: impl FnMut(&Event) -> Option<T>) -> Result<T, IoError> {
+    loop {
+        let mut left = Vec::new();
+        let mut result = None;
+        {
+            let mut stack = stack.borrow_mut();
+            while let Some(event) = stack.poll_event() {
+                result = found(&event);
+                if result.is_some() {
+                    break;
+                }
+                // Only openings concern somebody who is not waiting now; the rest shows in the connection's state.
+                if matches!(event, Event::Accepted(..)) {
+                    left.push(event);
+                }
+            }
+            if result.is_none() {
+                stack.turn(None)?;
+            }
+            for event in left {
+                stack.defer_event(event);
+            }
+        }
+        if let Some(result) = result {
+            return Ok(result);
+        }
+    }
+}
+
+impl Listener {
+    /// Listens on `local`.
+    pub fn bind(stack: &SharedStack, local: SocketAddr, config: Config) -> Self {
+        let id = stack.borrow_mut().listen(local, config);
+        Listener { stack: Rc::clone(stack), id }
+    }
+
+    /// Waits for a connection.
+    pub fn accept(&self) -> io::Result<Stream> {
+        let found = |event: &Event| match event {
+            Event::Accepted(listener, id) if *listener == self.id => Some(*id),
+            _ => None,
+        };
+        let id = wait_event(&self.stack, found).map_err(other)?;
+        Ok(Stream { stack: Rc::clone(&self.stack), id })
+    }
+}
+
+impl Stream {
+    /// Connects and waits for the answer.
+    pub fn connect(stack: &SharedStack, local: SocketAddr, remote: SocketAddr, config: Config) -> io::Result<Self> {
+        let id = stack.borrow_mut().connect(local, remote, config).map_err(other)?;
+        let found = |event: &Event| match event {
+            Event::Connected(c) if *c == id => Some(Ok(())),
+            Event::Closed(c, reason) if *c == id => Some(Err(*reason)),
+            _ => None,
+        };
+        match wait_event(stack, found).map_err(other)? {
+            Ok(()) => Ok(Stream { stack: Rc::clone(stack), id }),
+            Err(reason) => Err(io::Error::new(kind_of(reason), reason)),
+        }
+    }
+
+    /// The connection's name in the engine.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// Ends sending; reading goes on.
+    pub fn shutdown_write(&self) {
+        self.stack.borrow_mut().close(self.id);
+    }
+
+    /// Sends a whole record.
+    pub fn write_record(&mut self, record: &[u8]) -> io::Result<()> {
+        loop {
+            if self.stack.borrow_mut().send_record(self.id, record).map_err(other)? {
+                return Ok(());
+            }
+            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+        }
+    }
+
+    /// Reads up to the end of a record; the flag tells whether it was reached.
+    pub fn read_record(&mut self, out: &mut [u8]) -> io::Result<(usize, bool)> {
+        loop {
+            match self.stack.borrow_mut().recv(self.id, out) {
+                Ok(got) => return Ok(got),
+                Err(RecvError::WouldBlock) => {}
+                Err(e) => return Err(other(e)),
+            }
+            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+        }
+    }
+}
+
+fn kind_of(reason: CloseReason) -> io::ErrorKind {
+    match reason {
+        CloseReason::Refused => io::ErrorKind::ConnectionRefused,
+        CloseReason::Reset => io::ErrorKind::ConnectionReset,
+        CloseReason::TimedOut => io::ErrorKind::TimedOut,
+        CloseReason::Unreachable => io::ErrorKind::HostUnreachable,
+        CloseReason::Finished | CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        self.read_record(out).map(|(n, _)| n)
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        loop {
+            let n = self.stack.borrow_mut().send(self.id, data).map_err(other)?;
+            if n > 0 || data.is_empty() {
+                return Ok(n);
+            }
+            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+        }
+    }
+
+    /// Waits until the peer has acknowledged everything.
+    fn flush(&mut self) -> io::Result<()> {
+        loop {
+            let in_flight = self.stack.borrow().endpoint().snapshot(self.id).map_or(0, |s| s.flight_size);
+            let state = self.stack.borrow().endpoint().state(self.id);
+            if in_flight == 0 || state.is_none_or(|s| s == State::Closed) {
+                return Ok(());
+            }
+            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // What was given is still delivered as long as somebody turns the stack.
+        self.stack.borrow_mut().release(self.id);
+    }
+}

@@ -1,0 +1,215 @@
+//! Raw IP through a TUN interface: what the engine sends appears as received by the host, which forwards it.
+//!
+//! With offload each packet carries a virtio header; rows of segments are joined into one packet on the way to the
+//! kernel, and joined packets come back whole, their checksums vouched for.
+
+use crate::device::DeviceStats;
+use crate::sys::{self, VNET_HEADER_LEN};
+use crate::IoError;
+use scps_tp::{Transmit, Trust};
+use scps_wire::checksum::Checksum;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// Settings of a TUN device.
+#[derive(Clone, Debug)]
+pub struct TunConfig {
+    /// Interface name; created if it does not exist.
+    pub name: String,
+    /// Interface MTU.
+    pub mtu: u16,
+    /// Address of the stack, which the kernel must not own: routed to the interface.
+    pub address: Ipv4Addr,
+    /// Bring the interface up and add the route; otherwise whoever made the device does.
+    pub configure: bool,
+    /// Join and cut rows of segments.
+    pub offload: bool,
+}
+
+/// A TUN interface in operation.
+#[derive(Debug)]
+pub struct TunDevice {
+    fd: OwnedFd,
+    offload: bool,
+    pub(crate) outbox: Vec<u8>,
+    packets: Vec<(usize, usize)>,
+    sent: usize,
+    inbox: Vec<u8>,
+    pub(crate) stats: DeviceStats,
+}
+
+/// Packets read per turn of the loop, so that timers are not starved.
+const READS_MAX: usize = 64;
+/// Segments joined into one packet, and their octets.
+const JOIN_MAX: usize = 44;
+const JOIN_OCTETS_MAX: usize = 64_000;
+
+impl TunDevice {
+    /// Attaches to the interface and, if asked, configures it.
+    pub fn open(config: &TunConfig) -> Result<Self, IoError> {
+        if !std::path::Path::new("/dev/net/tun").exists() {
+            return Err(IoError::Unsupported(
+                "/dev/net/tun does not exist; load the tun module or use --driver udp".to_owned(),
+            ));
+        }
+        let device = |what: &str| {
+            let what = format!("TUN device {}: {what}", config.name);
+            move |source| IoError::Device {
+                what: what.clone(),
+                advice: "run as root (CAP_NET_ADMIN), or attach to a device made for you with `ip tuntap add`",
+                source,
+            }
+        };
+        let fd = sys::tun_open(&config.name, config.offload).map_err(device("attach"))?;
+        if config.configure {
+            sys::interface_up(&config.name, config.mtu).map_err(device("set MTU and bring up"))?;
+            sys::route_to_interface(&config.name, config.address).map_err(device("add route"))?;
+        }
+        Ok(TunDevice {
+            fd,
+            offload: config.offload,
+            outbox: Vec::new(),
+            packets: Vec::new(),
+            sent: 0,
+            inbox: vec![0; 65_536 + VNET_HEADER_LEN],
+            stats: DeviceStats::default(),
+        })
+    }
+
+    pub(crate) fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    pub(crate) fn queue(&mut self, packet: Transmit) {
+        self.packets.push((self.outbox.len() - packet.len, packet.len));
+    }
+
+    pub(crate) fn flush(&mut self) -> bool {
+        while self.sent < self.packets.len() {
+            let count = if self.offload { self.row_len() } else { 1 };
+            self.stats.send_calls += 1;
+            match self.write_row(count) {
+                Ok(()) => self.stats.sent += count as u64,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
+                // Interface down or packet refused: lost like any packet.
+                Err(_) => self.stats.refused += count as u64,
+            }
+            self.sent += count;
+        }
+        self.packets.clear();
+        self.sent = 0;
+        self.outbox.clear();
+        true
+    }
+
+    fn packet(&self, index: usize) -> &[u8] {
+        let (start, len) = self.packets[index];
+        &self.outbox[start..start + len]
+    }
+
+    /// How many packets from the next one on are segments of one row: same headers but for sequence, identification,
+    /// checksums and PSH, contiguous data of one size.
+    fn row_len(&self) -> usize {
+        let first = self.packet(self.sent);
+        let Some(header) = tcp_header_len(first) else { return 1 };
+        let size = first.len() - header;
+        let seq = |p: &[u8]| u32::from_be_bytes([p[24], p[25], p[26], p[27]]);
+        let mut octets = first.len();
+        let mut count = 1;
+        // A flagged segment ends its row: cutting repeats the first header on all but PSH and FIN, which go last.
+        let is_plain = |p: &[u8]| p[33] == 0x10;
+        if size == 0 || !is_plain(first) {
+            return 1;
+        }
+        while self.sent + count < self.packets.len() && count < JOIN_MAX {
+            let next = self.packet(self.sent + count);
+            let is_same = next.len() > header
+                && next.len() - header <= size
+                && next[8..10] == first[8..10]
+                && next[12..24] == first[12..24]
+                && next[28..33] == first[28..33]
+                && next[34..36] == first[34..36]
+                && next[40..header] == first[40..header]
+                && seq(next) == seq(first).wrapping_add((size * count) as u32)
+                && next[33] & !0x08 == 0x10;
+            octets += next.len() - header;
+            if !is_same || octets > JOIN_OCTETS_MAX {
+                break;
+            }
+            count += 1;
+            if next.len() - header < size || !is_plain(next) {
+                break;
+            }
+        }
+        count
+    }
+
+    fn write_row(&mut self, count: usize) -> io::Result<()> {
+        let (start, len) = self.packets[self.sent];
+        if !self.offload {
+            return sys::write_packet(self.fd.as_raw_fd(), &[&self.outbox[start..start + len]]);
+        }
+        let mut vnet = [0u8; VNET_HEADER_LEN];
+        if count == 1 {
+            return sys::write_packet(self.fd.as_raw_fd(), &[&vnet, &self.outbox[start..start + len]]);
+        }
+        let header = tcp_header_len(self.packet(self.sent)).unwrap_or(len);
+        let last = self.packet(self.sent + count - 1);
+        let last_flags = last[33];
+        let payload: usize = (0..count).map(|i| self.packets[self.sent + i].1 - header).sum();
+        let total = (header + payload) as u16;
+        // struct virtio_net_hdr, little-endian: flags (1 = checksum to be completed), type (1 = TCPv4), header length,
+        // segment size, checksum start, checksum offset.
+        vnet[0] = 1;
+        vnet[1] = 1;
+        vnet[2..4].copy_from_slice(&(header as u16).to_le_bytes());
+        vnet[4..6].copy_from_slice(&((len - header) as u16).to_le_bytes());
+        vnet[6..8].copy_from_slice(&20u16.to_le_bytes());
+        vnet[8..10].copy_from_slice(&16u16.to_le_bytes());
+        let head = &mut self.outbox[start..start + header];
+        head[2..4].copy_from_slice(&total.to_be_bytes());
+        head[10..12].fill(0);
+        let mut sum = Checksum::new();
+        sum.add(&head[..20]);
+        let sum = sum.finish().to_be_bytes();
+        head[10..12].copy_from_slice(&sum);
+        head[33] |= last_flags;
+        let address = |at: usize| Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]);
+        // The kernel completes the checksum from the pseudo-header's part.
+        let pseudo = Checksum::pseudo_header(address(12), address(16), head[9], total - 20).partial();
+        head[36..38].copy_from_slice(&pseudo.to_be_bytes());
+        let mut pieces: Vec<&[u8]> = Vec::with_capacity(count + 1);
+        pieces.push(&vnet);
+        pieces.push(&self.outbox[start..start + len]);
+        for i in 1..count {
+            let (s, l) = self.packets[self.sent + i];
+            pieces.push(&self.outbox[s + header..s + l]);
+        }
+        sys::write_packet(self.fd.as_raw_fd(), &pieces)
+    }
+
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], Trust)) -> io::Result<bool> {
+        for i in 0..READS_MAX {
+            self.stats.receive_calls += 1;
+            let Some(n) = sys::read_packet(self.fd.as_raw_fd(), &mut self.inbox)? else {
+                return Ok(i > 0);
+            };
+            let skip = if self.offload { VNET_HEADER_LEN } else { 0 };
+            if n <= skip {
+                continue;
+            }
+            // Flag 1: the checksum was never computed (it came from this host); flag 2: the device verified it.
+            let is_vouched = self.offload && self.inbox[0] & 3 != 0;
+            self.stats.received += 1;
+            take(&self.inbox[skip..n], if is_vouched { Trust::Verified } else { Trust::Check });
+        }
+        Ok(true)
+    }
+}
+
+/// Octets of IP and TCP header of an uncompressed segment; `None` for anything else.
+fn tcp_header_len(packet: &[u8]) -> Option<usize> {
+    let is_tcp = packet.len() >= 40 && packet[0] == 0x45 && packet[9] == scps_wire::protocol::TCP;
+    is_tcp.then(|| 20 + usize::from(packet[32] >> 4) * 4)
+}

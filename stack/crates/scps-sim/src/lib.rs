@@ -1,0 +1,12 @@
+//! A deterministic network for tests and benches: hosts that run the engine, links between them, and a clock that jumps.
+//!
+//! Same seed and same calls give the same packets, so a run can be compared with itself. A link is three stages, as in
+//! the lab: serialise and queue, propagate, err (docs: design §5).
+
+mod host;
+mod link;
+mod transfer;
+
+pub use host::Host;
+pub use link::{Impairment, Link, LinkConfig, LinkStats};
+pub use transfer::{Network, Outcome, Transfer};

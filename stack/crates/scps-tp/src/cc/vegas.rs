@@ -1,0 +1,192 @@
+//! Mode 2: Vegas with the two slow-start variants (notes §4.4; Brakmo and Peterson 1995 §3).
+//!
+//! Deviation: the reference's faster decrease for large windows falls through into one more segment; this decreases by
+//! one segment per round trip, as Vegas does. Base RTT comes from the connection's valid samples only.
+
+use super::AckSample;
+use crate::config::{VegasConfig, VegasSlowStart};
+use scps_types::Duration;
+
+/// Largest window (notes §4.4).
+const CWND_MAX: u64 = (1 << 31) - 1;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Doubling; `measure` is true in the round trip of variant 1 that only measures.
+    SlowStart {
+        measure: bool,
+    },
+    Linear,
+}
+
+/// Window, base RTT and phase.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    config: VegasConfig,
+    cwnd: u64,
+    ssthresh: u64,
+    phase: Phase,
+    base_rtt: Option<Duration>,
+    round_rtt: Option<Duration>,
+    was_limited: bool,
+}
+
+impl Vegas {
+    pub(super) fn new(config: VegasConfig, cwnd: u64, ssthresh: u64, mss: u64) -> Self {
+        debug_assert!(mss > 0);
+        Vegas {
+            config,
+            cwnd,
+            ssthresh,
+            phase: Phase::SlowStart { measure: false },
+            base_rtt: None,
+            round_rtt: None,
+            was_limited: false,
+        }
+    }
+
+    pub(super) fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    pub(super) fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    pub(super) fn forget_base_rtt(&mut self) {
+        self.base_rtt = None;
+    }
+
+    pub(super) fn on_ack(&mut self, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt {
+            self.base_rtt = Some(self.base_rtt.map_or(rtt, |b| b.min(rtt)));
+            // The least sample of the round: a delayed acknowledgement is not a queue.
+            self.round_rtt = Some(self.round_rtt.map_or(rtt, |r| r.min(rtt)));
+        }
+        self.was_limited |= sample.is_cwnd_limited;
+        if sample.round_ended {
+            if let (Some(base), Some(current)) = (self.base_rtt, self.round_rtt) {
+                self.on_round(base, current, sample.mss);
+                self.round_rtt = None;
+                self.was_limited = false;
+            }
+        }
+    }
+
+    /// One adjustment per round trip (notes §4.4).
+    fn on_round(&mut self, base: Duration, current: Duration, m: u64) {
+        // diff = n - n*base/current segments queued, in 1/256 of a segment to keep integers.
+        let n = u128::from(self.cwnd) * 256 / u128::from(m);
+        let current_ns = current.as_nanos().max(1);
+        let diff = n * (current_ns - base.as_nanos().min(current_ns)) / current_ns;
+        let segs = |s: u32| u128::from(s) * 256;
+        match self.phase {
+            Phase::SlowStart { measure } => {
+                let every_other = self.config.slow_start == VegasSlowStart::EveryOtherRtt;
+                if diff > segs(self.config.gamma_segs) || self.cwnd >= self.ssthresh {
+                    self.phase = Phase::Linear;
+                } else if every_other && measure {
+                    self.phase = Phase::SlowStart { measure: false };
+                } else if self.was_limited {
+                    self.cwnd *= 2;
+                    self.phase = Phase::SlowStart { measure: every_other };
+                }
+            }
+            Phase::Linear => {
+                if diff < segs(self.config.alpha_segs) {
+                    if self.was_limited {
+                        self.cwnd += m;
+                    }
+                } else if diff > segs(self.config.beta_segs) {
+                    self.cwnd = self.cwnd.saturating_sub(m);
+                    if self.cwnd <= m {
+                        // W <= M: back to slow start with W = M (notes §4.4).
+                        self.cwnd = m;
+                        self.phase = Phase::SlowStart { measure: false };
+                    }
+                }
+            }
+        }
+        self.cwnd = self.cwnd.min(CWND_MAX);
+    }
+
+    pub(super) fn on_loss(&mut self, mss: u64) {
+        // Halved once, into the linear phase (notes §4.4; the reference's second halving is an error).
+        self.cwnd = (self.cwnd / 2).max(mss);
+        self.ssthresh = self.cwnd;
+        self.phase = Phase::Linear;
+    }
+
+    pub(super) fn on_rto(&mut self, mss: u64) {
+        self.ssthresh = (self.cwnd / 2).max(2 * mss);
+        self.cwnd = mss;
+        self.phase = Phase::SlowStart { measure: false };
+    }
+
+    pub(super) fn on_source_quench(&mut self, mss: u64) {
+        self.cwnd = mss;
+        self.ssthresh = 2 * mss;
+        self.phase = Phase::SlowStart { measure: false };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const M: u64 = 1000;
+
+    fn vegas(slow_start: VegasSlowStart) -> Vegas {
+        Vegas::new(VegasConfig { slow_start, ..VegasConfig::default() }, 2 * M, 1 << 30, M)
+    }
+
+    fn round(c: &mut Vegas, ms: u64) -> u64 {
+        c.on_ack(&AckSample {
+            octets: M,
+            mss: M,
+            rtt: Some(Duration::from_millis(ms)),
+            round_ended: true,
+            is_cwnd_limited: true,
+            is_recovering: false,
+        });
+        c.cwnd() / M
+    }
+
+    #[test]
+    fn setting_0_doubles_every_round_trip() {
+        let mut c = vegas(VegasSlowStart::EveryRtt);
+        assert_eq!([(); 4].map(|()| round(&mut c, 500)), [4, 8, 16, 32]);
+    }
+
+    #[test]
+    fn setting_1_doubles_every_other_round_trip() {
+        let mut c = vegas(VegasSlowStart::EveryOtherRtt);
+        assert_eq!([(); 5].map(|()| round(&mut c, 500)), [4, 4, 8, 8, 16]);
+    }
+
+    #[test]
+    fn slow_start_ends_above_gamma_and_settles_between_alpha_and_beta() {
+        let mut c = vegas(VegasSlowStart::EveryRtt);
+        assert_eq!([(); 3].map(|()| round(&mut c, 500)), [4, 8, 16]);
+        // n = 16, diff = 16*(700-500)/700 = 4.57 > gamma 4: slow start ends, window unchanged.
+        assert_eq!(round(&mut c, 700), 16);
+        // diff = 16*(520-500)/520 = 0.6 < alpha 3: one more segment.
+        assert_eq!(round(&mut c, 520), 17);
+        // diff = 17*(660-500)/660 = 4.1, between 3 and 5: unchanged.
+        assert_eq!(round(&mut c, 660), 17);
+        // diff = 17*(800-500)/800 = 6.4 > beta 5: one less.
+        assert_eq!(round(&mut c, 800), 16);
+    }
+
+    #[test]
+    fn congestion_halves_once_and_timeout_restarts() {
+        let mut c = vegas(VegasSlowStart::EveryRtt);
+        for _ in 0..3 {
+            round(&mut c, 500);
+        }
+        c.on_loss(M);
+        assert_eq!(c.cwnd(), 8 * M);
+        c.on_rto(M);
+        assert_eq!((c.cwnd(), c.ssthresh()), (M, 4 * M));
+    }
+}

@@ -1,0 +1,365 @@
+//! Settings of connections and routes. Defaults are those of the SCPS-TP notes §9 unless a line says otherwise.
+//!
+//! Profiles name their source. Nothing here validates: the types cannot hold nonsense, and limits are clamped where used.
+
+use scps_types::{Bitrate, Duration, SeqNum};
+use scps_wire::scps::BindingSpace;
+
+/// Settings of one connection.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Send option 20 and use what both sides agree on; false is a plain TCP (notes §1.3, TCPONLY).
+    pub scps: bool,
+    /// Offer short-form SNACK (notes §2.4).
+    pub snack: bool,
+    /// Offer long-form SNACK beside it (notes §2.4.3; layout is an open point, notes §15 item 1).
+    pub snack_long: bool,
+    /// Offer RFC 2018 SACK (notes §2.10 recommends offering it with SNACK).
+    pub sack: bool,
+    /// Offer the best-effort service (notes §7.1).
+    pub bets: bool,
+    /// Offer header compression (notes §3).
+    pub compression: bool,
+    /// Offer RFC 7323 timestamps (notes §2.9).
+    pub timestamps: bool,
+    /// Offer window scaling (notes §2.8).
+    pub window_scaling: bool,
+    /// Binding spaces sent in an extended capability option (notes §2.3).
+    pub binding_spaces: Vec<BindingSpace>,
+    /// Octets of data waiting or unacknowledged (notes §8).
+    pub send_buffer: usize,
+    /// Octets of received data, in order or not (notes §8).
+    pub receive_buffer: usize,
+    /// Upper bound for data plus options per segment, below what the route's MTU allows.
+    pub mss: Option<u16>,
+    /// Congestion control (notes §4).
+    pub congestion: Congestion,
+    /// First congestion window (notes §4.2).
+    pub initial_window: InitialWindow,
+    /// VJ grows by octets acknowledged (RFC 3465) rather than by one segment per acknowledgement.
+    pub byte_counting: bool,
+    /// Send runts at once (notes §6.9).
+    pub nodelay: bool,
+    /// When to acknowledge (notes §6.1).
+    pub ack: AckConfig,
+    /// How SNACKs are sent and answered.
+    pub snack_policy: SnackPolicy,
+    /// Retransmission timer (notes §6.3, §6.4).
+    pub rto: RtoConfig,
+    /// Zero-window and outage probes (notes §6.6).
+    pub persist: PersistConfig,
+    /// Keep-alives: first after this, then every second value (notes §6.7); `None` for none.
+    pub keepalive: Option<(Duration, Duration)>,
+    /// How long TIME-WAIT lasts (notes §6.7).
+    pub time_wait: Duration,
+    /// Best-effort service (notes §7.1).
+    pub bets_policy: BetsPolicy,
+    /// SYNs with option 20 before one without; `None` never falls back (notes §1.4).
+    pub fallback_after_syns: Option<u32>,
+    /// Most separate pieces kept out of order; more are dropped.
+    pub reassembly_pieces_max: usize,
+    /// A fixed initial sequence number instead of an unpredictable one, for tests and for peers that mishandle the wrap
+    /// (notes §13.1 item 15).
+    pub initial_sequence: Option<SeqNum>,
+    /// Record events for the trace.
+    pub trace: bool,
+}
+
+/// Congestion control modes (notes §4.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Congestion {
+    /// Mode 0: flow control and rate control only.
+    None,
+    /// Mode 1: Van Jacobson's slow start, congestion avoidance and fast recovery.
+    Vj,
+    /// Mode 2: Vegas.
+    Vegas(VegasConfig),
+}
+
+/// Vegas thresholds, in segments of queueing (notes §4.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VegasConfig {
+    /// Below this many queued segments the window grows.
+    pub alpha_segs: u32,
+    /// Above this many it shrinks.
+    pub beta_segs: u32,
+    /// Above this many slow start ends.
+    pub gamma_segs: u32,
+    /// How often slow start doubles.
+    pub slow_start: VegasSlowStart,
+}
+
+impl Default for VegasConfig {
+    fn default() -> Self {
+        VegasConfig { alpha_segs: 3, beta_segs: 5, gamma_segs: 4, slow_start: VegasSlowStart::EveryRtt }
+    }
+}
+
+/// The two slow-start variants (notes §4.4, setting SS).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VegasSlowStart {
+    /// SS 0: double every round trip.
+    EveryRtt,
+    /// SS 1: one round trip to grow, one to measure; the behaviour of FY97.
+    EveryOtherRtt,
+}
+
+/// The first congestion window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitialWindow {
+    /// min(4M, max(2M, 4380)) (notes §4.2, RFC 3390).
+    Rfc3390,
+    /// A number of segments.
+    Segments(u32),
+}
+
+/// When data is acknowledged (notes §6.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckConfig {
+    /// Behaviour 0, 1, 2 or more.
+    pub behaviour: AckBehaviour,
+    /// Delayed-acknowledgement timer.
+    pub delay: Duration,
+    /// Least spacing between acknowledgements of in-order data; the reference stores 50 ms but never enforces it, so
+    /// the default is not to.
+    pub floor: Option<Duration>,
+}
+
+/// How often in-order data is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckBehaviour {
+    /// Behaviour 0: by the timer only.
+    Delayed,
+    /// Behaviours 1 and 2, and any other frequency: every n-th segment, by the timer otherwise.
+    EveryNth(u16),
+}
+
+/// How SNACKs are sent and answered (notes §2.4.4, §2.4.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SnackPolicy {
+    /// How long the sender waits before it answers one; tolerates reordering.
+    pub delay: Duration,
+    /// Successive acknowledgements that repeat the lowest hole before the next is named.
+    pub repeat: u8,
+    /// Unanswered resends of a segment before its embargo starts to double.
+    pub fast_resends: u8,
+    /// The FY97 defect: every segment resent for a SNACK is sent twice (notes §13.1 item 20).
+    pub double_retransmission: bool,
+}
+
+/// Retransmission timer (notes §6.3, §6.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RtoConfig {
+    /// Least value.
+    pub min: Duration,
+    /// Greatest value, backoff included.
+    pub max: Duration,
+    /// Least term added to SRTT for variance (notes §6.3: 500 ms).
+    pub variance_floor: Duration,
+    /// Timeouts of established data before the connection is aborted.
+    pub retransmissions_max: u32,
+    /// Unanswered SYNs before the connection is aborted.
+    pub syn_retransmissions_max: u32,
+    /// Timeouts of the same data after which the route is taken for unavailable; `None` for never (notes §6.6).
+    pub to_persist: Option<u32>,
+}
+
+/// Probes of a closed window (notes §6.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PersistConfig {
+    /// Greatest interval.
+    pub max: Duration,
+    /// Unanswered probes before the connection is aborted.
+    pub probes_max: u32,
+    /// First probe after the route became unavailable (notes §6.8).
+    pub outage_first: Duration,
+}
+
+/// Best-effort service (notes §7.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BetsPolicy {
+    /// Retransmissions of a segment before its octets are given up.
+    pub retransmissions_max: u32,
+    /// How long a reader waits at a hole before it is skipped: 0x100001 microseconds in the reference.
+    pub receive_timeout: Duration,
+}
+
+/// Send holes remembered for the query (notes §7.1).
+pub const BETS_SEND_HOLES_MAX: usize = 50;
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            scps: true,
+            snack: true,
+            snack_long: false,
+            sack: true,
+            bets: false,
+            compression: false,
+            timestamps: true,
+            window_scaling: true,
+            binding_spaces: Vec::new(),
+            send_buffer: 32_768,
+            receive_buffer: 32_768,
+            mss: None,
+            congestion: Congestion::Vegas(VegasConfig::default()),
+            initial_window: InitialWindow::Rfc3390,
+            byte_counting: false,
+            nodelay: false,
+            ack: AckConfig { behaviour: AckBehaviour::EveryNth(2), delay: Duration::from_millis(200), floor: None },
+            snack_policy: SnackPolicy {
+                delay: Duration::ZERO,
+                repeat: 3,
+                fast_resends: 4,
+                double_retransmission: false,
+            },
+            rto: RtoConfig {
+                min: Duration::from_millis(250),
+                max: Duration::from_secs(64),
+                variance_floor: Duration::from_millis(500),
+                retransmissions_max: 32,
+                syn_retransmissions_max: 32,
+                to_persist: None,
+            },
+            persist: PersistConfig {
+                max: Duration::from_secs(60),
+                probes_max: 32,
+                outage_first: Duration::from_millis(20),
+            },
+            keepalive: Some((Duration::from_secs(1), Duration::from_secs(15 * 60))),
+            time_wait: Duration::from_secs(60),
+            bets_policy: BetsPolicy { retransmissions_max: 32, receive_timeout: Duration::from_micros(0x10_0001) },
+            fallback_after_syns: Some(3),
+            reassembly_pieces_max: 4096,
+            initial_sequence: None,
+            trace: false,
+        }
+    }
+}
+
+impl Config {
+    /// SCPS-TP without congestion control on its FY97 settings: SNACK only, 400,000-octet buffers, one segment first,
+    /// each loss resent twice (apparatus §2, P-03 to P-05).
+    pub fn fy97_rate() -> Self {
+        let mut config = Config {
+            sack: false,
+            send_buffer: 400_000,
+            receive_buffer: 400_000,
+            congestion: Congestion::None,
+            initial_window: InitialWindow::Segments(1),
+            ..Config::default()
+        };
+        config.snack_policy.double_retransmission = true;
+        config
+    }
+
+    /// SCPS-TP with Vegas as FY97 ran it: slow start doubles every other round trip (apparatus §2, P-01).
+    pub fn fy97_vegas() -> Self {
+        let vegas = VegasConfig { slow_start: VegasSlowStart::EveryOtherRtt, ..VegasConfig::default() };
+        Config { congestion: Congestion::Vegas(vegas), ..Config::fy97_rate() }
+    }
+
+    /// The VJ variant of the NMSU papers: 65,536-octet buffers, three segments first (apparatus §2, JZUS columns).
+    pub fn nmsu_vj() -> Self {
+        Config {
+            sack: false,
+            send_buffer: 65_536,
+            receive_buffer: 65_536,
+            congestion: Congestion::Vj,
+            initial_window: InitialWindow::Rfc3390,
+            ..Config::default()
+        }
+    }
+
+    /// The Vegas variant of the NMSU papers.
+    pub fn nmsu_vegas() -> Self {
+        Config { congestion: Congestion::Vegas(VegasConfig::default()), ..Config::nmsu_vj() }
+    }
+
+    /// Everything this stack can do that helps a long lossy path: SACK and long SNACK, 4 MiB buffers, large first
+    /// window, quick timers.
+    pub fn modern() -> Self {
+        let mut config = Config {
+            snack_long: true,
+            send_buffer: 4 << 20,
+            receive_buffer: 4 << 20,
+            initial_window: InitialWindow::Segments(10),
+            byte_counting: true,
+            ..Config::default()
+        };
+        config.rto.variance_floor = Duration::from_millis(200);
+        config.ack.delay = Duration::from_millis(40);
+        config
+    }
+}
+
+/// Settings of a route, shared by its connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RouteConfig {
+    /// Token bucket rate; `None` for no rate control (notes §5).
+    pub rate: Option<Bitrate>,
+    /// Depth of the bucket in ticks and in packets (notes §5: 5).
+    pub bucket_factor: u32,
+    /// How often credit is given; zero for continuously (notes §5: 10 ms).
+    pub tick: Duration,
+    /// Largest packet the interface takes; feeds the MSS offered (notes §8).
+    pub mtu: u16,
+    /// Octets of lower-layer encapsulation subtracted from the MTU (notes §8).
+    pub overhead: u16,
+    /// What a loss means here (notes §4.6).
+    pub loss: LossMeaning,
+    /// RTO before the first sample (notes §6.3).
+    pub initial_rto: Duration,
+    /// Round-trip time if it is known beforehand (notes §9.4, RTT).
+    pub rtt: Option<Duration>,
+    /// Pseudo-header and IP protocol of uncompressed segments (notes §1.2): 6, or 106 for the stand-alone reference.
+    pub protocol: u8,
+    /// Whether packets carry the don't-fragment bit (RFC 1191).
+    pub dont_fragment: bool,
+}
+
+/// What a route's losses are taken for (notes §4.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossMeaning {
+    /// Queues overflow: slow down.
+    Congestion,
+    /// Bits are damaged: resend at the same pace.
+    Corruption,
+}
+
+impl Default for RouteConfig {
+    fn default() -> Self {
+        RouteConfig {
+            rate: Some(Bitrate::from_bps(2_000_000)),
+            bucket_factor: 5,
+            tick: Duration::from_millis(10),
+            mtu: 1500,
+            overhead: 0,
+            loss: LossMeaning::Congestion,
+            initial_rto: Duration::from_secs(6),
+            rtt: None,
+            protocol: scps_wire::protocol::TCP,
+            dont_fragment: true,
+        }
+    }
+}
+
+impl RouteConfig {
+    /// Twice the bandwidth-delay product, the notes' rule for buffers (§8); `None` without rate and RTT.
+    pub fn buffer_for_bdp(&self) -> Option<usize> {
+        Some(2 * self.rate?.bytes_in(self.rtt?) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_follow_the_bandwidth_delay_product() {
+        // Notes §8: 2 Mbit/s * 600 ms = 150,000 octets; twice that is 300,000.
+        let route = RouteConfig { rtt: Some(Duration::from_millis(600)), ..RouteConfig::default() };
+        assert_eq!(route.buffer_for_bdp(), Some(300_000));
+        assert_eq!(RouteConfig::default().buffer_for_bdp(), None);
+    }
+}

@@ -1,0 +1,756 @@
+//! All connections of a host: finding them, feeding them, and asking each in turn what leaves next.
+//!
+//! This file routes packets and calls; what a connection does with them is the connection's.
+
+use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
+use crate::connection::{Birth, Connection, SocketAddr};
+use crate::error::{ConnectError, OptionError, RecvError, SendError};
+use crate::event::{DropReason, Event};
+use crate::input::Verdict;
+use crate::negotiation::Agreed;
+use crate::output::Polled;
+use crate::reply;
+use crate::route::{Route, RouteId};
+use crate::schedule::Schedule;
+use crate::state::State;
+use crate::stats::Stats;
+use crate::trace::TraceRecord;
+use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
+use scps_wire::compressed::Compressed;
+use scps_wire::icmp::{IcmpError, IcmpKind};
+use scps_wire::ipv4::Ipv4;
+use scps_wire::options::Options;
+use scps_wire::protocol;
+use scps_wire::tcp::{Flags, Tcp, Verify};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// Names a connection; never reused while the endpoint lives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ConnectionId {
+    index: u32,
+    generation: u32,
+}
+
+impl ConnectionId {
+    /// A number for records and logs.
+    pub fn as_u64(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+}
+
+/// Names a listener.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ListenerId(pub u32);
+
+/// Settings of an endpoint.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Addresses that are ours; empty for any.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Connections whose SYN is answered and not acknowledged; the oldest makes way for a new one.
+    pub half_open_max: usize,
+    /// How long a destination that ignored SCPS SYNs is spared them (notes §1.4).
+    pub fallback_lifetime: Duration,
+    /// Local ports chosen for connections without one (notes §9.7).
+    pub ephemeral_ports: (u16, u16),
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        EndpointConfig {
+            addresses: Vec::new(),
+            half_open_max: 256,
+            fallback_lifetime: Duration::from_secs(600),
+            ephemeral_ports: (5001, 64_000),
+        }
+    }
+}
+
+/// A packet that was appended to the caller's buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Where it goes.
+    pub dst: Ipv4Addr,
+    /// Its octets, IP header included.
+    pub len: usize,
+}
+
+/// Whether a received packet's transport checksum still has to be tested.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trust {
+    /// Test it.
+    Check,
+    /// The device vouches for it.
+    Verified,
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    connection: Option<Box<Connection>>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    id: ListenerId,
+    config: Config,
+}
+
+/// Packets one connection sends before the next gets its turn.
+const BURST_MAX: u32 = 64;
+/// Replies to strangers waiting to leave.
+const REPLIES_MAX: usize = 64;
+
+/// All connections of a host.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    seed: Seed,
+    rng: Rng,
+    routes: Vec<Route>,
+    route_table: BTreeMap<Ipv4Addr, RouteId>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    by_compression: BTreeMap<(Ipv4Addr, Ipv4Addr, u8), u32>,
+    listeners: BTreeMap<SocketAddr, Listener>,
+    listeners_made: u32,
+    half_open: VecDeque<ConnectionId>,
+    schedule: Schedule,
+    burst: u32,
+    events: VecDeque<Event>,
+    traces: VecDeque<TraceRecord>,
+    replies: VecDeque<Vec<u8>>,
+    fallbacks: BTreeMap<Ipv4Addr, Instant>,
+    drops: [u64; DropReason::COUNT],
+    ip_id: u16,
+    now: Instant,
+}
+
+impl Endpoint {
+    /// An endpoint whose default route is `route`.
+    pub fn new(config: EndpointConfig, route: RouteConfig, seed: Seed, now: Instant) -> Self {
+        let mut rng = seed.stream("endpoint");
+        let ip_id = rng.next_u32() as u16;
+        Endpoint {
+            config,
+            seed,
+            rng,
+            routes: vec![Route::new(route, now)],
+            route_table: BTreeMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_tuple: BTreeMap::new(),
+            by_compression: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            listeners_made: 0,
+            half_open: VecDeque::new(),
+            schedule: Schedule::new(1),
+            burst: 0,
+            events: VecDeque::new(),
+            traces: VecDeque::new(),
+            replies: VecDeque::new(),
+            fallbacks: BTreeMap::new(),
+            drops: [0; DropReason::COUNT],
+            ip_id,
+            now,
+        }
+    }
+
+    // Routes.
+
+    /// Adds a route for `destinations`.
+    pub fn add_route(&mut self, now: Instant, config: RouteConfig, destinations: &[Ipv4Addr]) -> RouteId {
+        let id = RouteId(self.routes.len());
+        self.routes.push(Route::new(config, now));
+        self.schedule.add_route();
+        self.route_table.extend(destinations.iter().map(|d| (*d, id)));
+        id
+    }
+
+    /// A route, if there is one of that name.
+    pub fn route(&self, id: RouteId) -> Option<&Route> {
+        self.routes.get(id.0)
+    }
+
+    /// Changes what losses mean on a route (conformance item 63).
+    pub fn set_route_loss(&mut self, now: Instant, id: RouteId, loss: LossMeaning) {
+        if let Some(route) = self.routes.get_mut(id.0) {
+            route.set_config(RouteConfig { loss, ..*route.config() }, now);
+        }
+    }
+
+    /// Declares a route unavailable or available (notes §6.8).
+    pub fn set_route_available(&mut self, now: Instant, id: RouteId, available: bool) {
+        self.advance_clock(now);
+        let Some(route) = self.routes.get_mut(id.0) else { return };
+        if route.is_available() == available {
+            return;
+        }
+        route.set_available(available);
+        for index in 0..self.slots.len() as u32 {
+            let Some(c) = self.slots[index as usize].connection.as_mut().filter(|c| c.route == id) else { continue };
+            if available {
+                c.resume(now);
+            } else {
+                c.suspend(now);
+            }
+            self.settle(index);
+        }
+    }
+
+    fn route_to(&self, dst: Ipv4Addr) -> RouteId {
+        self.route_table.get(&dst).copied().unwrap_or_default()
+    }
+
+    // Opening and closing.
+
+    /// Accepts connections to `local`; an unspecified address means any of ours.
+    pub fn listen(&mut self, local: SocketAddr, config: Config) -> ListenerId {
+        let id = ListenerId(self.listeners_made);
+        self.listeners_made += 1;
+        self.listeners.insert(local, Listener { id, config });
+        id
+    }
+
+    /// Stops accepting.
+    pub fn unlisten(&mut self, id: ListenerId) {
+        self.listeners.retain(|_, l| l.id != id);
+    }
+
+    /// Asks for a connection. A local port of 0 lets the endpoint choose.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: Config,
+    ) -> Result<ConnectionId, ConnectError> {
+        self.advance_clock(now);
+        let local = (local.0, if local.1 == 0 { self.choose_port(local.0, remote)? } else { local.1 });
+        if self.by_tuple.contains_key(&(local, remote)) {
+            return Err(ConnectError::InUse);
+        }
+        let spared = self.fallbacks.get(&remote.0).is_some_and(|until| now < *until);
+        let with_scps = config.scps && !(spared && config.fallback_after_syns.is_some());
+        Ok(self.create(now, local, remote, config, State::SynSent, None, with_scps))
+    }
+
+    fn choose_port(&mut self, local: Ipv4Addr, remote: SocketAddr) -> Result<u16, ConnectError> {
+        let (low, high) = self.config.ephemeral_ports;
+        let count = u64::from(high.saturating_sub(low)) + 1;
+        // RFC 6056 §3.3.1: a random start, then upwards.
+        let start = self.rng.below(count);
+        (0..count)
+            .map(|i| low + ((start + i) % count) as u16)
+            .find(|p| !self.by_tuple.contains_key(&((local, *p), remote)))
+            .ok_or(ConnectError::NoPort)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what makes a connection; the struct would be built on the spot")]
+    fn create(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: Config,
+        state: State,
+        listener: Option<ListenerId>,
+        with_scps: bool,
+    ) -> ConnectionId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, connection: None });
+            self.schedule.add_connection();
+            self.slots.len() as u32 - 1
+        });
+        let id = ConnectionId { index, generation: self.slots[index as usize].generation };
+        let route = self.route_to(remote.0);
+        let connection_id = if config.compression && with_scps { self.choose_connection_id(remote.0) } else { 0 };
+        let mut tuple = Vec::with_capacity(12);
+        for (address, port) in [local, remote] {
+            tuple.extend(address.octets());
+            tuple.extend(port.to_be_bytes());
+        }
+        // RFC 6528 §3: ISN = M + F(tuple, secret), M counting 4 microseconds.
+        let isn = (now.as_nanos() / 4000).wrapping_add(self.seed.keyed_hash("isn", &tuple));
+        let iss = config.initial_sequence.unwrap_or(SeqNum(isn as u32));
+        let birth = Birth {
+            id,
+            local,
+            remote,
+            config,
+            route,
+            iss,
+            // RFC 7323 §5.4: an offset per connection keeps the host's uptime private.
+            timestamp_offset: self.seed.keyed_hash("timestamp", &tuple) as u32,
+            connection_id,
+            listener,
+            with_scps,
+        };
+        let connection = Connection::new(birth, &self.routes[route.0], state, now);
+        self.slots[index as usize].connection = Some(Box::new(connection));
+        self.by_tuple.insert((local, remote), index);
+        self.settle(index);
+        id
+    }
+
+    /// An identifier no live connection to that peer uses; 0 if all are taken (notes §3.2).
+    fn choose_connection_id(&mut self, peer: Ipv4Addr) -> u8 {
+        let used: Vec<u8> = self.connections().filter(|c| c.remote.0 == peer).map(|c| c.connection_id).collect();
+        let start = self.rng.below(255);
+        (0..255u64).map(|i| ((start + i) % 255) as u8 + 1).find(|id| !used.contains(id)).unwrap_or(0)
+    }
+
+    fn connections(&self) -> impl Iterator<Item = &Connection> {
+        self.slots.iter().filter_map(|s| s.connection.as_deref())
+    }
+
+    /// Ends sending: FIN follows the data.
+    pub fn close(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |c, _| c.close());
+    }
+
+    /// Ends the connection at once with RST.
+    pub fn abort(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |c, _| c.abort());
+    }
+
+    /// Gives the connection up: it closes if it has not, and its memory is freed when it is gone.
+    pub fn release(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |c, _| c.orphan(now));
+    }
+
+    // Data.
+
+    /// Takes as much of `data` as the send buffer has room for; [`Event::Writable`] follows if that was not all.
+    pub fn send(&mut self, now: Instant, id: ConnectionId, data: &[u8]) -> Result<usize, SendError> {
+        self.with(now, id, |c, _| c.send(data)).unwrap_or(Err(SendError::Closed))
+    }
+
+    /// Takes a whole record, or returns false until [`Event::Writable`].
+    pub fn send_record(&mut self, now: Instant, id: ConnectionId, record: &[u8]) -> Result<bool, SendError> {
+        self.with(now, id, |c, _| c.send_record(record)).unwrap_or(Err(SendError::Closed))
+    }
+
+    /// Reads octets; the flag tells whether the last one ends a record. `Ok((0, _))` is the end of the stream.
+    pub fn recv(&mut self, now: Instant, id: ConnectionId, out: &mut [u8]) -> Result<(usize, bool), RecvError> {
+        self.with(now, id, |c, r| c.recv(now, r, out)).unwrap_or(Err(RecvError::Unknown))
+    }
+
+    // Queries and settings.
+
+    /// The state of a connection, `None` if it does not exist.
+    pub fn state(&self, id: ConnectionId) -> Option<State> {
+        self.find(id).map(|c| c.state)
+    }
+
+    /// Counters of a connection.
+    pub fn stats(&self, id: ConnectionId) -> Option<Stats> {
+        self.find(id).map(|c| c.stats)
+    }
+
+    /// What both sides agreed on.
+    pub fn agreed(&self, id: ConnectionId) -> Option<Agreed> {
+        self.find(id).map(|c| c.agreed)
+    }
+
+    /// Options of the peer's SYN.
+    pub fn peer_options(&self, id: ConnectionId) -> Option<Options> {
+        self.find(id).and_then(|c| c.peer_options)
+    }
+
+    /// Local and remote address.
+    pub fn addresses(&self, id: ConnectionId) -> Option<(SocketAddr, SocketAddr)> {
+        self.find(id).map(|c| (c.local, c.remote))
+    }
+
+    /// Largest data per segment towards the peer.
+    pub fn segment_size(&self, id: ConnectionId) -> Option<u64> {
+        self.find(id).map(|c| c.full_segment(&self.routes[c.route.0]))
+    }
+
+    /// Windows and times now, as a trace record shows them: cwnd, ssthresh, srtt, rto, flight.
+    pub fn snapshot(&self, id: ConnectionId) -> Option<Snapshot> {
+        self.find(id).map(|c| Snapshot {
+            cwnd: c.cc.cwnd(),
+            ssthresh: c.cc.ssthresh(),
+            srtt: c.rtt.srtt(),
+            rtt_min: c.rtt.min(),
+            rto: c.rto.value(&c.rtt),
+            flight_size: c.board.flight_size(),
+        })
+    }
+
+    /// Octets of memory a connection holds.
+    pub fn allocated(&self, id: ConnectionId) -> Option<usize> {
+        self.find(id).map(Connection::allocated)
+    }
+
+    /// Octet ranges given up under BETS, first and last (conformance item 100).
+    pub fn bets_send_holes(&self, id: ConnectionId) -> Result<Vec<(u64, u64)>, OptionError> {
+        self.find(id).ok_or(OptionError::Unknown)?.bets_send_holes().map(<[_]>::to_vec)
+    }
+
+    /// Congestion control is fixed once the SYN has left (conformance item 65).
+    pub fn set_congestion(&mut self, id: ConnectionId, congestion: Congestion) -> Result<(), OptionError> {
+        let slot = self.slots.get_mut(id.index as usize).filter(|s| s.generation == id.generation);
+        let c = slot.and_then(|s| s.connection.as_mut()).ok_or(OptionError::Unknown)?;
+        if c.syns_sent > 0 || c.state != State::SynSent {
+            return Err(OptionError::TooLate);
+        }
+        c.config.congestion = congestion;
+        Ok(())
+    }
+
+    /// The network asked the connection to slow down (notes §4.6).
+    pub fn source_quench(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |c, route| {
+            let mss = c.full_segment(route);
+            c.cc.on_source_quench(mss);
+        });
+    }
+
+    /// Packets dropped for a reason.
+    pub fn drops(&self, reason: DropReason) -> u64 {
+        self.drops[reason as usize]
+    }
+
+    /// Connections that exist, closed ones not yet released included.
+    pub fn connection_count(&self) -> usize {
+        self.connections().count()
+    }
+
+    // The contract of the engine.
+
+    /// A packet from the network, beginning with its IP header.
+    pub fn handle_input(&mut self, now: Instant, packet: &[u8], trust: Trust) {
+        self.advance_clock(now);
+        if let Err(reason) = self.dispatch(now, packet, trust) {
+            self.drops[reason as usize] += 1;
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance_clock(now);
+        self.schedule.unblock(now);
+        while let Some(index) = self.schedule.take_due(now) {
+            if let Some(c) = self.slots[index as usize].connection.as_mut() {
+                c.on_timeout(now, &mut self.routes[c.route.0]);
+            }
+            self.settle(index);
+        }
+    }
+
+    /// Appends the next packet to `out`; `None` when nothing may leave now.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.advance_clock(now);
+        if let Some(reply) = self.replies.pop_front() {
+            out.extend_from_slice(&reply);
+            let dst = Ipv4::parse(&reply).map_or(Ipv4Addr::UNSPECIFIED, |(ip, _)| ip.dst);
+            return Some(Transmit { dst, len: reply.len() });
+        }
+        self.schedule.unblock(now);
+        while let Some(index) = self.schedule.next_ready() {
+            let Some(c) = self.slots[index as usize].connection.as_mut() else {
+                self.schedule.not_ready();
+                self.burst = 0;
+                continue;
+            };
+            let route = c.route;
+            if self.schedule.is_blocked(route) {
+                self.schedule.block(route, None);
+                self.burst = 0;
+                continue;
+            }
+            let before = out.len();
+            match c.poll_transmit(now, &mut self.routes[route.0], &mut self.ip_id, out) {
+                Polled::Packet => {
+                    let dst = c.remote.0;
+                    self.burst += 1;
+                    if self.burst >= BURST_MAX {
+                        self.burst = 0;
+                        self.schedule.rotate();
+                    }
+                    return Some(Transmit { dst, len: out.len() - before });
+                }
+                Polled::Blocked(at) => {
+                    self.burst = 0;
+                    self.schedule.block(route, Some(at));
+                }
+                Polled::Idle => {
+                    self.burst = 0;
+                    self.schedule.not_ready();
+                    self.settle_quietly(index);
+                }
+            }
+        }
+        None
+    }
+
+    /// When [`Endpoint::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.schedule.next_timeout()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next trace record.
+    pub fn poll_trace(&mut self) -> Option<TraceRecord> {
+        self.traces.pop_front()
+    }
+
+    // Private steps.
+
+    fn advance_clock(&mut self, now: Instant) {
+        debug_assert!(now >= self.now, "time went backwards from {} to {now}", self.now);
+        self.now = self.now.max(now);
+    }
+
+    fn find(&self, id: ConnectionId) -> Option<&Connection> {
+        self.slots.get(id.index as usize).filter(|s| s.generation == id.generation)?.connection.as_deref()
+    }
+
+    fn with<T>(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        f: impl FnOnce(&mut Connection, &mut Route) -> T,
+    ) -> Option<T> {
+        self.advance_clock(now);
+        let slot = self.slots.get_mut(id.index as usize).filter(|s| s.generation == id.generation)?;
+        let c = slot.connection.as_mut()?;
+        let result = f(c, &mut self.routes[c.route.0]);
+        self.settle(id.index);
+        Some(result)
+    }
+
+    /// After anything touched a connection: it may want to send, its deadline may have moved, it may be gone.
+    fn settle(&mut self, index: u32) {
+        self.schedule.make_ready(index);
+        self.settle_quietly(index);
+    }
+
+    fn settle_quietly(&mut self, index: u32) {
+        let Some(c) = self.slots[index as usize].connection.as_mut() else { return };
+        while let Some(event) = c.events.pop_front() {
+            if matches!(event, Event::Accepted(..)) {
+                let id = c.id;
+                self.half_open.retain(|h| *h != id);
+            }
+            if matches!(event, Event::Connected(_)) && !c.agreed.scps && c.config.scps && !c.with_scps {
+                let until = self.now + self.config.fallback_lifetime;
+                self.fallbacks.insert(c.remote.0, until);
+            }
+            // The user never heard of a connection that ends half-open.
+            if matches!(event, Event::Closed(..)) && c.listener.is_some() && c.stats.established_at.is_none() {
+                c.is_orphan = true;
+                let id = c.id;
+                self.half_open.retain(|h| *h != id);
+                continue;
+            }
+            self.events.push_back(event);
+        }
+        self.traces.extend(c.trace.drain(..));
+        if let Some(peer_id) = c.agreed.compression {
+            let key = (c.remote.0, c.local.0, peer_id);
+            if c.state == State::Closed {
+                if self.by_compression.get(&key) == Some(&index) {
+                    self.by_compression.remove(&key);
+                }
+            } else if *self.by_compression.entry(key).or_insert(index) != index {
+                // The peer reuses an identifier that another connection holds: it cannot be told apart.
+                c.agreed.compression = None;
+            }
+        }
+        self.schedule.set_deadline(index, c.timers.next());
+        if c.state == State::Closed {
+            let key = (c.local, c.remote);
+            if self.by_tuple.get(&key) == Some(&index) {
+                self.by_tuple.remove(&key);
+            }
+            if c.is_orphan && c.farewell == crate::connection::Farewell::None {
+                let slot = &mut self.slots[index as usize];
+                slot.connection = None;
+                slot.generation = slot.generation.wrapping_add(1);
+                self.free.push(index);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, now: Instant, packet: &[u8], trust: Trust) -> Result<(), DropReason> {
+        let (ip, payload) = Ipv4::parse(packet).map_err(|_| DropReason::BadIp)?;
+        if ip.is_fragment {
+            return Err(DropReason::Fragment);
+        }
+        if !self.config.addresses.is_empty() && !self.config.addresses.contains(&ip.dst) {
+            return Err(DropReason::NotOurs);
+        }
+        match ip.protocol {
+            protocol::TCP | protocol::SCPS_STANDALONE => self.dispatch_tcp(now, &ip, payload, trust),
+            protocol::SCPS_COMPRESSED => self.dispatch_compressed(now, &ip, payload),
+            protocol::ICMP => self.dispatch_icmp(now, payload),
+            _ => Err(DropReason::UnknownProtocol),
+        }
+    }
+
+    fn dispatch_tcp(&mut self, now: Instant, ip: &Ipv4, payload: &[u8], trust: Trust) -> Result<(), DropReason> {
+        let verify = match trust {
+            Trust::Check => Verify::Checksum(&[protocol::TCP, protocol::SCPS_STANDALONE]),
+            Trust::Verified => Verify::Trusted,
+        };
+        let (tcp, data) = Tcp::parse(payload, ip.src, ip.dst, verify).map_err(|_| DropReason::BadSegment)?;
+        let (local, remote) = ((ip.dst, tcp.dst_port), (ip.src, tcp.src_port));
+        let known = self.by_tuple.get(&(local, remote)).copied();
+        if let Some(index) = known {
+            // RFC 1122 §4.2.2.13: a new SYN beyond the old connection's numbers ends TIME-WAIT.
+            let is_reopening = tcp.flags.has(Flags::SYN)
+                && !tcp.flags.has(Flags::ACK)
+                && self.slots[index as usize]
+                    .connection
+                    .as_ref()
+                    .is_some_and(|c| c.state == State::TimeWait && c.rcv_position(tcp.seq) > c.rcv_nxt() as i64);
+            if !is_reopening {
+                return self.deliver(now, index, ip, &tcp, data);
+            }
+            if let Some(c) = self.slots[index as usize].connection.as_mut() {
+                c.finish(crate::event::CloseReason::Finished);
+            }
+            self.settle(index);
+        }
+        let is_plain_syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
+        let listener = self.listeners.get(&local).or_else(|| self.listeners.get(&(Ipv4Addr::UNSPECIFIED, local.1)));
+        match listener {
+            Some(l) if is_plain_syn => {
+                let (id, config) = (l.id, l.config.clone());
+                self.accept_syn(now, local, remote, id, config, &tcp);
+                Ok(())
+            }
+            _ => {
+                self.reply_reset(now, ip, &tcp, data.len());
+                Err(DropReason::NoConnection)
+            }
+        }
+    }
+
+    fn accept_syn(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        listener: ListenerId,
+        config: Config,
+        tcp: &Tcp,
+    ) {
+        if self.half_open.len() >= self.config.half_open_max {
+            if let Some(oldest) = self.half_open.pop_front() {
+                self.drops[DropReason::BacklogFull as usize] += 1;
+                self.with(now, oldest, |c, _| c.finish(crate::event::CloseReason::TimedOut));
+            }
+        }
+        let with_scps = config.scps && tcp.options.capabilities.is_some();
+        let id = self.create(now, local, remote, config, State::SynReceived, Some(listener), with_scps);
+        self.half_open.push_back(id);
+        let in_use = tcp
+            .options
+            .capabilities
+            .is_some_and(|c| self.by_compression.contains_key(&(remote.0, local.0, c.connection_id)));
+        self.with(now, id, |c, route| {
+            let does_peer_compress = tcp.options.capabilities.is_some_and(|p| p.connection_id != 0);
+            if in_use || !does_peer_compress {
+                c.connection_id = 0;
+            }
+            c.on_peer_syn(now, route, tcp);
+        });
+    }
+
+    fn deliver(&mut self, now: Instant, index: u32, ip: &Ipv4, tcp: &Tcp, data: &[u8]) -> Result<(), DropReason> {
+        let Some(c) = self.slots[index as usize].connection.as_mut() else {
+            return Err(DropReason::NoConnection);
+        };
+        let verdict = c.on_segment(now, &mut self.routes[c.route.0], tcp, data);
+        self.settle(index);
+        match verdict {
+            Verdict::Accepted => Ok(()),
+            Verdict::Dropped(reason) => Err(reason),
+            Verdict::ResetReply(reason) => {
+                self.reply_reset(now, ip, tcp, data.len());
+                Err(reason)
+            }
+        }
+    }
+
+    fn dispatch_compressed(&mut self, now: Instant, ip: &Ipv4, payload: &[u8]) -> Result<(), DropReason> {
+        let (header, data) = Compressed::parse(payload, ip.src, ip.dst).map_err(|_| DropReason::BadSegment)?;
+        let key = (ip.src, ip.dst, header.connection_id);
+        let index = *self.by_compression.get(&key).ok_or(DropReason::UnknownConnectionId)?;
+        let Some(c) = self.slots[index as usize].connection.as_mut() else {
+            return Err(DropReason::UnknownConnectionId);
+        };
+        let tcp = crate::compression::decompress(&header, &c.decompression_context());
+        self.deliver(now, index, ip, &tcp, data)
+    }
+
+    fn dispatch_icmp(&mut self, now: Instant, payload: &[u8]) -> Result<(), DropReason> {
+        let error =
+            IcmpError::parse(payload).map_err(|_| DropReason::BadSegment)?.ok_or(DropReason::UnknownProtocol)?;
+        let index = *self.by_tuple.get(&(error.src, error.dst)).ok_or(DropReason::ForeignIcmp)?;
+        let Some(c) = self.slots[index as usize].connection.as_mut() else {
+            return Err(DropReason::ForeignIcmp);
+        };
+        // RFC 5927 §4.1: the quoted sequence number must be of something in flight.
+        let quoted = c.snd_position(error.seq);
+        if quoted < c.snd_una as i64 || quoted >= c.snd_nxt as i64 {
+            return Err(DropReason::ForeignIcmp);
+        }
+        match error.kind {
+            IcmpKind::FragmentationNeeded { mtu } => {
+                let route = &mut self.routes[c.route.0];
+                if route.lower_mtu(mtu) {
+                    c.on_mtu_lowered(now, route);
+                }
+            }
+            // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
+            IcmpKind::Unreachable { .. } if c.state == State::SynSent => {
+                c.finish(crate::event::CloseReason::Unreachable);
+            }
+            // Source quench is ignored (RFC 6633).
+            IcmpKind::Unreachable { .. } | IcmpKind::SourceQuench => {}
+        }
+        self.settle(index);
+        Ok(())
+    }
+
+    fn reply_reset(&mut self, now: Instant, ip: &Ipv4, tcp: &Tcp, data_len: usize) {
+        if tcp.flags.has(Flags::RST) || self.replies.len() >= REPLIES_MAX {
+            return;
+        }
+        self.ip_id = self.ip_id.wrapping_add(1);
+        let packet = reply::reset(ip, tcp, data_len, self.ip_id);
+        let route = self.route_to(ip.src);
+        if self.routes[route.0].take(packet.len(), now).is_ok() {
+            self.replies.push_back(packet);
+        }
+    }
+}
+
+/// Windows and times of a connection. Octets; `u64::MAX` for windows without congestion control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold.
+    pub ssthresh: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Least round-trip time.
+    pub rtt_min: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Octets in flight.
+    pub flight_size: u64,
+}

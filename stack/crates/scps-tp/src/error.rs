@@ -1,0 +1,56 @@
+//! What the engine's calls refuse, one enum per kind of call.
+
+/// Why a connection cannot be asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The same pair of addresses and ports is in use.
+    #[error("a connection between these addresses and ports exists")]
+    InUse,
+    /// No free local port is left.
+    #[error("no free local port")]
+    NoPort,
+}
+
+/// Why data is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SendError {
+    /// The connection does not exist or is closed for sending.
+    #[error("the connection is closed for sending")]
+    Closed,
+    /// A record is longer than the send buffer, or empty.
+    #[error("the record does not fit in the send buffer")]
+    RecordTooLong,
+}
+
+/// Why nothing is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RecvError {
+    /// Nothing yet.
+    #[error("nothing to read yet")]
+    WouldBlock,
+    /// The connection does not exist.
+    #[error("no such connection")]
+    Unknown,
+    /// EBETS: octets were skipped here (notes §7.1). Reported once, before later data.
+    #[error("{len} octets at offset {offset} were lost")]
+    Hole {
+        /// First missing octet, from the start of the stream.
+        offset: u64,
+        /// Missing octets.
+        len: u64,
+    },
+}
+
+/// Why a setting cannot be changed or asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OptionError {
+    /// The connection does not exist.
+    #[error("no such connection")]
+    Unknown,
+    /// It must be set before connecting (notes §4.1).
+    #[error("cannot be changed once the connection has left its first state")]
+    TooLate,
+    /// The peer did not agree to it.
+    #[error("not supported on this connection")]
+    NotSupported,
+}

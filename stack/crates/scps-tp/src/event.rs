@@ -1,0 +1,83 @@
+//! What the engine tells its user.
+
+use crate::endpoint::{ConnectionId, ListenerId};
+
+/// Something the user may want to act upon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A connection we asked for is open.
+    Connected(ConnectionId),
+    /// A listener has a new open connection.
+    Accepted(ListenerId, ConnectionId),
+    /// There is something to read: data, a skipped hole, or the end.
+    Readable(ConnectionId),
+    /// There is room to send after there was none.
+    Writable(ConnectionId),
+    /// The peer acknowledged everything, FIN included.
+    Flushed(ConnectionId),
+    /// The connection ended; reading may still return what came before.
+    Closed(ConnectionId, CloseReason),
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CloseReason {
+    /// Both sides closed.
+    #[error("closed by both sides")]
+    Finished,
+    /// The peer reset it.
+    #[error("reset by the peer")]
+    Reset,
+    /// The peer refused it.
+    #[error("refused by the peer")]
+    Refused,
+    /// The user aborted it.
+    #[error("aborted")]
+    Aborted,
+    /// The retransmission, SYN or probe limit was reached.
+    #[error("timed out: the peer no longer answers")]
+    TimedOut,
+    /// ICMP said the peer cannot be reached, while the connection was not yet open.
+    #[error("unreachable")]
+    Unreachable,
+}
+
+/// Why a received packet had no effect. Counted, never an error to the user.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DropReason {
+    /// Not an IPv4 packet with a good header.
+    BadIp,
+    /// A piece of a packet; the stack does not reassemble.
+    Fragment,
+    /// Not addressed to this endpoint.
+    NotOurs,
+    /// A protocol nobody here speaks.
+    UnknownProtocol,
+    /// A segment that does not parse or whose checksum fails.
+    BadSegment,
+    /// No connection, no listener.
+    NoConnection,
+    /// A compressed packet with an identifier nobody announced.
+    UnknownConnectionId,
+    /// Too many half-open connections.
+    BacklogFull,
+    /// Sequence outside the window.
+    OutOfWindow,
+    /// RST that does not hit the exact next octet (RFC 5961 §3).
+    ChallengedReset,
+    /// SYN inside a connection (RFC 5961 §4).
+    ChallengedSyn,
+    /// Acknowledgement of data never sent, or too old (RFC 5961 §5).
+    BadAck,
+    /// Timestamp older than the last (RFC 7323 §5).
+    OldTimestamp,
+    /// ICMP that quotes nothing in flight (RFC 5927 §4).
+    ForeignIcmp,
+    /// Too many pieces out of order.
+    TooManyPieces,
+}
+
+impl DropReason {
+    /// Every reason, in order.
+    pub const COUNT: usize = 15;
+}

@@ -1,0 +1,347 @@
+//! Segments from the peer, in the order of RFC 793 §3.9 with the answers of RFC 5961.
+
+use crate::ack::AckNeed;
+use crate::cc::Controller;
+use crate::config::Congestion;
+use crate::connection::Connection;
+use crate::event::{CloseReason, DropReason, Event};
+use crate::negotiation;
+use crate::reassembly::Arrival;
+use crate::route::Route;
+use crate::snack::{self, SnackGenerator};
+use crate::state::State;
+use crate::timer::Timer;
+use crate::trace::TraceEvent;
+use scps_types::Instant;
+use scps_wire::tcp::{Flags, Tcp};
+
+/// What became of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// It was used.
+    Accepted,
+    /// It had no effect beyond, perhaps, an acknowledgement.
+    Dropped(DropReason),
+    /// It asks for a reset in reply.
+    ResetReply(DropReason),
+}
+
+/// MSS assumed for the SNACK unit when the peer sent none (notes §2.4.2).
+const SNACK_MSS_DEFAULT: u16 = 512;
+/// Transmissions by which a later one must have overtaken a segment before it counts as lost, where loss may mean
+/// reordering (the three duplicates of RFC 5681 §3.2).
+const REORDER_DEPTH_CAUTIOUS: u64 = 3;
+
+impl Connection {
+    /// Takes the peer's SYN (active: with its SYN-ACK; passive: its SYN) and settles what both agree on.
+    pub(crate) fn on_peer_syn(&mut self, now: Instant, route: &Route, tcp: &Tcp) {
+        self.irs = tcp.seq;
+        self.peer_mss = tcp.options.mss.map(|m| m.max(1));
+        self.peer_options = Some(tcp.options);
+        if self.state == State::SynReceived {
+            self.prepare_syn_options(now, route);
+        }
+        self.agreed = negotiation::agree(&self.config, &self.own_options, &tcp.options);
+        self.settle_agreement(now, route);
+        if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
+            self.clock.accept(t.val, now);
+        }
+        // The window of a SYN is never scaled (notes §2.8).
+        self.snd_edge = self.snd_una.max(1) + u64::from(tcp.window);
+        self.rwnd_max = u64::from(tcp.window);
+        self.snd_wl1 = 0;
+        self.last_window_ack = (tcp.window, tcp.ack);
+        self.rcv_edge = self.rcv_edge.max(1);
+    }
+
+    fn settle_agreement(&mut self, now: Instant, route: &Route) {
+        let compression = self.agreed.compression.is_some();
+        let peer_mss = self.peer_mss.unwrap_or(SNACK_MSS_DEFAULT);
+        let unit = snack::unit(peer_mss, self.agreed.timestamps, compression);
+        self.snack = SnackGenerator::new(unit, self.config.snack_policy.repeat, self.agreed.snack_long);
+        self.cc = Controller::new(&self.config, self.full_segment(route));
+        let is_bold = self.config.congestion == Congestion::None || !route.loss_is_congestion(now);
+        self.reorder_depth = if is_bold { 1 } else { REORDER_DEPTH_CAUTIOUS };
+    }
+
+    pub(crate) fn on_segment(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8]) -> Verdict {
+        self.stats.segments_received += 1;
+        self.last_heard = now;
+        match self.state {
+            State::Closed => Verdict::ResetReply(DropReason::NoConnection),
+            State::SynSent => self.on_segment_syn_sent(now, route, tcp),
+            _ => self.on_segment_open(now, route, tcp, data),
+        }
+    }
+
+    fn on_segment_syn_sent(&mut self, now: Instant, route: &Route, tcp: &Tcp) -> Verdict {
+        let acks_syn = tcp.flags.has(Flags::ACK) && tcp.ack == self.snd_seq(1);
+        if tcp.flags.has(Flags::ACK) && !acks_syn {
+            return if tcp.flags.has(Flags::RST) {
+                Verdict::Dropped(DropReason::BadAck)
+            } else {
+                Verdict::ResetReply(DropReason::BadAck)
+            };
+        }
+        if tcp.flags.has(Flags::RST) {
+            if acks_syn {
+                self.finish(CloseReason::Refused);
+                return Verdict::Accepted;
+            }
+            return Verdict::Dropped(DropReason::ChallengedReset);
+        }
+        if !tcp.flags.has(Flags::SYN) {
+            return Verdict::Dropped(DropReason::OutOfWindow);
+        }
+        self.on_peer_syn(now, route, tcp);
+        if acks_syn {
+            self.establish(now, route);
+            self.ack.on_segment(AckNeed::Now, 0, now);
+        } else {
+            // Simultaneous open (RFC 793 §3.4): answer with a SYN-ACK of our own.
+            self.set_state(now, route, State::SynReceived);
+            self.syn_due = true;
+        }
+        Verdict::Accepted
+    }
+
+    /// Our SYN is acknowledged: the connection is open.
+    fn establish(&mut self, now: Instant, route: &Route) {
+        self.snd_una = 1;
+        // The window was learned before the SYN was acknowledged; it counts from the first data octet.
+        self.snd_edge = self.snd_edge.max(1);
+        if self.syns_sent <= 1 {
+            self.on_rtt_sample(now.since(self.syn_sent_at));
+        }
+        self.set_state(now, route, State::Established);
+        self.stats.established_at = Some(now);
+        self.syn_due = false;
+        self.timers.stop(Timer::Retransmit);
+        if let Some((first, _)) = self.config.keepalive {
+            self.timers.set(Timer::KeepAlive, now + first);
+        }
+        let event = match self.listener {
+            Some(listener) => Event::Accepted(listener, self.id),
+            None => Event::Connected(self.id),
+        };
+        self.events.push_back(event);
+    }
+
+    fn on_segment_open(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8]) -> Verdict {
+        if self.state == State::SynReceived && tcp.flags.has(Flags::SYN) && tcp.seq == self.irs {
+            if !tcp.flags.has(Flags::ACK) {
+                // The peer's SYN again: our SYN-ACK was lost.
+                self.syn_due = true;
+                return Verdict::Accepted;
+            }
+            if tcp.ack == self.snd_seq(1) {
+                self.establish(now, route);
+                self.ack.on_segment(AckNeed::Now, 0, now);
+                return Verdict::Accepted;
+            }
+        }
+        if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
+            if self.clock.is_old(t.val, now) && !tcp.flags.has(Flags::RST) {
+                self.ack.on_segment(AckNeed::Now, 0, now);
+                return Verdict::Dropped(DropReason::OldTimestamp);
+            }
+        }
+        let position = self.rcv_position(tcp.seq);
+        let len = data.len() as i64 + i64::from(tcp.flags.has(Flags::FIN));
+        if tcp.flags.has(Flags::RST) {
+            return self.on_reset(now, position);
+        }
+        if !self.is_acceptable(position, len) {
+            self.ack.on_segment(AckNeed::Now, 0, now);
+            if len > 0 {
+                self.stats.duplicate_segments += 1;
+                self.note_duplicate(position, len);
+            }
+            // An old segment may still acknowledge something: probes of a zero window do (RFC 793 §3.9).
+            if tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::SYN) && position >= 0 {
+                self.on_acknowledgement(now, route, tcp, data.len());
+            }
+            return Verdict::Dropped(DropReason::OutOfWindow);
+        }
+        if tcp.flags.has(Flags::SYN) {
+            // RFC 5961 §4: a SYN inside a connection is answered with a challenge, whatever its sequence.
+            self.challenge(now);
+            return Verdict::Dropped(DropReason::ChallengedSyn);
+        }
+        if !tcp.flags.has(Flags::ACK) {
+            return Verdict::Dropped(DropReason::BadAck);
+        }
+        if self.state == State::SynReceived {
+            let acked = self.snd_position(tcp.ack);
+            if acked < 1 || acked > self.snd_nxt as i64 {
+                return Verdict::ResetReply(DropReason::BadAck);
+            }
+            self.establish(now, route);
+        }
+        if !self.is_ack_acceptable(tcp) {
+            self.challenge(now);
+            return Verdict::Dropped(DropReason::BadAck);
+        }
+        if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
+            // RFC 7323 §4.3: only segments not beyond the last acknowledgement sent are echoed.
+            if self.clock.is_current(t.val) && position <= self.last_ack_sent as i64 {
+                self.clock.accept(t.val, now);
+            }
+        }
+        if tcp.options.corruption_experienced && self.agreed.scps {
+            route.on_corruption_experienced(now);
+        }
+        self.persist.on_answer();
+        self.on_acknowledgement(now, route, tcp, data.len());
+        if self.state == State::Closed {
+            return Verdict::Accepted;
+        }
+        if !data.is_empty() || tcp.flags.has(Flags::FIN) {
+            return self.on_data(now, route, position, tcp, data);
+        }
+        Verdict::Accepted
+    }
+
+    /// RFC 793 §3.3: some octet of the segment lies in the window we advertised.
+    fn is_acceptable(&self, position: i64, len: i64) -> bool {
+        let next = self.rcv_nxt() as i64;
+        let edge = self.rcv_edge.max(self.rcv_nxt()) as i64;
+        match (len, edge > next) {
+            (0, false) => position == next,
+            (0, true) => position >= next && position < edge,
+            (_, false) => false,
+            (_, true) => position < edge && position + len > next,
+        }
+    }
+
+    /// RFC 5961 §5: not beyond what was sent, not older than the largest window.
+    fn is_ack_acceptable(&self, tcp: &Tcp) -> bool {
+        let acked = self.snd_position(tcp.ack);
+        // The peer may acknowledge what BETS made us give up; that is below snd_una and within the window.
+        acked <= self.snd_nxt as i64 && acked >= self.snd_una as i64 - (self.rwnd_max as i64).max(1 << 16)
+    }
+
+    fn on_reset(&mut self, now: Instant, position: i64) -> Verdict {
+        let next = self.rcv_nxt() as i64;
+        if position == next {
+            // RFC 5961 §3: only the exact next octet resets.
+            let reason = if self.state == State::SynReceived { CloseReason::Refused } else { CloseReason::Reset };
+            let is_late = matches!(self.state, State::TimeWait | State::LastAck | State::Closing);
+            self.finish(if is_late { CloseReason::Finished } else { reason });
+            return Verdict::Accepted;
+        }
+        if position > next && position < self.rcv_edge as i64 {
+            self.challenge(now);
+            return Verdict::Dropped(DropReason::ChallengedReset);
+        }
+        Verdict::Dropped(DropReason::OutOfWindow)
+    }
+
+    fn challenge(&mut self, now: Instant) {
+        if self.challenges.allow(now) {
+            self.ack.on_segment(AckNeed::Now, 0, now);
+        }
+    }
+
+    fn note_duplicate(&mut self, position: i64, len: i64) {
+        // For the D-SACK block (RFC 2883 §4).
+        if self.agreed.sack && position >= 1 {
+            let end = ((position + len) as u64).min(self.recv.limit_edge());
+            self.duplicate = (end > position as u64).then_some((position as u64, end));
+        }
+    }
+
+    fn on_data(&mut self, now: Instant, route: &Route, position: i64, tcp: &Tcp, data: &[u8]) -> Verdict {
+        if !self.state.may_receive() {
+            // Data after the peer's FIN: acknowledge what is known.
+            self.ack.on_segment(AckNeed::Now, 0, now);
+            return Verdict::Dropped(DropReason::OutOfWindow);
+        }
+        self.stats.first_data_at.get_or_insert(now);
+        // The part before the window starts at a negative or low position; positions below 1 hold no data.
+        let skip = usize::try_from((1 - position).max(0)).unwrap_or(usize::MAX).min(data.len());
+        let (start, body) = ((position + skip as i64) as u64, &data[skip..]);
+        let fin_at = (position + data.len() as i64) as u64;
+        if tcp.flags.has(Flags::FIN) && self.rcv_fin.is_none() && fin_at >= self.recv.next() {
+            self.rcv_fin = Some(fin_at);
+        }
+        // Data beyond a FIN does not exist.
+        let body = match self.rcv_fin {
+            Some(fin) if start + body.len() as u64 > fin => &body[..fin.saturating_sub(start) as usize],
+            _ => body,
+        };
+        let before = self.recv.next();
+        let mut verdict = Verdict::Accepted;
+        let mut need = AckNeed::InOrder;
+        if !body.is_empty() {
+            let arrival = self.recv.insert(start, body, tcp.options.record_boundary);
+            match arrival {
+                Arrival::InOrder { filled_hole } => {
+                    self.stats.octets_received += body.len() as u64;
+                    self.stats.last_data_at = Some(now);
+                    if filled_hole {
+                        need = AckNeed::Disorder;
+                        self.snack.request();
+                    }
+                }
+                Arrival::OutOfOrder => {
+                    self.stats.octets_received += body.len() as u64;
+                    self.stats.last_data_at = Some(now);
+                    self.stats.out_of_order_segments += 1;
+                    need = AckNeed::Disorder;
+                    self.snack.request();
+                }
+                Arrival::Duplicate => {
+                    self.stats.duplicate_segments += 1;
+                    need = AckNeed::Disorder;
+                    self.snack.request();
+                    self.note_duplicate(start as i64, body.len() as i64);
+                }
+                Arrival::Refused => {
+                    need = AckNeed::Disorder;
+                    verdict = Verdict::Dropped(DropReason::TooManyPieces);
+                }
+            }
+        }
+        self.note(now, route, TraceEvent::DataReceived, start, body.len() as u64);
+        if self.recv.pieces().is_empty() {
+            self.timers.stop(Timer::BetsReceive);
+        } else if self.agreed.bets && self.recv.readable() == 0 {
+            self.timers.set_if_idle(Timer::BetsReceive, now + self.config.bets_policy.receive_timeout);
+        }
+        if self.rcv_fin.is_some() {
+            // A FIN out of order, and the window's end, restart signalling at once (notes §2.4.4).
+            need = AckNeed::Now;
+        }
+        self.consume_fin(now, route);
+        if self.recv.next() > before || self.is_fin_received {
+            self.signal_readable();
+        }
+        let segments = (body.len() as u64).div_ceil(self.full_segment(route)).min(u64::from(u16::MAX)) as u16;
+        if let Some(deadline) = self.ack.on_segment(need, segments, now) {
+            self.timers.set_if_idle(Timer::DelayedAck, deadline);
+        }
+        verdict
+    }
+
+    pub(crate) fn consume_fin(&mut self, now: Instant, route: &Route) {
+        if self.is_fin_received || self.rcv_fin != Some(self.recv.next()) {
+            return;
+        }
+        self.is_fin_received = true;
+        let state = self.state.on_fin();
+        self.set_state(now, route, state);
+        self.ack.on_segment(AckNeed::Now, 0, now);
+        self.signal_readable();
+        if state == State::TimeWait {
+            self.enter_time_wait(now);
+        }
+    }
+
+    pub(crate) fn enter_time_wait(&mut self, now: Instant) {
+        for timer in [Timer::Retransmit, Timer::TailProbe, Timer::Embargo, Timer::Persist, Timer::KeepAlive] {
+            self.timers.stop(timer);
+        }
+        self.timers.set(Timer::Linger, now + self.config.time_wait);
+    }
+}

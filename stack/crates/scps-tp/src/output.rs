@@ -1,0 +1,509 @@
+//! What leaves next: SYNs, resends, new data, probes, acknowledgements, in that order of precedence (notes §2.4.5: resends
+//! before new data). Every packet is charged to the route before it is built.
+
+use crate::compression::{compress, OptionBytes};
+use crate::connection::{Connection, Farewell};
+use crate::negotiation;
+use crate::route::Route;
+use crate::scoreboard::Sent;
+use crate::state::State;
+use crate::timer::Timer;
+use crate::trace::TraceEvent;
+use scps_types::Instant;
+use scps_wire::ipv4::{self, Ipv4};
+use scps_wire::options::{Options, Timestamps, MAX_LEN};
+use scps_wire::protocol::SCPS_COMPRESSED;
+use scps_wire::tcp::{Flags, Tcp};
+
+/// The answer to a poll.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Polled {
+    /// A packet was appended.
+    Packet,
+    /// There is one, but no rate credit before this time.
+    Blocked(Instant),
+    /// Nothing to send.
+    Idle,
+}
+
+/// A segment about to be built.
+struct Draft {
+    position: u64,
+    len: usize,
+    flags: Flags,
+    options: Options,
+    with_ack: bool,
+}
+
+/// Octets the record boundary adds to an uncompressed header.
+const RECORD_BOUNDARY_LEN: u64 = 4;
+
+impl Connection {
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        route: &mut Route,
+        ip_id: &mut u16,
+        out: &mut Vec<u8>,
+    ) -> Polled {
+        if self.farewell == Farewell::Reset {
+            return self.send_reset(now, route, ip_id, out);
+        }
+        if self.state == State::Closed {
+            return Polled::Idle;
+        }
+        if self.syn_due {
+            return self.send_syn(now, route, ip_id, out);
+        }
+        if self.state == State::SynReceived && self.opening_update_due {
+            self.opening_update_due = false;
+            return self.send_ack(now, route, ip_id, out);
+        }
+        if self.state == State::SynSent || self.state == State::SynReceived {
+            return Polled::Idle;
+        }
+        // A hole is reported at once, and only pure acknowledgements report (notes §2.4.4).
+        if self.ack.is_due() && (self.snack.is_pending() || !self.recv.pieces().is_empty()) {
+            return self.send_ack(now, route, ip_id, out);
+        }
+        if self.probe_due {
+            return self.send_probe(now, route, ip_id, out);
+        }
+        if self.state.may_transmit_data() && route.is_available() {
+            match self.send_data(now, route, ip_id, out) {
+                Polled::Idle => {}
+                other => return other,
+            }
+        }
+        if self.ack.is_due() || self.keepalive_due {
+            return self.send_ack(now, route, ip_id, out);
+        }
+        Polled::Idle
+    }
+
+    // Opening and ending.
+
+    /// Fixes the options of our SYN when it first leaves.
+    pub(crate) fn prepare_syn_options(&mut self, now: Instant, route: &Route) {
+        let own_mss = self.config.mss.map_or(route.mss(), |m| m.min(route.mss()));
+        self.own_mss = own_mss;
+        let answering = if self.state == State::SynReceived { self.peer_options } else { None };
+        self.own_options =
+            negotiation::syn_options(&self.config, self.with_scps, own_mss, self.connection_id, answering.as_ref());
+        if self.own_options.capabilities.is_none() {
+            self.connection_id = 0;
+        }
+        let may_stamp = answering.is_none_or(|o| o.timestamps.is_some());
+        self.own_options.timestamps = (self.config.timestamps && may_stamp)
+            .then(|| Timestamps { val: self.clock.value(now), ecr: self.clock.echo() });
+    }
+
+    fn send_syn(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+        let is_active = self.state == State::SynSent;
+        // Some hosts never answer a SYN with options they do not know (notes §1.4).
+        if is_active && self.config.fallback_after_syns.is_some_and(|n| self.syns_sent >= n) {
+            self.with_scps = false;
+        }
+        self.prepare_syn_options(now, route);
+        let flags = if is_active { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+        let draft = Draft { position: 0, len: 0, flags, options: self.own_options, with_ack: false };
+        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+            return Polled::Blocked(at);
+        }
+        self.syn_due = false;
+        // The window of a SYN-ACK ends at 65,535 octets; where the buffer is larger, an acknowledgement right behind it
+        // tells so a round trip earlier than the first data would.
+        self.opening_update_due = !is_active
+            && self.agreed.scps
+            && self.agreed.window_scale.is_some()
+            && self.window_room() > u64::from(u16::MAX);
+        self.syns_sent += 1;
+        self.syn_sent_at = now;
+        self.timers.set(Timer::Retransmit, now + self.rto.value(&self.rtt));
+        Polled::Packet
+    }
+
+    fn send_reset(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+        let flags = Flags::RST.with(Flags::ACK);
+        let draft = Draft { position: self.snd_nxt, len: 0, flags, options: Options::default(), with_ack: true };
+        match self.emit(now, route, ip_id, out, &draft) {
+            Ok(()) => {
+                self.farewell = Farewell::None;
+                Polled::Packet
+            }
+            Err(at) => Polled::Blocked(at),
+        }
+    }
+
+    // Data.
+
+    fn send_data(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+        if let Some(lost) = self.board.next_lost() {
+            match self.resend(now, route, ip_id, out, lost) {
+                Polled::Idle => {}
+                other => return other,
+            }
+            // Blocked by the window: new data is blocked as well.
+            if self.board.next_lost().is_some() {
+                return Polled::Idle;
+            }
+        }
+        self.send_new(now, route, ip_id, out)
+    }
+
+    /// Octets in flight as congestion control sees them: duplicates acknowledged have left (notes §4.3).
+    fn flight(&self) -> u64 {
+        let credit = if self.agreed.sack { 0 } else { self.dupack_credit };
+        self.board.flight_size().saturating_sub(credit)
+    }
+
+    fn resend(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>, lost: Sent) -> Polled {
+        if self.agreed.bets
+            && lost.start == self.snd_una
+            && u32::from(lost.transmissions) > self.config.bets_policy.retransmissions_max
+            && (self.board.len() > 1 || self.send.end() > lost.end)
+            && !lost.fin
+        {
+            self.abandon_front(now, route);
+            return Polled::Idle;
+        }
+        if lost.start >= self.snd_edge && self.snd_edge > 0 && !lost.fin {
+            // The window closed over what was sent, or over a probe's octet: probing continues.
+            self.arm_persist(now, route);
+            return Polled::Idle;
+        }
+        let max = self.max_data(route, self.send.record_end_after(lost.start) == Some(lost.end));
+        let data_len = lost.end - lost.start - u64::from(lost.fin);
+        if data_len > max {
+            self.board.split(lost.start, max);
+            return match self.board.next_lost() {
+                Some(piece) => self.resend(now, route, ip_id, out, piece),
+                None => Polled::Idle,
+            };
+        }
+        // The lowest segment goes whatever the window (notes §4.3); without congestion every hole does (§2.4.5).
+        let is_free = lost.start == self.snd_una || !route.loss_is_congestion(now);
+        if !is_free && self.flight() + (lost.end - lost.start) > self.cc.cwnd() {
+            self.is_cwnd_limited = true;
+            return Polled::Idle;
+        }
+        let draft = self.draft_data(now, lost.start, data_len, lost.fin);
+        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+            return Polled::Blocked(at);
+        }
+        let embargo = if self.agreed.snack || self.agreed.sack { Some(self.patience()) } else { None };
+        // With SACK what arrived is known, so every resend can be judged after one round trip.
+        let factor = if lost.start == self.snd_una || self.agreed.sack { 1 } else { 2 };
+        let embargo = embargo.map(|e| e * factor);
+        let sent = self.board.on_resent(lost.start, now, embargo, self.config.snack_policy.fast_resends);
+        self.stats.count_resend(lost.cause);
+        self.note(now, route, TraceEvent::Resent(lost.cause), lost.start, sent.end - sent.start);
+        self.arm_after_data(now);
+        self.rearm_embargo();
+        Polled::Packet
+    }
+
+    /// Data that fits in a segment now.
+    fn max_data(&self, route: &Route, ends_record: bool) -> u64 {
+        let mss = self.effective_mss(route);
+        if self.is_compressing() {
+            // The packet may be as long as an uncompressed one: MSS and 20 octets of header (notes §2.7).
+            let ack = if self.ack_heard { 0 } else { 6 };
+            let header = 8 + ack + if self.agreed.timestamps { 8 } else { 0 };
+            return (mss + 20 - header).max(1);
+        }
+        let record = if ends_record { RECORD_BOUNDARY_LEN } else { 0 };
+        self.full_segment(route).saturating_sub(record).max(1)
+    }
+
+    fn is_compressing(&self) -> bool {
+        self.agreed.compression.is_some()
+    }
+
+    fn send_new(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+        let waiting = self.send.end().saturating_sub(self.snd_nxt);
+        let fin_waits = self.fin_wanted && self.fin_position.is_none();
+        if waiting == 0 && !fin_waits {
+            return Polled::Idle;
+        }
+        let full = self.max_data(route, false);
+        let boundary = self.send.record_end_after(self.snd_nxt).map(|e| e - self.snd_nxt);
+        let mut wanted = waiting.min(full).min(boundary.unwrap_or(u64::MAX));
+        if boundary == Some(wanted) && !self.is_compressing() && wanted > self.max_data(route, true) {
+            // The boundary option does not fit beside so much data: the last octets follow with it.
+            wanted = self.max_data(route, true);
+        }
+        let room = self.snd_edge.saturating_sub(self.snd_nxt);
+        let mut len = wanted.min(room);
+        let is_last = len == waiting;
+        if len < wanted && waiting > 0 {
+            // Sender side of the silly window (RFC 1122 §4.2.3.4): a useful part or nothing.
+            if len == 0 || len < full.min(self.rwnd_max / 2) {
+                self.arm_persist(now, route);
+                return Polled::Idle;
+            }
+        }
+        let is_record_end = boundary == Some(len) && len > 0;
+        let is_runt = len < full && is_last && !is_record_end && !fin_waits;
+        if is_runt && len > 0 && !self.config.nodelay && !self.board.is_empty() {
+            return Polled::Idle;
+        }
+        // FIN travels alone when headers are compressed (notes §3.7).
+        let mut fin = fin_waits && is_last;
+        if fin && len > 0 && self.is_compressing() {
+            fin = false;
+        }
+        if len == 0 && !fin {
+            return Polled::Idle;
+        }
+        let cwnd = self.cc.cwnd();
+        let flight = self.flight();
+        if len > 0 && flight + len > cwnd && flight > 0 {
+            self.is_cwnd_limited = true;
+            return Polled::Idle;
+        }
+        len = len.min(cwnd.max(1));
+        if flight + 2 * len > cwnd {
+            self.is_cwnd_limited = true;
+        }
+        let position = self.snd_nxt;
+        let draft = self.draft_data(now, position, len, fin);
+        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+            return Polled::Blocked(at);
+        }
+        let end = position + len + u64::from(fin);
+        self.board.push(position, end, now, fin);
+        self.snd_nxt = end;
+        if fin {
+            self.fin_position = Some(position + len);
+            let state = self.state.on_close();
+            self.set_state(now, route, state);
+        }
+        self.stats.data_segments_sent += u64::from(len > 0);
+        self.note(now, route, TraceEvent::Sent, position, end - position);
+        self.arm_after_data(now);
+        Polled::Packet
+    }
+
+    fn draft_data(&self, now: Instant, position: u64, len: u64, fin: bool) -> Draft {
+        let end = position + len;
+        let record_boundary = len > 0 && self.send.record_end_after(position) == Some(end);
+        let mut flags = Flags::ACK;
+        if record_boundary || (len > 0 && end == self.send.end()) {
+            flags = flags.with(Flags::PSH);
+        }
+        if fin {
+            flags = flags.with(Flags::FIN);
+        }
+        let mut options = self.usual_options(now);
+        // Option 22 means nothing to a peer that did not say it speaks SCPS (conformance item 14).
+        options.record_boundary = record_boundary && self.agreed.scps;
+        Draft { position, len: len as usize, flags, options, with_ack: !self.ack_heard }
+    }
+
+    fn arm_after_data(&mut self, now: Instant) {
+        self.timers.set_if_idle(Timer::Retransmit, now + self.rto.value(&self.rtt));
+        self.arm_tail_probe(now);
+    }
+
+    fn arm_persist(&mut self, now: Instant, route: &Route) {
+        if self.is_window_closed(route) && !self.timers.is_set(Timer::Persist) {
+            let interval = self.persist.next_interval();
+            self.timers.set(Timer::Persist, now + interval);
+        }
+    }
+
+    /// One octet at the edge of the peer's window, or a bare acknowledgement if there is none (notes §6.6).
+    fn send_probe(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+        let front = self.board.front().map(|f| (f.start, f.end - u64::from(f.fin)));
+        let (position, has_data) = match front {
+            Some((start, data_end)) => (start, data_end > start),
+            None => (self.snd_nxt, self.send.end() > self.snd_nxt),
+        };
+        if !has_data || !self.state.may_transmit_data() {
+            self.probe_due = false;
+            self.stats.probes_sent += 1;
+            return self.send_ack(now, route, ip_id, out);
+        }
+        let mut draft = self.draft_data(now, position, 1, false);
+        draft.with_ack = true;
+        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+            return Polled::Blocked(at);
+        }
+        if front.is_none() {
+            // The octet is now sent; if the peer takes it, its acknowledgement is of something sent.
+            self.board.push(position, position + 1, now, false);
+            self.board.mark_front(crate::trace::Cause::Embargo, true);
+            self.snd_nxt = position + 1;
+        }
+        self.probe_due = false;
+        self.stats.probes_sent += 1;
+        self.note(now, route, TraceEvent::Probe, position, 1);
+        Polled::Packet
+    }
+
+    // Acknowledgements.
+
+    fn send_ack(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+        let mut options = self.usual_options(now);
+        let room = MAX_LEN - options.emit_len();
+        let mut snack = self.snack;
+        if self.agreed.snack {
+            // With SACK the blocks tell what arrived; the short SNACK beside them keeps room for two (notes §2.10).
+            let snack_room = if self.agreed.sack { 8 } else { room };
+            options.snack = snack.next(&self.recv, snack_room);
+        }
+        let mut named = Vec::new();
+        if self.agreed.sack {
+            named = self.add_sack_blocks(&mut options);
+        }
+        let draft = Draft { position: self.snd_nxt, len: 0, flags: Flags::ACK, options, with_ack: true };
+        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+            self.recv.restore_news(&named);
+            return Polled::Blocked(at);
+        }
+        self.snack = snack;
+        self.duplicate = None;
+        self.keepalive_due = false;
+        if self.agreed.sack && self.recv.has_news() {
+            self.ack.on_segment(crate::ack::AckNeed::Now, 0, now);
+        }
+        self.stats.pure_acks_sent += 1;
+        self.stats.snacks_sent += u64::from(draft.options.snack.is_some());
+        self.note(now, route, TraceEvent::AckSent, self.rcv_nxt(), 0);
+        Polled::Packet
+    }
+
+    /// D-SACK if a duplicate came, then the blocks that changed last (RFC 2883 §4, RFC 2018 §4).
+    /// Returns the news it took, in case the acknowledgement cannot leave.
+    fn add_sack_blocks(&mut self, options: &mut Options) -> Vec<u64> {
+        let mut named = Vec::new();
+        let space = (MAX_LEN - options.emit_len()).saturating_sub(4) / 8;
+        let irs = self.irs;
+        let mut add = |block: (u64, u64)| {
+            let wire = (irs + block.0 as u32, irs + block.1 as u32);
+            if options.sack.as_slice().len() < space && !options.sack.as_slice().contains(&wire) {
+                options.sack.push(wire.0, wire.1);
+            }
+            options.sack.as_slice().len() < space
+        };
+        let mut has_room = self.duplicate.is_none_or(&mut add) && space > 0;
+        while has_room {
+            let Some(block) = self.recv.take_news() else { break };
+            named.push(block.0);
+            has_room = add(block);
+        }
+        for block in self.recv.recent_pieces() {
+            add(block);
+        }
+        named
+    }
+
+    fn usual_options(&self, now: Instant) -> Options {
+        Options {
+            timestamps: self
+                .agreed
+                .timestamps
+                .then(|| Timestamps { val: self.clock.value(now), ecr: self.clock.echo() }),
+            ..Options::default()
+        }
+    }
+
+    // Building.
+
+    /// The window field for a segment acknowledging `rcv_nxt`, and the right edge it stands for (notes §6.2).
+    fn window(&self, route: &Route, is_syn: bool) -> (u16, u64) {
+        let room = self.window_room();
+        let mss = self.effective_mss(route);
+        let is_silly = room < mss && room < self.config.receive_buffer as u64 / 4;
+        let room = if is_silly { 0 } else { room };
+        let next = self.rcv_nxt();
+        if is_syn {
+            let window = room.min(65_535);
+            return (window as u16, next + window);
+        }
+        let shift = self.agreed.window_scale.map_or(0, |(_, own)| own);
+        // The right edge never moves left: what was promised is promised, rounded up to the scale.
+        let promised = self.rcv_edge.saturating_sub(next).div_ceil(1 << shift);
+        let field = (room >> shift).max(promised).min(65_535);
+        (field as u16, next + (field << shift))
+    }
+
+    /// Charges the route and appends the packet; `Err` is when there will be credit.
+    fn emit(
+        &mut self,
+        now: Instant,
+        route: &mut Route,
+        ip_id: &mut u16,
+        out: &mut Vec<u8>,
+        draft: &Draft,
+    ) -> Result<(), Instant> {
+        let is_syn = draft.flags.has(Flags::SYN);
+        let acks = draft.flags.has(Flags::ACK);
+        let (window, edge) = self.window(route, is_syn);
+        let tcp = Tcp {
+            src_port: self.local.1,
+            dst_port: self.remote.1,
+            seq: self.snd_seq(draft.position),
+            ack: if acks { self.rcv_seq(self.rcv_nxt()) } else { scps_types::SeqNum(0) },
+            flags: draft.flags,
+            window,
+            urgent: 0,
+            options: draft.options,
+        };
+        let has_data = draft.len > 0;
+        let compressible = self.is_compressing() && !is_syn;
+        let option_bytes = OptionBytes::of(&draft.options);
+        let compressed =
+            compressible.then(|| compress(&tcp, has_data, draft.with_ack, self.connection_id, &option_bytes));
+        let header_len = compressed.map_or_else(|| tcp.emit_len(), |c| c.emit_len());
+        let total = ipv4::HEADER_LEN + header_len + draft.len;
+        route.take(total, now)?;
+        let start = out.len();
+        // Room for both headers; the data is appended behind, so no octet of it is written twice.
+        out.resize(start + ipv4::HEADER_LEN + header_len, 0);
+        if has_data {
+            let (a, b) = self.send.slices(draft.position, draft.len);
+            out.extend_from_slice(a);
+            out.extend_from_slice(b);
+        }
+        let packet = &mut out[start..];
+        let (ip, segment) = packet.split_at_mut(ipv4::HEADER_LEN);
+        let protocol = route.config().protocol;
+        let (src, dst) = (self.local.0, self.remote.0);
+        match &compressed {
+            Some(c) => c.emit(segment, src, dst, protocol),
+            None => tcp.emit(segment, src, dst, protocol),
+        }
+        *ip_id = ip_id.wrapping_add(1);
+        Ipv4 {
+            src,
+            dst,
+            protocol: if compressed.is_some() { SCPS_COMPRESSED } else { protocol },
+            tos: 0,
+            ttl: ipv4::DEFAULT_TTL,
+            id: *ip_id,
+            dont_fragment: route.config().dont_fragment,
+            is_fragment: false,
+            payload_len: segment.len() as u16,
+        }
+        .emit(ip);
+        self.stats.segments_sent += 1;
+        self.stats.compressed_sent += u64::from(compressed.is_some());
+        if acks && compressed.is_none_or(|c| c.window_ack.is_some()) {
+            self.on_ack_left(now, edge);
+        }
+        Ok(())
+    }
+
+    fn on_ack_left(&mut self, now: Instant, edge: u64) {
+        self.rcv_edge = self.rcv_edge.max(edge);
+        let acked = self.rcv_nxt();
+        if acked > self.last_ack_sent.max(1) {
+            self.stats.last_data_ack_at = Some(now);
+        }
+        self.last_ack_sent = acked;
+        self.ack.on_sent(now);
+        self.timers.stop(Timer::DelayedAck);
+    }
+}

@@ -1,0 +1,394 @@
+//! Acknowledgements: what they release, what they reveal as lost, and how the window answers.
+//!
+//! Evidence comes in three strengths. SACK (and a long SNACK's vector) says what arrived, so order of transmission
+//! decides (scoreboard `detect`). A short SNACK says what is missing; resends are judged by time. A plain
+//! peer's duplicate acknowledgements count arrivals only (notes §2.4.5, §4.3; RFC 6582; RFC 8985).
+
+use crate::cc::AckSample;
+use crate::connection::Connection;
+use crate::event::{CloseReason, Event};
+use crate::route::Route;
+use crate::scoreboard::{Fate, Outcome};
+use crate::snack;
+use crate::state::State;
+use crate::timer::Timer;
+use crate::trace::{Cause, TraceEvent};
+use scps_types::{Duration, Instant};
+use scps_wire::tcp::Tcp;
+
+/// Duplicate acknowledgements that mean a loss (RFC 5681 §3.2, notes §4.3).
+const DUPACK_THRESHOLD: u32 = 3;
+/// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
+const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
+/// Most SNACKs waiting out their delay; further ones repeat holes already waiting.
+const DELAYED_HOLES_MAX: usize = 1024;
+/// Reordering tolerance stops growing here, in transmissions (Linux caps its metric at 300).
+const REORDER_DEPTH_MAX: u64 = 256;
+
+impl Connection {
+    /// How long after a resend its fate can be judged: a round trip and its variation (notes §2.4.5: SRTT).
+    pub(crate) fn patience(&self) -> Duration {
+        match self.rtt.srtt() {
+            Some(srtt) => srtt + (self.rtt.rttvar() * 4).max(srtt / 16).max(PATIENCE_MARGIN_MIN),
+            None => self.rto.value(&self.rtt),
+        }
+    }
+
+    pub(crate) fn on_rtt_sample(&mut self, rtt: Duration) {
+        if self.rto.on_sample() {
+            self.rtt.restart();
+            self.cc.forget_base_rtt();
+        }
+        self.rtt.on_sample(rtt);
+    }
+
+    /// Takes the acknowledgement, window, SACK and SNACK of a segment that was found acceptable.
+    pub(crate) fn on_acknowledgement(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data_len: usize) {
+        let acked = self.snd_position(tcp.ack);
+        if acked < 1 || acked > self.snd_nxt as i64 {
+            return;
+        }
+        let acked = acked as u64;
+        self.ack_heard |= acked > 1 || self.snd_nxt == 1;
+        self.last_window_ack = (tcp.window, tcp.ack);
+        if !route.is_available() {
+            self.restore_after_outage(now, route);
+        }
+        let window = u64::from(tcp.window) << self.agreed.window_scale.map_or(0, |(peer, _)| peer);
+        let old_edge = self.snd_edge;
+        self.update_peer_window(acked, window, self.rcv_position(tcp.seq));
+        if acked < self.snd_una {
+            return;
+        }
+        let is_duplicate =
+            acked == self.snd_una && data_len == 0 && self.snd_edge == old_edge && !self.board.is_empty();
+        let has_advanced = acked > self.snd_una;
+        let mut outcome = self.board.ack_to(acked, now, self.rtt.min());
+        self.take_sack(now, acked, tcp, &mut outcome);
+        if has_advanced {
+            self.advance(now, route, acked, outcome.octets);
+        } else if is_duplicate {
+            self.dupacks += 1;
+            self.dupack_credit += self.full_segment(route);
+        }
+        self.take_rtt(now, tcp, has_advanced, &outcome);
+        self.learn_reordering(&outcome);
+        self.find_losses(now, route, tcp, data_len, has_advanced, is_duplicate, &outcome);
+        if outcome.octets > 0 {
+            self.tail_probes = 0;
+        }
+        self.drive_controller(route, &outcome);
+        self.note(now, route, TraceEvent::AckReceived, acked, outcome.octets);
+        // Without SACK a duplicate is the news that something arrived.
+        let has_news = outcome.octets > 0 || has_advanced || (is_duplicate && !self.agreed.sack);
+        self.rearm_after_ack(now, route, has_news);
+    }
+
+    fn update_peer_window(&mut self, acked: u64, window: u64, seq: i64) {
+        let edge = acked + window;
+        // RFC 793 §3.9 with one liberty: an edge further right is believed whatever the order of arrival.
+        if acked > self.snd_una || (acked == self.snd_una && (seq > self.snd_wl1 || edge > self.snd_edge)) {
+            self.snd_edge = edge;
+            self.snd_wl1 = seq;
+            self.rwnd_max = self.rwnd_max.max(window);
+        }
+    }
+
+    fn take_sack(&mut self, now: Instant, acked: u64, tcp: &Tcp, outcome: &mut Outcome) {
+        if self.agreed.sack {
+            let blocks = tcp.options.sack;
+            for (i, (left, right)) in blocks.as_slice().iter().enumerate() {
+                let (left, right) = (self.snd_position(*left), self.snd_position(*right));
+                if left < 1 || right <= left || right > self.snd_nxt as i64 {
+                    continue;
+                }
+                if i == 0 && right as u64 <= acked {
+                    // D-SACK (RFC 2883 §4): the receiver had these already.
+                    self.stats.superfluous_resends += 1;
+                    // Probes may well find their segment arrived; only resends on evidence speak of reordering.
+                    if self.probes_unjudged > 0 {
+                        self.probes_unjudged -= 1;
+                    } else {
+                        self.reorder_depth = (self.reorder_depth + 1).min(REORDER_DEPTH_MAX);
+                    }
+                    continue;
+                }
+                self.board.sack(left as u64, right as u64, now, self.rtt.min(), outcome);
+            }
+        }
+        if let (true, Some(s)) = (self.agreed.snack_long, tcp.options.snack) {
+            let unit = self.snack_unit();
+            for (left, right) in snack::reported_received(&s, acked, unit, self.snd_nxt) {
+                self.board.sack(left, right, now, self.rtt.min(), outcome);
+            }
+        }
+    }
+
+    /// The unit in which the peer counts holes in our data (notes §2.4.2).
+    fn snack_unit(&self) -> u64 {
+        snack::unit(self.own_mss, self.agreed.timestamps, self.agreed.compression.is_some())
+    }
+
+    fn advance(&mut self, now: Instant, route: &Route, acked: u64, octets: u64) {
+        self.snd_una = acked;
+        self.tail_probes = 0;
+        self.dupacks = 0;
+        // Arrivals beyond the hole were credited one by one; filling it settles them but for one (RFC 6582 §3.2).
+        self.dupack_credit = self.dupack_credit.saturating_sub(octets.saturating_sub(self.full_segment(route)));
+        if self.board.is_empty() {
+            self.dupack_credit = 0;
+        }
+        self.timeouts = 0;
+        self.is_tail_probed = false;
+        self.send.release_to(acked);
+        if self.writable_wanted && self.send.room() > 0 {
+            self.writable_wanted = false;
+            self.events.push_back(Event::Writable(self.id));
+        }
+        if self.recover.is_some_and(|r| acked >= r) {
+            self.recover = None;
+            self.is_rto_recovery = false;
+        }
+        if self.fin_position.is_some_and(|f| acked > f) && self.stats.flushed_at.is_none() {
+            self.stats.flushed_at = Some(now);
+            self.events.push_back(Event::Flushed(self.id));
+            let state = self.state.on_fin_acked();
+            self.set_state(now, route, state);
+            match state {
+                State::TimeWait => self.enter_time_wait(now),
+                State::Closed => {
+                    self.state = State::LastAck;
+                    self.finish(CloseReason::Finished);
+                }
+                // Nobody is left to read: the wait for the peer's FIN is bounded (notes §6.7).
+                State::FinWait2 if self.is_orphan => self.timers.set(Timer::Linger, now + self.config.time_wait),
+                _ => {}
+            }
+        }
+    }
+
+    fn take_rtt(&mut self, now: Instant, tcp: &Tcp, has_advanced: bool, outcome: &Outcome) {
+        self.round_rtt = None;
+        let sample = match outcome.newest {
+            // Karn: nothing among it was sent twice.
+            Some(newest) if !outcome.resent => Some(now.since(newest.sent_at)),
+            _ if has_advanced && self.agreed.timestamps => {
+                tcp.options.timestamps.filter(|t| t.ecr != 0).and_then(|t| self.clock.round_trip(t.ecr, now))
+            }
+            _ => None,
+        };
+        // An echo of a stale timestamp would exceed any path; the retransmission limit is a bound for sanity.
+        if let Some(rtt) = sample.filter(|r| *r < self.config.rto.max * 16) {
+            self.on_rtt_sample(rtt);
+            self.round_rtt = Some(rtt);
+        }
+    }
+
+    fn learn_reordering(&mut self, outcome: &Outcome) {
+        if outcome.superfluous > 0 {
+            // Without D-SACK this is how unneeded resends show.
+            if !self.agreed.sack {
+                self.stats.superfluous_resends += u64::from(outcome.superfluous);
+            }
+            self.reorder_depth = (self.reorder_depth * 2).min(REORDER_DEPTH_MAX);
+        }
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the facts of one acknowledgement; a struct would be built and taken apart on the spot"
+    )]
+    fn find_losses(
+        &mut self,
+        now: Instant,
+        route: &Route,
+        tcp: &Tcp,
+        data_len: usize,
+        has_advanced: bool,
+        is_duplicate: bool,
+        outcome: &Outcome,
+    ) {
+        let patience = self.patience();
+        let has_maps = self.agreed.sack || self.agreed.snack_long;
+        let mut highest = None;
+        if let (true, Some(s)) = (self.agreed.snack, tcp.options.snack) {
+            self.stats.snacks_received += 1;
+            highest = self.take_snack(now, &s, patience);
+        }
+        if has_maps {
+            if self.board.is_irregular() {
+                highest = highest.max(self.board.detect(self.reorder_depth, Cause::Dupack));
+            }
+        } else if self.agreed.snack && has_advanced && outcome.resent && data_len == 0 && tcp.options.snack.is_none() {
+            // The resend at the edge arrived and the peer names no hole beyond: it has nothing beyond, so whatever left
+            // before that resend is lost.
+            highest = highest.max(self.board.detect(1, Cause::Snack));
+        }
+        if let Some(front) = self.board.front().copied() {
+            let is_open = matches!(front.fate, Fate::InFlight | Fate::Presumed);
+            let is_resend_overdue =
+                front.transmissions > 1 && !has_advanced && now.since(front.sent_at) >= patience && is_duplicate;
+            let is_dupack_loss = !has_maps
+                && front.transmissions == 1
+                && self.dupacks >= DUPACK_THRESHOLD
+                && (!self.agreed.snack || self.config.snack_policy.delay.is_zero());
+            // NewReno: a partial acknowledgement reveals the next hole (RFC 6582 §3.2 step 5).
+            let is_partial = !has_maps
+                && !self.agreed.snack
+                && has_advanced
+                && outcome.resent
+                && front.transmissions == 1
+                && self.recover.is_some();
+            if is_open && (is_resend_overdue || is_dupack_loss || is_partial) {
+                self.board.mark_front(Cause::Dupack, true);
+                highest = highest.max(Some(front.end));
+            }
+        }
+        if let Some(end) = highest {
+            self.on_losses(now, route, end);
+        }
+    }
+
+    fn take_snack(&mut self, now: Instant, s: &scps_wire::scps::Snack, patience: Duration) -> Option<u64> {
+        let unit = self.snack_unit();
+        // A bit vector nobody agreed on is left alone (conformance item 45).
+        let s = if self.agreed.snack_long { *s } else { scps_wire::scps::Snack::short(s.offset, s.size) };
+        let holes = snack::reported_holes(&s, self.snd_una, unit, self.snd_nxt);
+        let first = *holes.first()?;
+        if !self.agreed.sack && !self.agreed.snack_long {
+            // Holes are reported in ascending order: what the reports pass over has arrived.
+            if first.start >= self.scan_position {
+                self.board.presume(self.scan_position, first.start, now, patience);
+            }
+            self.scan_position = first.end;
+        }
+        let delay = self.config.snack_policy.delay;
+        let twice = self.config.snack_policy.double_retransmission;
+        let mut highest = None;
+        for hole in holes {
+            if delay.is_zero() {
+                highest = highest.max(self.board.snack(hole.start, hole.end, now, patience, twice));
+            } else if self.delayed_holes.len() < DELAYED_HOLES_MAX
+                && !self.delayed_holes.iter().any(|d| d.1 <= hole.start && hole.end <= d.2)
+            {
+                self.delayed_holes.push_back((now + delay, hole.start, hole.end));
+                self.timers.set_if_idle(Timer::SnackDelay, now + delay);
+            }
+        }
+        highest
+    }
+
+    /// Losses up to `end` were found: open a recovery epoch unless one covers them (notes §2.4.5).
+    pub(crate) fn on_losses(&mut self, now: Instant, route: &Route, end: u64) {
+        if self.recover.is_some_and(|r| end <= r) {
+            return;
+        }
+        self.recover = Some(self.snd_nxt);
+        self.is_rto_recovery = false;
+        let rwnd = self.snd_edge.saturating_sub(self.snd_una);
+        let mss = self.full_segment(route);
+        self.cc.on_loss(route.loss_is_congestion(now), rwnd, mss);
+        self.note(now, route, TraceEvent::Recovery, self.snd_una, 0);
+    }
+
+    fn drive_controller(&mut self, route: &Route, outcome: &Outcome) {
+        if outcome.octets == 0 {
+            return;
+        }
+        let round_ended = self.board.delivered_order().is_some_and(|d| d >= self.round_order);
+        if round_ended {
+            self.round_order = self.board.next_order();
+        }
+        self.cc.on_ack(&AckSample {
+            octets: outcome.octets,
+            mss: self.full_segment(route),
+            rtt: self.round_rtt,
+            round_ended,
+            is_cwnd_limited: self.is_cwnd_limited,
+            is_recovering: self.recover.is_some() && !self.is_rto_recovery,
+        });
+        self.is_cwnd_limited = false;
+    }
+
+    /// `has_news` is true if the acknowledgement told of anything that arrived: one that does not leaves the timers alone,
+    /// or duplicates could hold the retransmission timer off forever (RFC 6298 (5.3)).
+    fn rearm_after_ack(&mut self, now: Instant, route: &Route, has_news: bool) {
+        if self.state == State::Closed || self.state == State::TimeWait {
+            return;
+        }
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Retransmit);
+            self.timers.stop(Timer::TailProbe);
+        } else if route.is_available() && has_news {
+            self.timers.set(Timer::Retransmit, now + self.rto.value(&self.rtt));
+            self.arm_tail_probe(now);
+        }
+        self.rearm_embargo();
+        if self.snd_edge > self.snd_nxt && !self.is_window_closed(route) {
+            self.persist.stop();
+            self.timers.stop(Timer::Persist);
+        }
+    }
+
+    /// A probe is due if nothing is heard for a round trip and, where the last segment may be acknowledged late, the
+    /// peer's delay.
+    pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
+        let is_useful = self.agreed.sack || self.agreed.snack;
+        if !is_useful || self.rtt.srtt().is_none() || self.is_tail_probed {
+            return;
+        }
+        let delay = if self.fin_position.is_some() { Duration::ZERO } else { self.config.ack.delay };
+        // Unanswered probes space out like any retransmission.
+        let wait = (self.patience() + delay).saturating_mul(1 << self.tail_probes.saturating_sub(2).min(8));
+        self.timers.set(Timer::TailProbe, now + wait);
+    }
+
+    pub(crate) fn rearm_embargo(&mut self) {
+        match self.board.next_embargo() {
+            Some(at) => self.timers.set(Timer::Embargo, at),
+            None => self.timers.stop(Timer::Embargo),
+        }
+    }
+
+    /// Gives up the lowest segment under BETS (notes §7.1): as if it were acknowledged.
+    pub(crate) fn abandon_front(&mut self, now: Instant, route: &Route) {
+        let Some(front) = self.board.front().copied() else {
+            return;
+        };
+        self.board.ack_to(front.end, now, None);
+        // Queries count from the first octet of the stream, which is at position 1.
+        let hole = (front.start - 1, front.end - 2);
+        let recorded = self.bets_send_holes.len();
+        match self.bets_send_holes.last_mut() {
+            Some(last) if last.1 + 1 == hole.0 => last.1 = hole.1,
+            _ if recorded < crate::config::BETS_SEND_HOLES_MAX => self.bets_send_holes.push(hole),
+            _ => {}
+        }
+        self.advance(now, route, front.end, 0);
+        self.rearm_after_ack(now, route, true);
+    }
+
+    /// The route works again (notes §6.8).
+    pub(crate) fn restore_after_outage(&mut self, now: Instant, route: &mut Route) {
+        route.set_available(true);
+        self.resume(now);
+    }
+
+    /// Resumes after an outage: probing ends, what was in flight is tried again at once.
+    pub(crate) fn resume(&mut self, now: Instant) {
+        self.persist.stop();
+        self.timers.stop(Timer::Persist);
+        self.probe_due = false;
+        self.rtt.forget_min();
+        self.cc.forget_base_rtt();
+        self.timeouts = 0;
+        self.board.lift_embargoes();
+        if !self.board.is_empty() {
+            self.board.mark_front(Cause::Embargo, true);
+            self.timers.set(Timer::Retransmit, now + self.rto.value(&self.rtt));
+        }
+        if self.state.is_synchronised() {
+            self.ack.on_segment(crate::ack::AckNeed::Now, 0, now);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A route: what its connections share. Rate, path MTU, availability and the meaning of losses (notes §4.6, §5, §6.8).
+
+use crate::config::{LossMeaning, RouteConfig};
+use crate::rate::TokenBucket;
+use scps_types::{Duration, Instant};
+
+/// Names a route of an endpoint; 0 is the default one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct RouteId(pub usize);
+
+/// How long a corruption report makes losses mean corruption (notes §2.6 asks for a bounded time).
+const CORRUPTION_REPORT_LIFETIME: Duration = Duration::from_secs(10);
+/// Least MTU a route takes from ICMP (RFC 791: every hop forwards 68 octets; RFC 5927 §7.2 advises a floor of 576, which
+/// would lock out links the lab uses with an MTU of 102).
+const MTU_MIN: u16 = 68;
+
+/// A route.
+#[derive(Clone, Debug)]
+pub struct Route {
+    config: RouteConfig,
+    bucket: Option<TokenBucket>,
+    available: bool,
+    corrupted_until: Instant,
+}
+
+impl Route {
+    /// A route that is available, with a full first credit.
+    pub fn new(config: RouteConfig, now: Instant) -> Self {
+        Route { config, bucket: TokenBucket::new(&config, now), available: true, corrupted_until: Instant::ZERO }
+    }
+
+    /// Settings in force; the MTU may have been lowered by path MTU discovery.
+    pub fn config(&self) -> &RouteConfig {
+        &self.config
+    }
+
+    /// Replaces the settings.
+    pub fn set_config(&mut self, config: RouteConfig, now: Instant) {
+        self.config = config;
+        match (&mut self.bucket, config.rate) {
+            (Some(bucket), Some(_)) => bucket.reconfigure(&config, now),
+            (bucket, _) => *bucket = TokenBucket::new(&config, now),
+        }
+    }
+
+    /// Takes rate credit for a packet, or says when there will be enough.
+    pub fn take(&mut self, octets: usize, now: Instant) -> Result<(), Instant> {
+        self.bucket.as_mut().map_or(Ok(()), |b| b.take(octets, now))
+    }
+
+    /// Octets of rate credit, if there is a rate.
+    pub fn credit(&self) -> Option<u64> {
+        self.bucket.as_ref().map(TokenBucket::credit)
+    }
+
+    /// MSS to offer: MTU less 40 and overhead, even, at least 32 (notes §2.7).
+    pub fn mss(&self) -> u16 {
+        (self.config.mtu.saturating_sub(40).saturating_sub(self.config.overhead) & !1).max(32)
+    }
+
+    /// Lowers the MTU after ICMP "fragmentation needed"; true if that changed it.
+    pub fn lower_mtu(&mut self, mtu: u16) -> bool {
+        let mtu = mtu.max(MTU_MIN);
+        let lower = mtu < self.config.mtu;
+        if lower {
+            self.config.mtu = mtu;
+        }
+        lower
+    }
+
+    /// True unless the route was declared unavailable.
+    pub fn is_available(&self) -> bool {
+        self.available
+    }
+
+    pub(crate) fn set_available(&mut self, available: bool) {
+        self.available = available;
+    }
+
+    /// Corruption was reported on this route (notes §2.6, option 23).
+    pub fn on_corruption_experienced(&mut self, now: Instant) {
+        self.corrupted_until = now + CORRUPTION_REPORT_LIFETIME;
+    }
+
+    /// True if a loss here is taken for congestion now.
+    pub fn loss_is_congestion(&self, now: Instant) -> bool {
+        self.config.loss == LossMeaning::Congestion && now >= self.corrupted_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mss_is_mtu_less_headers_and_overhead_made_even() {
+        let mss =
+            |mtu, overhead| Route::new(RouteConfig { mtu, overhead, ..RouteConfig::default() }, Instant::ZERO).mss();
+        assert_eq!((mss(1500, 0), mss(1500, 28), mss(1501, 0), mss(60, 0)), (1460, 1432, 1460, 32));
+    }
+
+    #[test]
+    fn a_corruption_report_holds_for_a_bounded_time() {
+        let mut r = Route::new(RouteConfig::default(), Instant::ZERO);
+        assert!(r.loss_is_congestion(Instant::ZERO));
+        r.on_corruption_experienced(Instant::ZERO);
+        assert!(!r.loss_is_congestion(Instant::from_secs(9)));
+        assert!(r.loss_is_congestion(Instant::from_secs(10)));
+    }
+
+    #[test]
+    fn the_mtu_only_goes_down() {
+        let mut r = Route::new(RouteConfig::default(), Instant::ZERO);
+        assert!(r.lower_mtu(576) && !r.lower_mtu(1000) && r.lower_mtu(0));
+        assert_eq!(r.config().mtu, 68);
+    }
+}

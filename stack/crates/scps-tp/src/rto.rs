@@ -1,0 +1,84 @@
+//! The retransmission timeout: value, bounds, backoff (SCPS-TP notes §6.3).
+
+use crate::config::RtoConfig;
+use crate::rtt::RttEstimator;
+use scps_types::Duration;
+
+/// Greatest backoff exponent (notes §6.3).
+const BACKOFF_MAX: u32 = 12;
+/// Backoffs after which the next sample restarts the estimator (notes §6.3).
+pub const BACKOFF_RESTARTS_RTT: u32 = 4;
+
+/// Computes RTO values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rto {
+    config: RtoConfig,
+    initial: Duration,
+    backoff: u32,
+}
+
+impl Rto {
+    /// An RTO that starts at the route's initial value.
+    pub fn new(config: RtoConfig, initial: Duration) -> Self {
+        Rto { config, initial, backoff: 0 }
+    }
+
+    /// The value in force.
+    pub fn value(&self, rtt: &RttEstimator) -> Duration {
+        let base = match rtt.srtt() {
+            None => self.initial,
+            Some(srtt) => srtt + (rtt.rttvar() * 4).max(self.config.variance_floor),
+        };
+        base.max(self.config.min).saturating_mul(1 << self.backoff).min(self.config.max)
+    }
+
+    /// Doubles the value.
+    pub fn on_timeout(&mut self) {
+        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
+    }
+
+    /// A valid sample ends the backoff; returns true if there were so many that the estimator should start over.
+    pub fn on_sample(&mut self) -> bool {
+        let restart = self.backoff >= BACKOFF_RESTARTS_RTT;
+        self.backoff = 0;
+        restart
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn initial_value_doubles_up_to_the_maximum() {
+        let mut rto = Rto::new(Config::default().rto, Duration::from_secs(6));
+        let rtt = RttEstimator::default();
+        let mut values = Vec::new();
+        for _ in 0..6 {
+            values.push(rto.value(&rtt).as_secs());
+            rto.on_timeout();
+        }
+        assert_eq!(values, [6, 12, 24, 48, 64, 64]);
+    }
+
+    #[test]
+    fn variance_term_is_at_least_half_a_second() {
+        let rto = Rto::new(Config::default().rto, Duration::from_secs(6));
+        let mut rtt = RttEstimator::default();
+        for _ in 0..100 {
+            rtt.on_sample(Duration::from_millis(500));
+        }
+        assert_eq!(rto.value(&rtt).as_millis(), 1000);
+    }
+
+    #[test]
+    fn never_below_the_minimum() {
+        let mut config = Config::default().rto;
+        config.variance_floor = Duration::ZERO;
+        let rto = Rto::new(config, Duration::from_secs(6));
+        let mut rtt = RttEstimator::default();
+        rtt.on_sample(Duration::from_micros(10));
+        assert_eq!(rto.value(&rtt), config.min);
+    }
+}

@@ -1,0 +1,531 @@
+//! What was sent and is not acknowledged: one entry per segment, with its fate as far as the sender knows.
+//!
+//! Loss is judged by transmission order: every transmission has a serial number, and a segment whose last transmission
+//! precedes one that is known to have arrived by `reorder_depth` or more is lost (after RFC 8985 §6.2, counting
+//! transmissions instead of time). Who may feed which evidence is `recovery.rs`'s concern.
+
+use crate::trace::Cause;
+use scps_types::{Duration, Instant};
+use std::collections::{BTreeSet, VecDeque};
+
+/// What the sender believes of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// On its way.
+    InFlight,
+    /// Gone, waiting to be sent again.
+    Lost,
+    /// Reported received by SACK.
+    Sacked,
+    /// Probably received: the peer's SNACKs passed over it after its last transmission. Never relied upon for release.
+    Presumed,
+}
+
+/// A segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// First position.
+    pub start: u64,
+    /// Position after the last; FIN counts one.
+    pub end: u64,
+    /// Last transmission.
+    pub sent_at: Instant,
+    /// Serial number of the last transmission.
+    pub order: u64,
+    /// How often it was sent.
+    pub transmissions: u16,
+    /// What became of it.
+    pub fate: Fate,
+    /// Why it was last taken for lost.
+    pub cause: Cause,
+    /// Resends since the peer last reported it missing.
+    pub unprompted: u8,
+    /// When it may be resent without a new report.
+    pub embargo: Option<Instant>,
+    /// It carries FIN.
+    pub fin: bool,
+    /// A second copy follows the next resend (the FY97 defect).
+    pub twice: bool,
+}
+
+/// A transmission known to have arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivered {
+    /// Its serial number.
+    pub order: u64,
+    /// When it left.
+    pub sent_at: Instant,
+}
+
+/// What an acknowledgement released or marked.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Outcome {
+    /// Octets newly known to have arrived.
+    pub octets: u64,
+    /// The last transmission among them.
+    pub newest: Option<Delivered>,
+    /// Some of them had been sent more than once.
+    pub resent: bool,
+    /// Resends that proved unnecessary: the first copy arrived.
+    pub superfluous: u32,
+}
+
+/// The segments between `snd_una` and `snd_nxt`.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    segments: VecDeque<Sent>,
+    lost: BTreeSet<u64>,
+    embargoes: BTreeSet<(Instant, u64)>,
+    next_order: u64,
+    delivered_order: Option<u64>,
+    flight: u64,
+    /// Segments that are sacked, presumed, or resent: while zero, arrival order and position order agree.
+    irregular: usize,
+}
+
+impl Sent {
+    fn is_irregular(&self) -> bool {
+        self.transmissions > 1 || matches!(self.fate, Fate::Sacked | Fate::Presumed)
+    }
+
+    fn len(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+impl Scoreboard {
+    /// Records the first transmission of `[start, end)`.
+    pub fn push(&mut self, start: u64, end: u64, now: Instant, fin: bool) {
+        debug_assert!(self.segments.back().is_none_or(|s| s.end == start));
+        self.segments.push_back(Sent {
+            start,
+            end,
+            sent_at: now,
+            order: self.next_order,
+            transmissions: 1,
+            fate: Fate::InFlight,
+            cause: Cause::Rto,
+            unprompted: 0,
+            embargo: None,
+            fin,
+            twice: false,
+        });
+        self.next_order += 1;
+        self.flight += end - start;
+    }
+
+    /// True if everything is acknowledged.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Segments recorded.
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Octets on their way.
+    pub fn flight_size(&self) -> u64 {
+        self.flight
+    }
+
+    /// The lowest segment.
+    pub fn front(&self) -> Option<&Sent> {
+        self.segments.front()
+    }
+
+    /// The serial number the next transmission gets.
+    pub fn next_order(&self) -> u64 {
+        self.next_order
+    }
+
+    /// The last transmission known to have arrived.
+    pub fn delivered_order(&self) -> Option<u64> {
+        self.delivered_order
+    }
+
+    /// True if arrival order and position order may differ.
+    pub fn is_irregular(&self) -> bool {
+        self.irregular > 0
+    }
+
+    fn index_of(&self, position: u64) -> usize {
+        self.segments.partition_point(|s| s.end <= position)
+    }
+
+    /// Changes a segment through `f`, keeping the sums right.
+    fn update(&mut self, index: usize, f: impl FnOnce(&mut Sent)) {
+        let s = &mut self.segments[index];
+        let before = *s;
+        f(s);
+        let after = *s;
+        self.account(&before, false);
+        self.account(&after, true);
+    }
+
+    fn account(&mut self, s: &Sent, add: bool) {
+        let sign = |on: bool, n: u64| if on { n } else { 0 };
+        let flight = sign(s.fate == Fate::InFlight, s.len());
+        let irregular = usize::from(s.is_irregular());
+        if add {
+            self.flight += flight;
+            self.irregular += irregular;
+            if s.fate == Fate::Lost {
+                self.lost.insert(s.start);
+            }
+            if let Some(at) = s.embargo {
+                self.embargoes.insert((at, s.start));
+            }
+        } else {
+            self.flight -= flight;
+            self.irregular -= irregular;
+            if s.fate == Fate::Lost {
+                self.lost.remove(&s.start);
+            }
+            if let Some(at) = s.embargo {
+                self.embargoes.remove(&(at, s.start));
+            }
+        }
+    }
+
+    fn deliver(&mut self, s: &Sent, now: Instant, rtt_min: Option<Duration>, outcome: &mut Outcome) {
+        outcome.octets += s.len();
+        if s.transmissions > 1 {
+            outcome.resent = true;
+            // Less than the least round trip ago: an earlier copy is what arrived.
+            if rtt_min.is_some_and(|m| now.since(s.sent_at) < m) {
+                if s.fate == Fate::InFlight {
+                    outcome.superfluous += 1;
+                }
+                return;
+            }
+        }
+        if outcome.newest.is_none_or(|d| d.order < s.order) {
+            outcome.newest = Some(Delivered { order: s.order, sent_at: s.sent_at });
+        }
+        if self.delivered_order.is_none_or(|d| d < s.order) {
+            self.delivered_order = Some(s.order);
+        }
+    }
+
+    /// Releases everything before `position`; a segment cut by it keeps its rest.
+    pub fn ack_to(&mut self, position: u64, now: Instant, rtt_min: Option<Duration>) -> Outcome {
+        let mut outcome = Outcome::default();
+        while let Some(s) = self.segments.front().copied() {
+            if s.start >= position {
+                break;
+            }
+            if s.end > position {
+                // A peer acknowledged part of a segment: a probe octet, or data cut at its window.
+                let removed = position - s.start;
+                self.update(0, |s| s.start = position);
+                outcome.octets += removed;
+                break;
+            }
+            self.account(&s, false);
+            self.segments.pop_front();
+            if matches!(s.fate, Fate::Sacked) {
+                continue;
+            }
+            self.deliver(&s, now, rtt_min, &mut outcome);
+        }
+        outcome
+    }
+
+    /// Marks `[left, right)` as received.
+    pub fn sack(&mut self, left: u64, right: u64, now: Instant, rtt_min: Option<Duration>, outcome: &mut Outcome) {
+        let mut i = self.index_of(left);
+        while i < self.segments.len() && self.segments[i].start < right {
+            let s = self.segments[i];
+            if s.start >= left && s.end <= right && s.fate != Fate::Sacked {
+                self.deliver(&s, now, rtt_min, outcome);
+                self.update(i, |s| {
+                    s.fate = Fate::Sacked;
+                    s.embargo = None;
+                });
+            }
+            i += 1;
+        }
+    }
+
+    /// Forgets what SACK said: a timeout may mean the receiver dropped it (RFC 2018 §8).
+    pub fn forget_sacks(&mut self) {
+        for i in 0..self.segments.len() {
+            if matches!(self.segments[i].fate, Fate::Sacked | Fate::Presumed) {
+                self.update(i, |s| s.fate = Fate::InFlight);
+            }
+        }
+    }
+
+    fn mark(&mut self, index: usize, cause: Cause, prompted: bool) {
+        self.update(index, |s| {
+            s.fate = Fate::Lost;
+            s.cause = cause;
+            s.embargo = None;
+            if prompted {
+                s.unprompted = 0;
+            }
+        });
+    }
+
+    /// Marks the lowest segment lost; false if it is already.
+    pub fn mark_front(&mut self, cause: Cause, prompted: bool) -> bool {
+        let fresh = self.segments.front().is_some_and(|s| s.fate != Fate::Lost);
+        if fresh {
+            self.mark(0, cause, prompted);
+        }
+        fresh
+    }
+
+    /// Marks every segment on its way lost, for go-back-N. Returns how many.
+    pub fn mark_all(&mut self, cause: Cause) -> u32 {
+        let mut marked = 0;
+        for i in 0..self.segments.len() {
+            if matches!(self.segments[i].fate, Fate::InFlight | Fate::Presumed) {
+                self.mark(i, cause, false);
+                marked += 1;
+            }
+        }
+        marked
+    }
+
+    /// Marks lost every segment on its way that is longer than `max`. Returns how many.
+    pub fn mark_longer_than(&mut self, max: u64, cause: Cause) -> u32 {
+        let mut marked = 0;
+        for i in 0..self.segments.len() {
+            if self.segments[i].fate == Fate::InFlight && self.segments[i].len() > max {
+                self.mark(i, cause, true);
+                marked += 1;
+            }
+        }
+        marked
+    }
+
+    /// Marks the last segment for a probe.
+    pub fn mark_tail(&mut self, cause: Cause) -> bool {
+        let Some(i) = self.segments.iter().rposition(|s| s.fate == Fate::InFlight) else {
+            return false;
+        };
+        self.mark(i, cause, false);
+        true
+    }
+
+    /// Marks lost what overlaps the reported hole `[left, right)`, except what was resent less than `patience` ago.
+    /// Returns the highest end newly marked.
+    pub fn snack(&mut self, left: u64, right: u64, now: Instant, patience: Duration, twice: bool) -> Option<u64> {
+        let mut highest = None;
+        let mut i = self.index_of(left);
+        while i < self.segments.len() && self.segments[i].start < right {
+            let s = self.segments[i];
+            let too_soon = s.transmissions > 1 && now.since(s.sent_at) < patience;
+            if matches!(s.fate, Fate::InFlight | Fate::Presumed) && !too_soon {
+                self.mark(i, Cause::Snack, true);
+                self.update(i, |s| s.twice = twice);
+                highest = Some(s.end);
+            }
+            i += 1;
+        }
+        highest
+    }
+
+    /// Presumes received what lies in `[left, right)` and was resent at least `patience` ago: the peer's ascending
+    /// reports passed over it.
+    pub fn presume(&mut self, left: u64, right: u64, now: Instant, patience: Duration) {
+        if self.irregular == 0 {
+            return;
+        }
+        let mut i = self.index_of(left);
+        while i < self.segments.len() && self.segments[i].end <= right {
+            let s = self.segments[i];
+            if s.fate == Fate::InFlight && s.start >= left && s.transmissions > 1 && now.since(s.sent_at) >= patience {
+                self.update(i, |s| {
+                    s.fate = Fate::Presumed;
+                    s.embargo = None;
+                });
+            }
+            i += 1;
+        }
+    }
+
+    /// Marks lost every segment whose last transmission precedes a delivered one by `depth` or more. Returns the
+    /// highest end newly marked.
+    pub fn detect(&mut self, depth: u64, cause: Cause) -> Option<u64> {
+        let delivered = self.delivered_order?;
+        let mut highest = None;
+        for i in 0..self.segments.len() {
+            let s = self.segments[i];
+            if s.order > delivered && s.transmissions == 1 {
+                // First transmissions are in position order, and resends of later segments came later still.
+                break;
+            }
+            if s.fate == Fate::InFlight && s.order + depth <= delivered {
+                self.mark(i, cause, true);
+                highest = Some(s.end);
+            }
+        }
+        highest
+    }
+
+    /// Marks lost the segments whose embargo has passed. Returns how many.
+    pub fn expire_embargoes(&mut self, now: Instant) -> u32 {
+        let mut count = 0;
+        while let Some((at, start)) = self.embargoes.first().copied() {
+            if at > now {
+                break;
+            }
+            let i = self.index_of(start);
+            self.mark(i, Cause::Embargo, false);
+            count += 1;
+        }
+        count
+    }
+
+    /// Makes every embargoed segment eligible (notes §6.8, restoration).
+    pub fn lift_embargoes(&mut self) {
+        self.expire_embargoes(Instant::FAR_FUTURE);
+    }
+
+    /// When the next embargo passes.
+    pub fn next_embargo(&self) -> Option<Instant> {
+        self.embargoes.first().map(|e| e.0)
+    }
+
+    /// The lowest segment to resend.
+    pub fn next_lost(&self) -> Option<Sent> {
+        let start = *self.lost.first()?;
+        Some(self.segments[self.index_of(start)])
+    }
+
+    /// Cuts the segment that starts at `start` so that it holds at most `len` octets; the rest stays as it was.
+    pub fn split(&mut self, start: u64, len: u64) {
+        let i = self.index_of(start);
+        let s = self.segments[i];
+        if s.len() <= len {
+            return;
+        }
+        let mut rest = s;
+        rest.start = s.start + len;
+        rest.embargo = None;
+        self.update(i, |s| {
+            s.end = s.start + len;
+            s.fin = false;
+        });
+        self.segments.insert(i + 1, rest);
+        self.account(&rest, true);
+    }
+
+    /// Records a resend of the segment that starts at `start`. The embargo doubles for every unprompted resend beyond
+    /// `fast_resends` (notes §2.4.5).
+    pub fn on_resent(&mut self, start: u64, now: Instant, embargo: Option<Duration>, fast_resends: u8) -> Sent {
+        let i = self.index_of(start);
+        let order = self.next_order;
+        self.next_order += 1;
+        self.update(i, |s| {
+            s.sent_at = now;
+            s.order = order;
+            s.transmissions = s.transmissions.saturating_add(1);
+            s.unprompted = s.unprompted.saturating_add(1);
+            if s.twice {
+                s.twice = false;
+                s.cause = Cause::Double;
+                return;
+            }
+            s.fate = Fate::InFlight;
+            s.embargo = embargo.map(|e| {
+                let doublings = u32::from(s.unprompted.saturating_sub(fast_resends)).min(16);
+                now + e.saturating_mul(1 << doublings)
+            });
+        });
+        self.segments[i]
+    }
+
+    /// Octets of memory in use.
+    pub fn allocated(&self) -> usize {
+        self.segments.capacity() * size_of::<Sent>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: fn(u64) -> Instant = Instant::from_millis;
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn board(n: u64) -> Scoreboard {
+        let mut b = Scoreboard::default();
+        for i in 0..n {
+            b.push(1 + i * 100, 101 + i * 100, T(i), false);
+        }
+        b
+    }
+
+    #[test]
+    fn acknowledgement_releases_and_reports_the_newest() {
+        let mut b = board(3);
+        let o = b.ack_to(201, T(50), None);
+        assert_eq!((o.octets, o.newest.map(|d| d.order), b.flight_size()), (200, Some(1), 100));
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_keeps_the_rest() {
+        let mut b = board(1);
+        assert_eq!(b.ack_to(31, T(50), None).octets, 30);
+        assert_eq!((b.flight_size(), b.front().map(|s| s.start)), (70, Some(31)));
+    }
+
+    #[test]
+    fn a_snack_marks_only_its_hole_and_respects_the_embargo() {
+        let mut b = board(5);
+        assert_eq!(b.snack(101, 301, T(50), MS(40), false), Some(301));
+        assert_eq!(b.next_lost().map(|s| s.start), Some(101));
+        b.on_resent(101, T(51), Some(MS(40)), 4);
+        b.on_resent(201, T(51), Some(MS(40)), 4);
+        assert_eq!(b.snack(101, 301, T(60), MS(40), false), None);
+        assert_eq!(b.next_embargo(), Some(T(91)));
+        assert_eq!(b.snack(101, 301, T(91), MS(40), false), Some(301));
+    }
+
+    #[test]
+    fn later_transmissions_that_arrive_reveal_losses() {
+        let mut b = board(5);
+        let mut o = Outcome::default();
+        b.sack(401, 501, T(50), None, &mut o);
+        assert_eq!(b.detect(3, Cause::Dupack), Some(201));
+        assert_eq!(b.detect(1, Cause::Dupack), Some(401));
+        // A resend that arrives reveals nothing about the segments sent after it.
+        b.on_resent(1, T(51), None, 4);
+        b.push(501, 601, T(52), false);
+        b.sack(1, 101, T(90), None, &mut o);
+        assert_eq!(b.detect(1, Cause::Dupack), None);
+    }
+
+    #[test]
+    fn a_resend_acknowledged_too_soon_is_superfluous() {
+        let mut b = board(2);
+        b.snack(1, 101, T(10), MS(0), false);
+        b.on_resent(1, T(10), None, 4);
+        let o = b.ack_to(101, T(15), Some(MS(20)));
+        assert_eq!((o.superfluous, o.newest), (1, None));
+    }
+
+    #[test]
+    fn the_double_retransmission_defect_sends_two_copies() {
+        let mut b = board(1);
+        b.snack(1, 101, T(10), MS(0), true);
+        b.on_resent(1, T(10), Some(MS(50)), 4);
+        assert_eq!(b.next_lost().map(|s| s.cause), Some(Cause::Double));
+        b.on_resent(1, T(10), Some(MS(50)), 4);
+        assert!(b.next_lost().is_none());
+    }
+
+    #[test]
+    fn splitting_keeps_the_sums() {
+        let mut b = board(1);
+        b.mark_front(Cause::Rto, false);
+        b.split(1, 40);
+        assert_eq!((b.len(), b.flight_size()), (2, 0));
+        b.on_resent(1, T(5), None, 4);
+        assert_eq!((b.flight_size(), b.next_lost().map(|s| (s.start, s.end))), (40, Some((41, 101))));
+    }
+}

@@ -1,0 +1,65 @@
+//! Counters of a connection, for results and tests.
+
+use crate::trace::Cause;
+use scps_types::Instant;
+
+/// What a connection did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stats {
+    /// Segments sent, of every kind.
+    pub segments_sent: u64,
+    /// Segments received that belonged to the connection.
+    pub segments_received: u64,
+    /// Data segments sent, first transmissions only.
+    pub data_segments_sent: u64,
+    /// Resends by cause, indexed as [`Cause::ALL`].
+    pub resends: [u64; Cause::ALL.len()],
+    /// Resends whose first copy had arrived after all, as far as the sender can tell.
+    pub superfluous_resends: u64,
+    /// Expiries of the retransmission timer.
+    pub rtos: u64,
+    /// Octets of data received and kept.
+    pub octets_received: u64,
+    /// Data segments that brought nothing new.
+    pub duplicate_segments: u64,
+    /// Data segments that arrived out of order.
+    pub out_of_order_segments: u64,
+    /// SNACKs sent.
+    pub snacks_sent: u64,
+    /// SNACKs received.
+    pub snacks_received: u64,
+    /// Acknowledgements without data sent.
+    pub pure_acks_sent: u64,
+    /// Window, outage and keep-alive probes sent.
+    pub probes_sent: u64,
+    /// Packets that left with a compressed header.
+    pub compressed_sent: u64,
+    /// When the first data segment came.
+    pub first_data_at: Option<Instant>,
+    /// When the last acknowledgement of new data or FIN left.
+    pub last_data_ack_at: Option<Instant>,
+    /// When the last new data came.
+    pub last_data_at: Option<Instant>,
+    /// When the connection was asked for or its SYN came.
+    pub opened_at: Option<Instant>,
+    /// When it became established.
+    pub established_at: Option<Instant>,
+    /// When our FIN was acknowledged.
+    pub flushed_at: Option<Instant>,
+}
+
+impl Stats {
+    /// Resends of every cause.
+    pub fn resends_total(&self) -> u64 {
+        self.resends.iter().sum()
+    }
+
+    pub(crate) fn count_resend(&mut self, cause: Cause) {
+        self.resends[cause as usize] += 1;
+    }
+
+    /// Resends of one cause.
+    pub fn resends_by(&self, cause: Cause) -> u64 {
+        self.resends[cause as usize]
+    }
+}

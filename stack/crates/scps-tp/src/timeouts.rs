@@ -1,0 +1,167 @@
+//! What each timer does when it is due.
+
+use crate::config::Congestion;
+use crate::connection::{Connection, Farewell};
+use crate::event::CloseReason;
+use crate::route::Route;
+use crate::state::State;
+use crate::timer::Timer;
+use crate::trace::{Cause, TraceEvent};
+use scps_types::Instant;
+
+impl Connection {
+    pub(crate) fn on_timeout(&mut self, now: Instant, route: &mut Route) {
+        if self.timers.take_due(Timer::DelayedAck, now) {
+            self.ack.on_timer();
+        }
+        if self.timers.take_due(Timer::Embargo, now) {
+            self.board.expire_embargoes(now);
+            self.rearm_embargo();
+        }
+        if self.timers.take_due(Timer::SnackDelay, now) {
+            self.on_snack_delay(now, route);
+        }
+        if self.timers.take_due(Timer::TailProbe, now) {
+            self.on_tail_probe(now, route);
+        }
+        if self.timers.take_due(Timer::BetsReceive, now) {
+            self.on_bets_receive(now, route);
+        }
+        if self.timers.take_due(Timer::Persist, now) {
+            self.on_persist(now, route);
+        }
+        if self.timers.take_due(Timer::KeepAlive, now) {
+            self.keepalive_due = true;
+            if let Some((_, interval)) = self.config.keepalive {
+                self.timers.set(Timer::KeepAlive, now + interval);
+            }
+        }
+        if self.timers.take_due(Timer::Linger, now) {
+            self.finish(CloseReason::Finished);
+        }
+        if self.timers.take_due(Timer::Retransmit, now) {
+            self.on_rto(now, route);
+        }
+    }
+
+    fn on_rto(&mut self, now: Instant, route: &mut Route) {
+        self.rto.on_timeout();
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            if self.syns_sent > self.config.rto.syn_retransmissions_max {
+                self.finish(CloseReason::TimedOut);
+            } else {
+                self.syn_due = true;
+            }
+            return;
+        }
+        self.stats.rtos += 1;
+        self.timeouts += 1;
+        self.note(now, route, TraceEvent::RtoExpired, self.snd_una, 0);
+        if self.timeouts > self.config.rto.retransmissions_max && !self.agreed.bets {
+            self.farewell = Farewell::Reset;
+            self.finish(CloseReason::TimedOut);
+            return;
+        }
+        if self.config.rto.to_persist.is_some_and(|n| self.timeouts >= n) {
+            route.set_available(false);
+            self.suspend(now);
+            return;
+        }
+        let mss = self.full_segment(route);
+        self.cc.on_rto(route.loss_is_congestion(now), mss);
+        self.recover = Some(self.snd_nxt);
+        self.is_rto_recovery = true;
+        self.dupacks = 0;
+        self.dupack_credit = 0;
+        if self.board.front().is_some_and(|f| f.fate == crate::scoreboard::Fate::Sacked) {
+            // The receiver reneged (RFC 2018 §8).
+            self.board.forget_sacks();
+        }
+        if self.agreed.sack || self.agreed.snack {
+            // The lowest segment alone; its acknowledgement tells what else is missing.
+            self.board.mark_front(Cause::Rto, false);
+            self.probes_unjudged = self.probes_unjudged.saturating_add(1);
+        } else {
+            // Go-back-N (notes §4.3): a plain peer will not tell.
+            self.board.mark_all(Cause::Rto);
+        }
+    }
+
+    fn on_tail_probe(&mut self, now: Instant, route: &Route) {
+        if self.board.next_lost().is_some() || !route.is_available() {
+            return;
+        }
+        if self.board.mark_tail(Cause::TailProbe) {
+            self.tail_probes = self.tail_probes.saturating_add(1);
+            self.probes_unjudged = self.probes_unjudged.saturating_add(1);
+            // Where losses do not mean congestion the probe is repeated, else the retransmission timer takes over.
+            let is_bold = self.config.congestion == Congestion::None || !route.loss_is_congestion(now);
+            self.is_tail_probed = !is_bold;
+        }
+    }
+
+    fn on_snack_delay(&mut self, now: Instant, route: &Route) {
+        let patience = self.patience();
+        let twice = self.config.snack_policy.double_retransmission;
+        while let Some((at, start, end)) = self.delayed_holes.front().copied() {
+            if at > now {
+                self.timers.set(Timer::SnackDelay, at);
+                break;
+            }
+            self.delayed_holes.pop_front();
+            if let Some(highest) = self.board.snack(start, end, now, patience, twice) {
+                self.on_losses(now, route, highest);
+            }
+        }
+    }
+
+    fn on_bets_receive(&mut self, now: Instant, route: &Route) {
+        if self.recv.skip_hole().is_none() {
+            return;
+        }
+        if !self.recv.pieces().is_empty() {
+            self.snack.request();
+            self.timers.set(Timer::BetsReceive, now + self.config.bets_policy.receive_timeout);
+        }
+        self.consume_fin(now, route);
+        self.ack.on_segment(crate::ack::AckNeed::Now, 0, now);
+        self.signal_readable();
+    }
+
+    fn on_persist(&mut self, now: Instant, route: &Route) {
+        let is_needed = !route.is_available() || self.is_window_closed(route);
+        if !is_needed {
+            return;
+        }
+        // Probes of an outage do not count towards the limit (notes §6.8).
+        if route.is_available() && self.persist.on_probe() {
+            self.farewell = Farewell::Reset;
+            self.finish(CloseReason::TimedOut);
+            return;
+        }
+        self.probe_due = true;
+        let interval = self.persist.next_interval();
+        self.timers.set(Timer::Persist, now + interval);
+    }
+
+    /// True if data waits, nothing is in flight and the window does not take a useful segment.
+    pub(crate) fn is_window_closed(&self, route: &Route) -> bool {
+        let next = self.board.next_lost().map_or(self.snd_nxt, |l| l.start);
+        let waiting = self.send.end().saturating_sub(next);
+        let room = self.snd_edge.saturating_sub(next);
+        let useful = self.full_segment(route).min(self.rwnd_max / 2).max(1).min(waiting.max(1));
+        self.state.may_transmit_data() && waiting > 0 && room < useful && self.board.flight_size() == 0
+    }
+
+    /// The route became unavailable: nothing is timed, probes look for its return (notes §6.8).
+    pub(crate) fn suspend(&mut self, now: Instant) {
+        if !self.state.is_synchronised() || self.state == State::TimeWait {
+            return;
+        }
+        for timer in [Timer::Retransmit, Timer::TailProbe, Timer::Embargo] {
+            self.timers.stop(timer);
+        }
+        let first = self.persist.outage_interval();
+        self.timers.set(Timer::Persist, now + first);
+    }
+}

@@ -1,0 +1,201 @@
+//! What strangers and broken peers may try (items 115 to 121; RFC 5961, RFC 5927).
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod common;
+use common::{no_rate, packet, plain, Script, PEER, PEER_ISS, US};
+use scps_tp::{CloseReason, Config, Congestion, DropReason, Event};
+use scps_types::{Instant, SeqNum};
+use scps_wire::checksum::Checksum;
+use scps_wire::options::Options;
+use scps_wire::tcp::{Flags, Tcp};
+
+#[test]
+fn resets_count_only_at_the_exact_next_octet() {
+    // Item 115, RFC 5961 §3: outside the window ignored, inside challenged, exact accepted.
+    let mut s = Script::connected(plain(), no_rate());
+    s.run(
+        "1.0 < R 70000:70000
+         1.0 quiet
+         1.0 < R 500:500
+         1.0 > . 1:1 ack 1
+         1.1 state is Established
+         1.1 < R 1:1
+         1.1 state is Closed",
+    );
+    assert!(matches!(s.events.last(), Some(Event::Closed(_, CloseReason::Reset))));
+}
+
+#[test]
+fn a_syn_inside_a_connection_is_challenged() {
+    // RFC 5961 §4, and §7: at most ten challenges in five seconds.
+    let mut s = Script::connected(plain(), no_rate());
+    s.run("1.0 < S 1:1\n1.0 > . 1:1 ack 1\n1.0 state is Established");
+    for _ in 0..50 {
+        s.run("1.0 < S 1:1");
+    }
+    assert_eq!(s.sent.len(), 9);
+}
+
+#[test]
+fn acknowledgements_of_unsent_or_ancient_data_change_nothing() {
+    // Item 116, RFC 5961 §5: ack beyond snd_max is challenged and its data is not taken.
+    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    s.run(
+        "1.0 user send 1000
+         1.0 > P. 1:1001
+         1.1 < . 1:501 ack 5000
+         1.1 > . 1001:1001 ack 1
+         1.1 state flight 1000
+         1.1 < . 1:501 ack -100000
+         1.1 > . 1001:1001 ack 1
+         1.2 user read 1000",
+    );
+    assert!(s.received.is_empty());
+    assert_eq!(s.endpoint.drops(DropReason::BadAck), 2);
+}
+
+#[test]
+fn a_refusal_must_acknowledge_our_syn() {
+    let mut s = Script::new(plain(), no_rate());
+    s.run("0.0 user connect\n0.0 > S 0:0\n0.1 < R. 0:0 ack 7\n0.1 state is SynSent\n0.2 < R. 0:0 ack 1");
+    assert!(matches!(s.events.last(), Some(Event::Closed(_, CloseReason::Refused))));
+}
+
+#[test]
+fn segments_for_nobody_are_reset_once_and_resets_never() {
+    let mut s = Script::new(plain(), no_rate());
+    s.run("0.0 < . 1:1 ack 9\n0.0 > R 0:0\n0.1 < R 1:1\n0.2 quiet");
+}
+
+fn icmp(kind: u8, code: u8, mtu: u16, seq: SeqNum) -> Vec<u8> {
+    let quoted = Tcp {
+        src_port: US.1,
+        dst_port: PEER.1,
+        seq,
+        ack: SeqNum(0),
+        flags: Flags::ACK,
+        window: 0,
+        urgent: 0,
+        options: Options::default(),
+    };
+    let mut quote = packet(&quoted, &[]);
+    quote[12..16].copy_from_slice(&US.0.octets());
+    quote[16..20].copy_from_slice(&PEER.0.octets());
+    let mut message = vec![kind, code, 0, 0, 0, 0];
+    message.extend(mtu.to_be_bytes());
+    message.extend(&quote[..28]);
+    let mut sum = Checksum::new();
+    sum.add(&message);
+    message[2..4].copy_from_slice(&sum.finish().to_be_bytes());
+    let header = Tcp { src_port: 0, dst_port: 0, ..quoted };
+    let mut outer = packet(&header, &[])[..20].to_vec();
+    outer[9] = 1;
+    outer[2..4].copy_from_slice(&((20 + message.len()) as u16).to_be_bytes());
+    outer[10..12].fill(0);
+    outer.extend(message);
+    outer
+}
+
+#[test]
+fn fragmentation_needed_lowers_the_segment_size() {
+    // Items 118 and 119: a quote outside the flight is ignored; inside, MTU 576 makes segments of 536 octets.
+    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    s.run("1.0 user send 2000");
+    let seq = s.sent.front().unwrap().tcp.seq;
+    s.sent.clear();
+    s.deliver(&icmp(3, 4, 576, seq + 50_000));
+    assert_eq!(s.endpoint.drops(DropReason::ForeignIcmp), 1);
+    s.run("1.1 quiet");
+    s.deliver(&icmp(3, 1, 0, seq + 50_000));
+    s.deliver(&icmp(3, 1, 0, seq));
+    s.run("1.1 state is Established");
+    s.deliver(&icmp(3, 4, 576, seq));
+    assert_eq!(s.ranges_until(1.2), ["1:537", "537:1001", "1001:1537", "1537:2001"]);
+    s.run("1.6 < . 1:1 ack 2001\n1.6 state flight 0");
+}
+
+#[test]
+fn a_syn_flood_is_bounded_and_does_not_lock_others_out() {
+    let mut s = Script::new(plain(), no_rate());
+    s.run("0.0 user listen");
+    let syn = |port: u16| {
+        let options = Options { mss: Some(1000), ..Options::default() };
+        Tcp {
+            src_port: port,
+            dst_port: US.1,
+            seq: PEER_ISS,
+            ack: SeqNum(0),
+            flags: Flags::SYN,
+            window: 9000,
+            urgent: 0,
+            options,
+        }
+    };
+    for port in 10_000..15_000 {
+        s.deliver(&packet(&syn(port), &[]));
+    }
+    assert!(s.endpoint.connection_count() <= 256);
+    assert_eq!(s.endpoint.drops(DropReason::BacklogFull), 5000 - 256);
+    s.sent.clear();
+    s.run("0.1 < S 0:0 mss 1000\n0.1 > S. 0:0 ack 1\n0.2 < . 1:1 ack 1\n0.2 state is Established");
+}
+
+#[test]
+fn an_out_of_order_flood_is_bounded() {
+    // One octet in every second position: pieces stop at their limit, and memory at the buffer.
+    let mut s = Script::accepted(Config { reassembly_pieces_max: 100, ..plain() }, "mss 1000 win 9000");
+    for i in 0..2000 {
+        let at = 3 + i * 2;
+        s.run(&format!("1.0 < . {at}:{} ack 1", at + 1));
+    }
+    assert_eq!(s.endpoint.drops(DropReason::TooManyPieces), 1900);
+    assert!(s.endpoint.allocated(s.connection()).unwrap() < 200_000);
+    s.run("1.1 < . 1:60001 ack 1\n1.1 user read 100000");
+    assert_eq!(s.received.len(), 60_000);
+}
+
+#[test]
+fn an_idle_connection_is_small() {
+    let s = Script::connected(Config { send_buffer: 4 << 20, receive_buffer: 4 << 20, ..plain() }, no_rate());
+    let bytes = s.endpoint.allocated(s.connection()).unwrap();
+    assert!(bytes < 8192, "{bytes} octets");
+}
+
+#[test]
+fn old_timestamps_are_refused() {
+    let config = Config { timestamps: true, ..plain() };
+    let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x40 ts 5000");
+    s.run("1.0 < . 1:101 ack 1 ts 4000\n1.0 > . 1:1 ack 1 ts yes\n1.0 < . 1:101 ack 1 ts 5500\n1.2 > . 1:1 ack 101");
+    assert_eq!(s.endpoint.drops(DropReason::OldTimestamp), 1);
+}
+
+#[test]
+fn simultaneous_open_and_close_succeed() {
+    let mut s = Script::new(plain(), no_rate());
+    s.run(
+        "0.0 user connect
+         0.0 > S 0:0
+         0.1 < S 0:0 mss 1000 caps 0x40
+         0.1 > S. 0:0 ack 1
+         0.2 < . 1:1 ack 1
+         0.2 state is Established
+         0.3 user close
+         0.3 > F. 1:1
+         0.4 < F. 1:1 ack 1
+         0.4 > . 2:2 ack 2
+         0.4 state is Closing
+         0.5 < . 2:2 ack 2
+         0.5 state is TimeWait",
+    );
+}
+
+#[test]
+fn the_same_inputs_give_the_same_packets() {
+    let run = || {
+        let mut s = Script::connected(Config::default(), scps_tp::RouteConfig::default());
+        s.run("0.6 user send 20000\n1.1 < . 1:1 ack 1 snack 0+1\n1.2 < . 1:1 ack 5000");
+        s.advance(Instant::from_secs(100));
+        s.sent.drain(..).map(|p| (p.at, p.packet)).collect::<Vec<_>>()
+    };
+    assert_eq!(run(), run());
+}

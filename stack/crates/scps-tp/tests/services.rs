@@ -1,0 +1,251 @@
+//! Records, best-effort service and compression between two engines and against scripts (items 81 to 100).
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod common;
+use common::{no_rate, plain, Script, PEER, US};
+use scps_tp::{Config, Congestion, Endpoint, EndpointConfig, Event, OptionError, RouteConfig, Trust};
+use scps_types::{Duration, Instant, Seed, SeqNum};
+use scps_wire::compressed::Compressed;
+use scps_wire::ipv4::Ipv4;
+
+#[test]
+fn a_record_ends_with_its_segment_and_keeps_its_mark_when_resent() {
+    // Items 94 and 96: a record of 2500 octets in segments of 1000, then one of 300; no segment spans an end.
+    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    s.run(
+        "0.6 user record 2500
+         0.6 > . 1:1001 rb no
+         0.6 > . 1001:2001 rb no
+         0.6 > P. 2001:2501 rb yes
+         0.6 user record 300
+         0.6 > P. 2501:2801 rb yes
+         1.1 < . 1:1 ack 2001
+         1.1 < . 1:1 ack 2001 snack 0+1
+         1.1 > P. 2001:2501 rb yes",
+    );
+}
+
+#[test]
+fn the_mark_leaves_room_for_itself() {
+    // A record of exactly one MSS: 4 octets of option push its last octets into the next segment.
+    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    s.run("0.6 user record 1000\n0.6 > . 1:997 rb no\n0.6 > P. 997:1001 rb yes");
+}
+
+#[test]
+fn a_read_never_crosses_a_record_end() {
+    // Item 95.
+    let mut s = Script::accepted(plain(), "mss 1000 caps 0x40 win 65535");
+    s.run("1.0 < P. 1:101 ack 1 rb yes\n1.0 < P. 101:301 ack 1 rb yes\n1.1 user read 1000");
+    assert_eq!(s.received.len(), 100);
+    s.run("1.1 user read 50\n1.1 user read 1000");
+    assert_eq!(s.received.len(), 300);
+}
+
+fn bets() -> Config {
+    let mut config = Config { bets: true, congestion: Congestion::None, ..plain() };
+    config.bets_policy.retransmissions_max = 2;
+    config
+}
+
+#[test]
+fn bets_abandons_data_after_the_limit_and_stays_open() {
+    // Items 97: two resends, then given up; the hole is the first 1000 octets of the stream.
+    let mut s = Script::connected_with(bets(), no_rate(), "win 65535 mss 1000 caps 0xc0");
+    s.run("0.6 user send 2000");
+    s.advance(Instant::from_secs(60));
+    s.sent.clear();
+    let holes = s.endpoint.bets_send_holes(s.connection()).unwrap();
+    assert_eq!(holes.first(), Some(&(0, 999)));
+    s.run("60.0 state is Established");
+}
+
+#[test]
+fn a_skipped_hole_is_reported_before_what_follows() {
+    // Items 98 and 99: octets 1000 to 1999 of the stream never come; the reader waits 1.05 s.
+    let mut s = Script::accepted(bets(), "mss 1000 caps 0xc0 win 65535");
+    s.run("1.0 < . 1:1001 ack 1\n1.0 < . 2001:3001 ack 1\n1.0 user read 5000\n1.0 user read 5000");
+    s.sent.clear();
+    s.run("2.0 quiet\n2.049 > . 1:1 ack 3001\n2.1 user read 5000\n2.1 user read 5000");
+    assert_eq!(s.holes, [(1000, 1000)]);
+    assert_eq!(s.received.len(), 2000);
+}
+
+#[test]
+fn bets_needs_both_sides() {
+    // Item 100.
+    let s = Script::connected_with(bets(), no_rate(), "win 65535 mss 1000 caps 0x40");
+    assert_eq!(s.endpoint.bets_send_holes(s.connection()), Err(OptionError::NotSupported));
+}
+
+/// Two engines joined directly; `drop_every` loses every n-th packet.
+struct Pair {
+    ends: [Endpoint; 2],
+    now: Instant,
+    compressed: Vec<Vec<u8>>,
+    uncompressed_syns: usize,
+    drop_every: usize,
+    sent: usize,
+}
+
+impl Pair {
+    fn new(config: &Config, drop_every: usize) -> Self {
+        let end = |i: u64| {
+            let route = RouteConfig { initial_rto: Duration::from_secs(1), ..no_rate() };
+            Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO)
+        };
+        let mut ends = [end(1), end(2)];
+        ends[1].listen(PEER, config.clone());
+        Pair { ends, now: Instant::ZERO, compressed: Vec::new(), uncompressed_syns: 0, drop_every, sent: 0 }
+    }
+
+    fn settle(&mut self) {
+        loop {
+            let mut is_quiet = true;
+            for i in 0..2 {
+                let mut packet = Vec::new();
+                while self.ends[i].poll_transmit(self.now, &mut packet).is_some() {
+                    is_quiet = false;
+                    self.sent += 1;
+                    match packet[9] {
+                        105 => self.compressed.push(packet.clone()),
+                        _ => self.uncompressed_syns += usize::from(packet[33] & 2 != 0),
+                    }
+                    if self.drop_every == 0 || self.sent % self.drop_every != 0 {
+                        self.ends[1 - i].handle_input(self.now, &packet, Trust::Check);
+                    }
+                    packet.clear();
+                }
+            }
+            if is_quiet {
+                return;
+            }
+        }
+    }
+
+    fn run(&mut self, seconds: u64) {
+        self.settle();
+        let end = Instant::from_secs(seconds);
+        while let Some(at) = self.ends.iter().filter_map(Endpoint::poll_timeout).min().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            for e in &mut self.ends {
+                e.handle_timeout(self.now);
+            }
+            self.settle();
+        }
+    }
+}
+
+fn compressing() -> Config {
+    Config { compression: true, nodelay: true, ..plain() }
+}
+
+#[test]
+fn compressed_connections_carry_everything_but_syns() {
+    // Items 81 to 87.
+    let mut pair = Pair::new(&compressing(), 0);
+    let id = pair.ends[0].connect(pair.now, US, PEER, compressing()).unwrap();
+    pair.run(1);
+    pair.ends[0].send(pair.now, id, &[7; 10_000]).unwrap();
+    pair.run(2);
+    pair.ends[0].send(pair.now, id, &[7; 500]).unwrap();
+    pair.run(3);
+    assert_eq!(pair.uncompressed_syns, 2);
+    assert!(!pair.compressed.is_empty());
+    let own_id = pair.compressed.iter().find(|p| p[12..16] == US.0.octets()).unwrap()[20];
+    let mut data_headers = Vec::new();
+    for packet in &pair.compressed {
+        let (ip, payload) = Ipv4::parse(packet).unwrap();
+        let (header, data) = Compressed::parse(payload, ip.src, ip.dst).unwrap();
+        assert_eq!((payload.len() - data.len()) % 2, 0, "item 84: even header");
+        // Item 87: the pseudo-header names protocol 6.
+        let mut sum = scps_wire::checksum::Checksum::pseudo_header(ip.src, ip.dst, 6, payload.len() as u16);
+        sum.add(payload);
+        assert!(sum.verifies());
+        if ip.src == US.0 {
+            assert_eq!(header.connection_id, own_id, "item 83");
+            if !data.is_empty() {
+                data_headers.push(payload.len() - data.len());
+            }
+        }
+    }
+    // Item 85: 8 octets, once the peer has been heard (notes §3.7).
+    assert_eq!(data_headers.last(), Some(&8));
+}
+
+#[test]
+fn compressed_transfers_survive_loss_and_keep_apart() {
+    // Items 89 and 92: every seventh packet is lost; two connections between the same hosts.
+    let config = Config { timestamps: true, snack: true, ..compressing() };
+    let mut pair = Pair::new(&config, 7);
+    let ids: Vec<_> =
+        (0..2u16).map(|i| pair.ends[0].connect(pair.now, (US.0, 5000 + i), PEER, config.clone()).unwrap()).collect();
+    pair.run(30);
+    let mut accepted = Vec::new();
+    while let Some(event) = pair.ends[1].poll_event() {
+        if let Event::Accepted(_, id) = event {
+            accepted.push(id);
+        }
+    }
+    assert_eq!(accepted.len(), 2);
+    for (i, id) in ids.iter().enumerate() {
+        pair.ends[0].send(pair.now, *id, &vec![i as u8 + 1; 40_000]).unwrap();
+    }
+    pair.run(200);
+    for id in accepted {
+        let mut buffer = vec![0; 60_000];
+        let (n, _) = pair.ends[1].recv(pair.now, id, &mut buffer).unwrap();
+        let port = pair.ends[1].addresses(id).unwrap().1 .1;
+        assert_eq!(n, 40_000);
+        assert!(buffer[..n].iter().all(|b| u16::from(*b) == port - 4999), "data of the other connection");
+    }
+    assert!(pair.compressed.len() > 80);
+}
+
+#[test]
+fn compression_needs_both_sides() {
+    // Item 82.
+    let mut pair = Pair::new(&plain(), 0);
+    let id = pair.ends[0].connect(pair.now, US, PEER, compressing()).unwrap();
+    pair.run(1);
+    pair.ends[0].send(pair.now, id, &[7; 10_000]).unwrap();
+    pair.run(2);
+    assert!(pair.compressed.is_empty());
+}
+
+#[test]
+fn compressed_packets_of_strangers_are_dropped_silently() {
+    // Items 88, 90, 91: protocol 105 in the checksum is accepted; unknown identifiers and overlong options are not.
+    let mut pair = Pair::new(&compressing(), 0);
+    pair.ends[0].connect(pair.now, US, PEER, compressing()).unwrap();
+    pair.run(1);
+    let known = pair.compressed.iter().find(|p| p[12..16] == US.0.octets()).unwrap()[20];
+    let send = |pair: &mut Pair, id: u8, checksum_protocol: u8| {
+        let mut header = Compressed::new(id);
+        header.seq = Some(SeqNum(0));
+        header.window_ack = Some((100, SeqNum(0)));
+        let mut packet = vec![0; 20 + header.emit_len()];
+        let (head, body) = packet.split_at_mut(20);
+        header.emit(body, US.0, PEER.0, checksum_protocol);
+        Ipv4 {
+            src: US.0,
+            dst: PEER.0,
+            protocol: 105,
+            tos: 0,
+            ttl: 9,
+            id: 0,
+            dont_fragment: false,
+            is_fragment: false,
+            payload_len: body.len() as u16,
+        }
+        .emit(head);
+        pair.ends[1].handle_input(pair.now, &packet, Trust::Check);
+    };
+    send(&mut pair, known.wrapping_add(1).max(1), 6);
+    assert_eq!(pair.ends[1].drops(scps_tp::DropReason::UnknownConnectionId), 1);
+    assert!(pair.ends[1].poll_transmit(pair.now, &mut Vec::new()).is_none(), "no reply to a stranger");
+    send(&mut pair, known, 105);
+    assert_eq!(pair.ends[1].drops(scps_tp::DropReason::BadSegment), 0, "checksum with 105 is accepted");
+    send(&mut pair, known, 17);
+    assert_eq!(pair.ends[1].drops(scps_tp::DropReason::BadSegment), 1);
+}

@@ -1,0 +1,253 @@
+//! Rate control, acknowledgement policy, timers and outages (conformance items 46 to 52 and 66 to 80).
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod common;
+use common::{no_rate, plain, Script, PEER, US};
+use scps_tp::{AckBehaviour, AckConfig, Config, Congestion, Event, RouteConfig, VegasConfig, VegasSlowStart};
+use scps_types::{Bitrate, Duration, Instant};
+
+fn rated(bps: u64) -> RouteConfig {
+    RouteConfig { rate: Some(Bitrate::from_bps(bps)), ..RouteConfig::default() }
+}
+
+fn rate_only() -> Config {
+    Config { congestion: Congestion::None, send_buffer: 2_000_000, nodelay: true, ..plain() }
+}
+
+/// Octets of IP packets with their times.
+fn sent(s: &mut Script, until: f64) -> Vec<(Instant, u64)> {
+    s.advance(Instant::from_nanos((until * 1e9) as u64));
+    s.sent.drain(..).map(|p| (p.at, p.packet.len() as u64)).collect()
+}
+
+/// The most octets that left in any window of `window`.
+fn most_in(packets: &[(Instant, u64)], window: Duration) -> u64 {
+    let in_window =
+        |i: usize| packets[i..].iter().take_while(|p| p.0 <= packets[i].0 + window).map(|p| p.1).sum::<u64>();
+    (0..packets.len()).map(in_window).max().unwrap_or(0)
+}
+
+#[test]
+fn pure_rate_control_sends_at_its_rate_from_the_start() {
+    // Items 46, 47, 49 to 51: 2500 octets of IP packets per 10 ms; over T at most rate*T/8 plus depth 12,500. The window of
+    // the peer is 65,535 << 4, so it does not limit.
+    let mut s = Script::connected_with(rate_only(), rated(2_000_000), "win 65535 mss 1000 wscale 4 caps 0x40");
+    s.run("0.5 < . 1:1 ack 1 win 65535\n0.6 user send 1900000");
+    let packets = sent(&mut s, 3.6);
+    let total: u64 = packets.iter().map(|p| p.1).sum();
+    assert!((737_500..=765_000).contains(&total), "{total} octets in 3 s at 250,000 per second");
+    for ms in [10, 100, 1000] {
+        let most = most_in(&packets, Duration::from_millis(ms));
+        assert!(most <= 250 * ms + 12_500 + 2_500, "{most} octets in {ms} ms");
+    }
+}
+
+#[test]
+fn slow_rates_are_honoured_within_two_percent() {
+    // Item 52: 9600 bit/s for 60 s is 72,000 octets; the first credit is 7500.
+    let mut s = Script::connected_with(rate_only(), rated(9600), "win 65535 mss 500 wscale 4 caps 0x40");
+    s.run("0.5 < . 1:1 ack 1 win 65535\n0.6 user send 100000");
+    let total: u64 = sent(&mut s, 60.6).iter().map(|p| p.1).sum();
+    assert!((70_560..=73_440 + 7_500).contains(&total), "{total}");
+}
+
+#[test]
+fn connections_of_a_route_share_its_rate() {
+    // Item 48: two connections, 3 s at 1,000,000 bit/s: 375,000 octets and the depth; each gets a fair part.
+    let mut s = Script::connected_with(rate_only(), rated(1_000_000), "win 65535 mss 1000 wscale 4 caps 0x40");
+    let first = s.connection();
+    let second = s.endpoint.connect(s.now, (US.0, 5001), PEER, rate_only()).unwrap();
+    s.advance(s.now);
+    let mut syn_ack = s.sent.back().expect("the second SYN").tcp;
+    (syn_ack.src_port, syn_ack.dst_port) = (PEER.1, 5001);
+    (syn_ack.ack, syn_ack.seq) = (syn_ack.seq + 1, common::PEER_ISS);
+    syn_ack.flags = scps_wire::tcp::Flags(0x12);
+    s.deliver(&common::packet(&syn_ack, &[]));
+    s.sent.clear();
+    s.advance(Instant::from_millis(600));
+    for id in [first, second] {
+        assert_eq!(s.endpoint.send(s.now, id, &vec![0; 500_000]), Ok(500_000));
+    }
+    let total: u64 = sent(&mut s, 1.6).iter().map(|p| p.1).sum();
+    assert!(total <= 125_000 + 7_500 + 1_250, "{total}");
+    let shares = [first, second].map(|id| s.endpoint.stats(id).unwrap().data_segments_sent);
+    assert!(shares.iter().all(|n| *n >= 55), "{shares:?}");
+}
+
+#[test]
+fn vegas_doubles_as_its_variant_says() {
+    // Item 58: flights per round trip with setting 1: 2, 4, 4, 8, 8; with setting 0: 2, 4, 8, 16.
+    let flights = |slow_start| {
+        let config = Config {
+            congestion: Congestion::Vegas(VegasConfig { slow_start, ..VegasConfig::default() }),
+            initial_window: scps_tp::InitialWindow::Segments(2),
+            ..plain()
+        };
+        let mut s = Script::connected(config, no_rate());
+        s.run("0.6 user send 90000");
+        let mut acked = 1;
+        let mut flights = Vec::new();
+        for round in 0..4 {
+            let t = 0.6 + 0.5 * f64::from(round);
+            let n = s.ranges_until(t + 0.1).len();
+            flights.push(n);
+            for _ in 0..n {
+                acked += 1000;
+                s.run(&format!("{:.1} < . 1:1 ack {acked}", t + 0.5));
+            }
+        }
+        flights
+    };
+    assert_eq!(flights(VegasSlowStart::EveryRtt), [2, 4, 8, 16]);
+    assert_eq!(flights(VegasSlowStart::EveryOtherRtt), [2, 4, 4, 8]);
+}
+
+fn receiver(behaviour: AckBehaviour, floor: Option<u64>) -> Script {
+    let ack = AckConfig { behaviour, delay: Duration::from_millis(200), floor: floor.map(Duration::from_millis) };
+    Script::accepted(Config { ack, ..plain() }, "mss 1000 caps 0x40 win 65535")
+}
+
+#[test]
+fn every_second_segment_is_acknowledged_and_a_single_one_in_time() {
+    // Items 66 and 69.
+    receiver(AckBehaviour::EveryNth(2), None).run(
+        "1.0 < . 1:1001 ack 1
+         1.01 < . 1001:2001 ack 1
+         1.01 > . 1:1 ack 2001
+         1.02 < . 2001:3001 ack 1
+         1.219 quiet
+         1.22 > . 1:1 ack 3001",
+    );
+}
+
+#[test]
+fn every_segment_is_acknowledged_with_behaviour_1() {
+    receiver(AckBehaviour::EveryNth(1), None)
+        .run("1.0 < . 1:1001 ack 1\n1.0 > . 1:1 ack 1001\n1.0 < . 1001:2001 ack 1\n1.0 > . 1:1 ack 2001");
+}
+
+#[test]
+fn behaviour_0_acknowledges_by_the_timer_alone() {
+    // Item 68.
+    receiver(AckBehaviour::Delayed, None).run(
+        "1.0  < . 1:1001 ack 1
+         1.05 < . 1001:2001 ack 1
+         1.1  < . 2001:3001 ack 1
+         1.199 quiet
+         1.2  > . 1:1 ack 3001",
+    );
+}
+
+#[test]
+fn acknowledgement_floor_is_kept() {
+    // Item 70: at most every 100 ms.
+    receiver(AckBehaviour::EveryNth(1), Some(100)).run(
+        "1.0  < . 1:1001 ack 1
+         1.0  > . 1:1 ack 1001
+         1.01 < . 1001:2001 ack 1
+         1.02 < . 2001:3001 ack 1
+         1.099 quiet
+         1.1  > . 1:1 ack 3001",
+    );
+}
+
+#[test]
+fn rtos_double_up_to_the_limit_and_then_reset() {
+    // Items 72 to 74: RTO 1500 ms after one sample of 500 ms; three retransmissions, then RST.
+    let mut config = Config { congestion: Congestion::None, ..plain() };
+    config.rto.retransmissions_max = 3;
+    config.rto.max = Duration::from_secs(4);
+    let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x00");
+    s.run(
+        "1.0  user send 100
+         1.0  > P. 1:101
+         2.5  > P. 1:101
+         5.5  > P. 1:101
+         9.5  > P. 1:101
+         13.5 > R. 101:101
+         99.0 quiet",
+    );
+    assert!(matches!(s.events.last(), Some(Event::Closed(_, scps_tp::CloseReason::TimedOut))));
+}
+
+#[test]
+fn rto_is_never_below_its_minimum() {
+    // Item 73: RTT 0, variance floor 0, minimum 250 ms.
+    let mut config = Config { scps: false, ..plain() };
+    config.rto.variance_floor = Duration::ZERO;
+    let mut s = Script::new(config, no_rate());
+    s.run("0.0 user connect\n0.0 < S. 0:0 ack 1 mss 1000\n0.0 state rto_ms 250");
+}
+
+#[test]
+fn zero_window_probes_carry_one_octet_on_the_schedule() {
+    // Items 75 and 76: 5, 6, 12, 24 s after the last; capped.
+    let mut s = Script::connected_with(plain(), no_rate(), "win 0 mss 1000 caps 0x40");
+    s.run(
+        "1.0  user send 3000
+         5.9  quiet
+         6.0  > . 1:2
+         12.0 > . 1:2
+         24.0 > . 1:2
+         24.1 < . 1:1 ack 1 win 0
+         48.0 > . 1:2
+         48.5 < . 1:1 ack 2 win 60000
+         48.5 > . 2:1002",
+    );
+}
+
+#[test]
+fn an_outage_stops_data_and_its_end_resumes_it_at_once() {
+    // Items 77 to 79: nothing but probes; probes do not count; no waiting for the backed-off RTO.
+    let mut config = Config { congestion: Congestion::None, ..plain() };
+    config.rto.retransmissions_max = 1;
+    config.persist.probes_max = 1;
+    let mut s = Script::connected(config, no_rate());
+    s.run("1.0 user send 3000\n1.0 > . 1:1001\n1.0 > . 1001:2001\n1.0 > P. 2001:3001\n1.1 user outage");
+    let probes = s.ranges_until(100.0);
+    assert!(probes.len() >= 5 && probes.iter().all(|p| p == "1:2"), "{probes:?}");
+    s.run("100.0 state is Established\n100.0 user restore\n100.0 > . 1:1001");
+    s.sent.clear();
+    s.run("100.5 < . 1:1 ack 3001\n100.5 state flight 0");
+}
+
+#[test]
+fn any_packet_from_the_peer_ends_an_outage() {
+    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    s.run("1.0 user send 1000\n1.0 > P. 1:1001\n1.1 user outage");
+    s.ranges_until(10.0);
+    s.run("10.0 < . 1:1 ack 1\n10.0 > P. 1:1001");
+}
+
+#[test]
+fn repeated_timeouts_suspend_the_route_when_asked_to() {
+    let mut config = Config { congestion: Congestion::None, ..plain() };
+    config.rto.to_persist = Some(2);
+    let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x00");
+    s.run("1.0 user send 2000\n1.0 > . 1:1001\n1.0 > P. 1001:2001\n2.5 > . 1:1001\n2.5 > P. 1001:2001");
+    let probes = s.ranges_until(60.0);
+    assert!(!probes.is_empty() && probes.iter().all(|p| p == "1:2"), "{probes:?}");
+}
+
+#[test]
+fn time_wait_lasts_its_time_and_answers_a_repeated_fin() {
+    // Item 80.
+    let mut s = Script::connected(Config { time_wait: Duration::from_secs(10), ..plain() }, no_rate());
+    s.run(
+        "1.0 user close
+         1.0 > F. 1:1
+         1.5 < F. 1:1 ack 2
+         1.5 > . 2:2 ack 2
+         2.0 < F. 1:1 ack 2
+         2.0 > . 2:2 ack 2
+         11.4 state is TimeWait
+         11.6 state is Closed",
+    );
+}
+
+#[test]
+fn keepalives_follow_their_schedule_and_close_nothing() {
+    let config = Config { keepalive: Config::default().keepalive, ..plain() };
+    let mut s = Script::connected(config, no_rate());
+    s.run("1.5 > . 1:1 ack 1\n901.4 quiet\n901.5 > . 1:1 ack 1\n902.0 state is Established");
+}

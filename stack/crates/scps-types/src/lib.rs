@@ -1,0 +1,14 @@
+//! Values every SCPS crate speaks in: time, sequence numbers, bit rates and seeds.
+//!
+//! Nothing here reads a clock or a source of entropy; constructing any of these in a test is a literal.
+
+mod bitrate;
+mod instant;
+mod seed;
+mod seq;
+
+pub use bitrate::{Bitrate, ParseBitrateError};
+pub use core::time::Duration;
+pub use instant::Instant;
+pub use seed::{Rng, Seed};
+pub use seq::SeqNum;

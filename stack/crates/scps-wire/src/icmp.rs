@@ -1,0 +1,123 @@
+//! The two ICMP messages a transport listens to (RFC 792, RFC 1191): destination unreachable and source quench.
+
+use crate::checksum::Checksum;
+use crate::{be16, be32, Malformed};
+use scps_types::SeqNum;
+use std::net::Ipv4Addr;
+
+/// What an ICMP error says about a transport segment of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IcmpError {
+    /// What happened.
+    pub kind: IcmpKind,
+    /// Source of the quoted segment: us.
+    pub src: (Ipv4Addr, u16),
+    /// Destination of the quoted segment: the peer.
+    pub dst: (Ipv4Addr, u16),
+    /// Protocol of the quoted packet.
+    pub protocol: u8,
+    /// Sequence number of the quoted segment.
+    pub seq: SeqNum,
+}
+
+/// The messages told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IcmpKind {
+    /// Type 3, any code but 4.
+    Unreachable {
+        /// The code.
+        code: u8,
+    },
+    /// Type 3 code 4 with the next hop's MTU (RFC 1191 §4).
+    FragmentationNeeded {
+        /// Next-hop MTU, 0 from routers older than RFC 1191.
+        mtu: u16,
+    },
+    /// Type 4: read so that it can be ignored by name (RFC 6633).
+    SourceQuench,
+}
+
+impl IcmpError {
+    /// Reads an ICMP message. `Ok(None)` for messages that concern no transport.
+    pub fn parse(message: &[u8]) -> Result<Option<IcmpError>, Malformed> {
+        if message.len() < 8 {
+            return Err(Malformed::Truncated);
+        }
+        let mut sum = Checksum::new();
+        sum.add(message);
+        if !sum.verifies() {
+            return Err(Malformed::BadChecksum);
+        }
+        let kind = match (message[0], message[1]) {
+            (3, 4) => IcmpKind::FragmentationNeeded { mtu: be16(message, 6) },
+            (3, code) => IcmpKind::Unreachable { code },
+            (4, _) => IcmpKind::SourceQuench,
+            _ => return Ok(None),
+        };
+        // The quote is the offending header and at least 8 octets (RFC 792), so its total length overruns the message:
+        // Ipv4::parse, which insists on whole packets, does not apply.
+        let quote = &message[8..];
+        if quote.len() < 20 || quote[0] >> 4 != 4 {
+            return Err(Malformed::Truncated);
+        }
+        let header_len = usize::from(quote[0] & 0x0f) * 4;
+        if header_len < 20 || quote.len() < header_len + 8 {
+            return Err(Malformed::Truncated);
+        }
+        let addr = |at: usize| Ipv4Addr::new(quote[at], quote[at + 1], quote[at + 2], quote[at + 3]);
+        Ok(Some(IcmpError {
+            kind,
+            src: (addr(12), be16(quote, header_len)),
+            dst: (addr(16), be16(quote, header_len + 2)),
+            protocol: quote[9],
+            seq: SeqNum(be32(quote, header_len + 4)),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipv4::Ipv4;
+
+    pub(crate) fn message(kind: u8, code: u8, rest: u16) -> Vec<u8> {
+        let mut m = vec![kind, code, 0, 0, 0, 0];
+        m.extend(rest.to_be_bytes());
+        let mut quote = [0u8; 28];
+        Ipv4 {
+            src: [10, 0, 0, 1].into(),
+            dst: [10, 0, 0, 2].into(),
+            protocol: 6,
+            tos: 0,
+            ttl: 3,
+            id: 0,
+            dont_fragment: true,
+            is_fragment: false,
+            payload_len: 1400,
+        }
+        .emit(&mut quote);
+        quote[20..28].copy_from_slice(&[0x12, 0x34, 0x56, 0x78, 0, 0, 0, 9]);
+        m.extend(quote);
+        let mut sum = Checksum::new();
+        sum.add(&m);
+        let c = sum.finish().to_be_bytes();
+        m[2..4].copy_from_slice(&c);
+        m
+    }
+
+    #[test]
+    fn reads_the_quoted_segment() {
+        let e = IcmpError::parse(&message(3, 4, 576)).unwrap().unwrap();
+        assert_eq!(e.kind, IcmpKind::FragmentationNeeded { mtu: 576 });
+        assert_eq!((e.src.1, e.dst.1, e.seq), (0x1234, 0x5678, SeqNum(9)));
+    }
+
+    #[test]
+    fn other_messages_concern_nobody() {
+        assert_eq!(IcmpError::parse(&message(0, 0, 0)), Ok(None));
+        let mut damaged = message(3, 1, 0);
+        damaged[20] ^= 4;
+        assert_eq!(IcmpError::parse(&damaged), Err(Malformed::BadChecksum));
+        assert_eq!(IcmpError::parse(&[3, 1]), Err(Malformed::Truncated));
+    }
+}

@@ -1,0 +1,59 @@
+//! Packet formats of the SCPS stack: what the bytes mean, and nothing about what to do with them.
+//!
+//! Every format offers the same verbs: `parse` (bytes to value, checking lengths and checksums), `emit` (value to
+//! bytes), `emit_len`, and `Display` where a person reads it. A malformed packet is malformed: `parse` never panics
+//! and never reads outside what it was given.
+//!
+//! Sources: the SCPS-TP notes in docs/protocol, RFC 791, 793, 768, 792, 2018, 7323.
+
+pub mod checksum;
+pub mod compressed;
+pub mod icmp;
+pub mod ipv4;
+pub mod options;
+pub mod pcap;
+pub mod scps;
+pub mod tcp;
+pub mod udp;
+
+/// IP protocol numbers the stack uses (SCPS-TP notes §1.2).
+pub mod protocol {
+    /// ICMP, RFC 792.
+    pub const ICMP: u8 = 1;
+    /// TCP and uncompressed SCPS-TP.
+    pub const TCP: u8 = 6;
+    /// UDP.
+    pub const UDP: u8 = 17;
+    /// Compressed SCPS-TP, registered as "SCPS".
+    pub const SCPS_COMPRESSED: u8 = 105;
+    /// Uncompressed SCPS-TP of the stand-alone reference stack; a compatibility setting only.
+    pub const SCPS_STANDALONE: u8 = 106;
+}
+
+/// Why bytes are not the packet they claim to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Malformed {
+    /// Fewer bytes than the headers say.
+    #[error("truncated")]
+    Truncated,
+    /// A length field that contradicts the packet.
+    #[error("bad length field")]
+    BadLength,
+    /// A version or format this parser does not know.
+    #[error("unknown version")]
+    BadVersion,
+    /// The checksum does not verify.
+    #[error("bad checksum")]
+    BadChecksum,
+    /// More options than the 40 octets a header can hold.
+    #[error("options exceed 40 octets")]
+    OptionsTooLong,
+}
+
+pub(crate) fn be16(b: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([b[at], b[at + 1]])
+}
+
+pub(crate) fn be32(b: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
+}

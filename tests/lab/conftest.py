@@ -1,0 +1,100 @@
+"""One virtual engine for all lab tests, and plans for a link alone: real kernel, virtual time, no root."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scpslab.engine import CellRun
+from scpslab.engine.virtual import VirtualEngine
+from scpslab.results.capture import read_packets
+from scpslab.topology import catalogue
+from scpslab.topology.layout import layout
+
+ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
+
+
+@pytest.fixture(scope="session")
+def engine() -> VirtualEngine:
+    """The engine, prepared once."""
+    engine = VirtualEngine()
+    engine.prepare(print)
+    return engine
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a cell left."""
+
+    folder: Path
+    status: dict[str, Any]
+
+    def account(self, direction: str) -> dict[str, Any]:
+        """The account of a direction of the hop."""
+        lines = [json.loads(line) for line in (self.folder / "records" / "accounting.jsonl").read_text().splitlines()]
+        return next(line for line in lines if line["link"] == "hop" and line["direction"] == direction)
+
+    def records(self, name: str) -> list[dict[str, Any]]:
+        """The lines of a record."""
+        return [json.loads(line) for line in (self.folder / "records" / f"{name}.jsonl").read_text().splitlines()]
+
+    def packets(self, name: str) -> Any:
+        """The packets of a capture."""
+        return read_packets(self.folder / "captures" / f"{name}.pcap")
+
+    def arrival_s(self, name: str) -> Any:
+        """Times of a capture's packets since the epoch, s."""
+        return (self.packets(name).t_ns - self.status["epoch_realtime_ns"]) / 1e9
+
+
+def datagrams(rate_bps: int, seconds: int, packet_bytes: int, name: str = "datagrams") -> dict[str, Any]:
+    """A workload: datagrams at a constant rate."""
+    common = {"name": name, "kind": "congestion", "from": "h1", "to": "h2", "to_ip": "10.0.0.2", "start_ns": 10**9, "required": True}
+    return common | {"max_rate_bps": rate_bps, "redraw_ns": seconds * 10**9, "packet_bytes": packet_bytes, "rates_bps": [rate_bps], "port": 5002}
+
+
+def capture(node: str) -> dict[str, Any]:
+    """A probe: everything on a host's interface to the hop."""
+    return {"name": node, "kind": "capture", "node": node, "interface": f"{node}-hop", "snaplen_bytes": 96, "filter": ""}
+
+
+@pytest.fixture
+def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
+    """Runs workloads over the hop of point_to_point; `change(data, ack)` alters the planned directions."""
+
+    def run(
+        workloads: list[dict[str, Any]],
+        probes: tuple[dict[str, Any], ...] = (),
+        change: Callable[[dict[str, Any], dict[str, Any]], None] = lambda data, ack: None,
+        **parameters: str,
+    ) -> Outcome:
+        module = catalogue.module("point_to_point")
+        network = layout(module.describe(module.PARAMETERS.read(parameters)))
+        data, ack = network["links"][0]["directions"]
+        data["errors"], ack["errors"] = dict(ERRORS), dict(ERRORS)
+        change(data, ack)
+        plan = {
+            "format": 1,
+            "cell": {"id": "test", "scenario": "test", "axes": {}, "repeat": 1, "kernel_seed": "0d" * 32},
+            "limits": {"virtual_s": 600, "wall_s": 120, "memory_mib": 512},
+            "containers": "process",
+            **network,
+            "workloads": workloads,
+            "probes": list(probes),
+        }
+        folder = tmp_path / f"cell-{len(list(tmp_path.iterdir()))}"
+        return Outcome(folder, engine.run(CellRun(plan, folder)))
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def results_of_this_test_only(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keeps the user's cache of results out of tests, and tests out of it."""
+    folder = tmp_path_factory.mktemp("results")
+    monkeypatch.setattr("scpslab.running.runner.cache_dir", lambda: folder)

@@ -1,0 +1,188 @@
+"""The link model against closed forms (design §5): what a user must be able to trust first. Tolerances are the published ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from scpslab.errormodels import gap_vector
+from scpslab.seeds import stream
+from tests.lab.conftest import capture, datagrams
+
+pytestmark = pytest.mark.lab
+
+RATE_TOLERANCE = 1e-3
+DELAY_TOLERANCE_S = 50e-6
+
+
+def test_rate_holds_within_a_thousandth(run_link):
+    """Twice the rate is offered; what arrives is the rate."""
+    outcome = run_link([datagrams(4_000_000, 10, 1000)], (capture("h2"),), data_rate="2 Mbit/s", data_delay="10 ms")
+
+    times = outcome.arrival_s("h2")
+    measured_bps = (len(times) - 1) * 1000 * 8 / (times[-1] - times[0])
+
+    assert outcome.status["status"] == "completed"
+    assert abs(measured_bps / 2_000_000 - 1) < RATE_TOLERANCE
+
+
+@pytest.mark.parametrize(("packet_bytes", "framing"), [(100, 0), (1000, 4), (1500, 7)])
+def test_delay_is_propagation_plus_serialisation(run_link, packet_bytes, framing):
+    """A packet on an idle link arrives after its own time on the line and the propagation delay, counting the framing bytes."""
+    outcome = run_link([datagrams(50_000, 10, packet_bytes)], (capture("h2"),), data_rate="1 Mbit/s", data_delay="265 ms", framing=f"{framing} B")
+
+    # Packet k is sent k packet times (at the generator's rate) after the workload's start at 1 s, when the process is up.
+    times = outcome.arrival_s("h2")
+    sent = 1.0 + np.arange(len(times)) * packet_bytes * 8 / 50_000
+    expected = sent + (packet_bytes + framing) * 8 / 1_000_000 + 0.265
+    start_up = np.median(times - expected)
+
+    # The generator's first packet leaves when its process has started, a few hundred microseconds after 1 s.
+    assert 0 <= start_up < 2e-3
+    assert np.abs(times - expected - start_up).max() < DELAY_TOLERANCE_S
+
+
+def test_round_trip_is_both_delays(run_link):
+    """ping over unequal delays sees their sum and four packet times."""
+    ping = {"name": "rtt", "kind": "ping", "from": "h1", "to": "h2", "to_ip": "10.0.0.2", "start_ns": 10**9, "required": True}
+    outcome = run_link(
+        [ping | {"count": 5, "interval_ns": 10**9, "payload_bytes": 56}], data_rate="1 Mbit/s", ack_rate="8 kbit/s", data_delay="3 ms", ack_delay="120 ms"
+    )
+
+    replies = [line["rtt_ms"] for line in outcome.records("rtt") if "rtt_ms" in line]
+    expected_ms = 3 + 120 + 84 * 8 / 1e6 * 1e3 + 84 * 8 / 8e3 * 1e3
+
+    assert len(replies) == 5
+    assert all(abs(reply - expected_ms) < 0.5 for reply in replies)  # ping prints three digits
+
+
+@pytest.mark.parametrize("limit", ["10 kB", "33333 B"])
+def test_queue_limit_is_exact(run_link, limit):
+    """Offered twice the rate, the queue fills to its limit and drops exactly what a replay of arrivals and departures drops."""
+    outcome = run_link([datagrams(4_000_000, 5, 1000)], (), data_rate="2 Mbit/s", data_buffer=limit)
+
+    account = outcome.account("data")
+    limit_bytes = int(float(limit.split()[0]) * (1000 if "kB" in limit else 1))
+    departures: list[float] = []
+    drops = 0
+    for k in range(account["offered_packets"]):
+        now = k * 2.0  # ms: 1000 bytes at 4 Mbit/s
+        waiting = sum(1 for departure in departures[-100:] if departure > now + 1e-9)
+        if (waiting + 1) * 1000 > limit_bytes:
+            drops += 1
+        else:
+            departures.append(max(now, departures[-1] if departures else 0.0) + 4.0)
+
+    assert account["most_bytes"] == limit_bytes // 1000 * 1000
+    assert account["queue_packets"] == drops > 0
+    assert account["closes"]
+
+
+def test_queue_limit_in_packets(run_link):
+    """A limit in packets counts packets."""
+
+    def change(data, ack):
+        data["queue"] |= {"limit_bytes": None, "limit_packets": 7}
+
+    account = run_link([datagrams(4_000_000, 2, 500)], (), change, data_rate="2 Mbit/s").account("data")
+
+    assert account["most_packets"] == 7
+    assert account["queue_packets"] > 0
+
+
+@pytest.mark.parametrize("ber", [1e-7, 1e-6, 1e-5, 1e-4])
+@pytest.mark.parametrize("packet_bytes", [64, 576, 1500])
+def test_loss_follows_length_and_bit_error_rate(run_link, ber, packet_bytes):
+    """9000 packets of each size at each rate: losses are the vector's, and lie in the 99 % binomial interval of 1 - (1 - BER)^(8 L)."""
+
+    def change(data, ack):
+        data["errors"] |= errors
+
+    errors = {"model": "independent", "settings": {"ber": ber}, "seed": stream(1, "link model", packet_bytes, ber), "vector_errors": 65536}
+    packets = 9000
+    rate_bps = packets * packet_bytes * 8
+    outcome = run_link([datagrams(rate_bps, 1, packet_bytes)], (), change, data_rate="200 Mbit/s", data_buffer="1 MB")
+
+    account = outcome.account("data")
+    positions = np.cumsum(gap_vector(errors).astype(np.int64)) - 1
+    hit = np.unique(positions // (8 * packet_bytes))
+    expected = 1 - (1 - ber) ** (8 * packet_bytes)
+    low, high = stats.binom.interval(0.99, account["offered_packets"], expected)
+
+    assert account["offered_packets"] == packets
+    assert account["corrupt_packets"] == (hit < packets).sum()  # the kernel walked the vector exactly
+    assert low <= account["corrupt_packets"] <= high
+    assert account["closes"]
+
+
+def test_drop_list_drops_exactly_these(run_link):
+    """Packets 3, 4 and 10 of the direction, and nothing else; the cause is policy."""
+
+    def change(data, ack):
+        data["errors"]["drop_packets"] = [3, 4, 10]
+
+    probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
+    outcome = run_link([datagrams(80_000, 2, 1000)], (probe,), change)
+
+    assert [line["ordinal"] for line in outcome.records("log")] == [3, 4, 10]
+    assert {line["verdict"] for line in outcome.records("log")} == {"policy"}
+    assert outcome.account("data")["policy_packets"] == 3
+
+
+def test_outage_takes_what_arrives_in_it(run_link):
+    """10 packets a second and an outage of one second: ten packets are lost, for that cause."""
+
+    def change(data, ack):
+        data["errors"]["outages"] = [[2_000_000_000, 3_000_000_000]]
+
+    outcome = run_link([datagrams(80_000, 4, 1000)], (capture("h2"),), change, data_rate="10 Mbit/s", data_delay="1 ms")
+
+    account = outcome.account("data")
+    assert account["outage_packets"] == 10
+    assert account["delivered_packets"] == account["offered_packets"] - 10
+
+
+def test_flipped_bits_are_found_by_the_checksum(run_link):
+    """With action flip packets arrive damaged; the receiver's UDP checksum finds every one, so its program sees only the others."""
+
+    def change(data, ack):
+        data["errors"] |= {"model": "independent", "settings": {"ber": 2e-5}, "action": "flip"}
+
+    outcome = run_link([datagrams(2_400_000, 2, 1500)], (), change, data_rate="10 Mbit/s")
+
+    account = outcome.account("data")
+    sink = next(line for line in outcome.records("datagrams") if line["event"] == "sink")
+    assert account["corrupt_packets"] == 0
+    assert account["flipped_packets"] > 10
+    assert sink["received_packets"] == account["delivered_packets"] - account["flipped_packets"]
+
+
+def test_delay_table_never_reorders(run_link):
+    """The delay falls from 300 ms to 20 ms in mid-stream: packets keep their order."""
+
+    def change(data, ack):
+        data["delay_table"] = [[0, 300_000_000], [2_000_000_000, 20_000_000]]
+
+    outcome = run_link([datagrams(800_000, 3, 1000)], (capture("h1"), capture("h2")), change, data_rate="10 Mbit/s")
+
+    sent, received = outcome.arrival_s("h1"), outcome.arrival_s("h2")
+    assert len(sent) == len(received) == 300
+    assert (np.diff(received) >= 0).all()
+    assert abs((received - sent)[0] - 0.3) < DELAY_TOLERANCE_S
+    assert abs((received - sent)[-1] - 0.02) < DELAY_TOLERANCE_S
+
+
+@pytest.mark.parametrize("discipline", ["red", "codel"])
+def test_managed_queues_drop_before_they_are_full(run_link, discipline):
+    """RED and CoDel hold the rate, drop early, and the account closes."""
+
+    def change(data, ack):
+        data["queue"] |= {"discipline": discipline, "limit_bytes": 60_000}
+
+    outcome = run_link([datagrams(3_000_000, 5, 1000)], (capture("h2"),), change, data_rate="2 Mbit/s")
+
+    account, times = outcome.account("data"), outcome.arrival_s("h2")
+    assert account["queue_packets"] > 100
+    assert account["closes"]
+    assert abs((len(times) - 1) * 8000 / (times[-1] - times[0]) / 2_000_000 - 1) < 0.01  # a token bucket starts with a burst

@@ -1,0 +1,137 @@
+"""The program: help, errors in one place, exit codes."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from scpslab import errors
+from scpslab.cli import app
+
+DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
+
+
+@pytest.fixture
+def scpslab(monkeypatch, capsys):
+    """Runs a command line; gives exit code, standard output and standard error."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["scpslab", *words])
+        code = 0
+        try:
+            app.main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_help_names_every_command_and_exit_code(scpslab):
+    code, out, _ = scpslab("--help")
+    assert code == 0
+    for command in ("list", "validate", "plan", "run", "schema"):
+        assert f"\n  {command} " in out
+    for number in ("0 done", "1 some cells failed", "2 bad", "3 this machine", "4 the lab", "5 results", "130 interrupted"):
+        assert number in " ".join(out.split())
+
+
+def test_scenario_error_is_a_line_and_exit_code_2(scpslab):
+    code, out, err = scpslab("validate", "fy97/fig04-kernel", "--set", "repeats=0")
+    assert (code, out) == (2, "")
+    assert err == "error: --set repeats=0: repeats: found 0; expected at least 1. Correct the value.\n"
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["validate"], ["plan", "fy97/fig04-kernel", "--nonsense"], ["list", "--what", "nonsense"]])
+def test_bad_command_line_is_exit_code_2(scpslab, words):
+    code, _, err = scpslab(*words)
+    assert code == 2
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [(errors.ScenarioError, 2), (errors.UsageError, 2), (errors.CapabilityError, 3), (errors.LabError, 4), (errors.ResultError, 5), (errors.ScpslabError, 1)],
+)
+def test_exit_codes_of_errors(scpslab, monkeypatch, raised, code):
+    def broken(_words):
+        raise raised("place: found this; expected that. Do something.\nplace: found more; expected less. Do it.")
+
+    monkeypatch.setattr(app, "program", broken)
+    assert scpslab("list") == (code, "", "error: place: found this; expected that. Do something.\nerror: place: found more; expected less. Do it.\n")
+
+
+def test_system_error_is_told_without_a_traceback(scpslab, monkeypatch):
+    def broken(_words):
+        raise OSError(28, "No space left on device", "runs/x")
+
+    monkeypatch.setattr(app, "program", broken)
+    code, _, err = scpslab("list")
+    assert code == 4
+    assert err == "error: runs/x: found No space left on device; expected the system to allow it. See: scpslab doctor.\n"
+
+
+def test_exit_codes_are_documented():
+    documented = dict(re.findall(r"^\| (\d+) \| (.+?) \|", DOCS.read_text(), re.MULTILINE))
+    assert set(documented) == {"0", "1", "2", "3", "4", "5", "130"}
+
+
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_commands_are_documented(command):
+    if (Path(app.__file__).parent / f"{app.COMMANDS[command]}.py").exists():
+        assert f"`scpslab {command}" in DOCS.read_text()
+
+
+def test_only_the_wanted_command_is_loaded():
+    def names(words):
+        return {command.name for command in app.program(words).registered_commands}
+
+    assert names(["plan", "x"]) == {"plan"}
+    assert names([]) >= {"list", "plan", "validate"}
+
+
+def test_validate_says_what_it_checked(scpslab):
+    code, out, _ = scpslab("validate", "fy97/fig04-kernel:test")
+    assert code == 0
+    assert out.startswith("fy97/fig04-kernel:test: ")
+    assert out.endswith("all planned\n")
+
+
+def test_validate_checks_variants_too(scpslab, tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text((Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text() + "variants:\n  wild: {sweep: {ber: [3]}}\n")
+    code, _, err = scpslab("validate", str(path))
+    assert code == 2
+    assert "found 3; expected at most 1" in err
+
+
+def test_resolved_scenario_is_yaml_with_defaults(scpslab):
+    code, out, _ = scpslab("validate", "fy97/fig04-kernel:test", "--resolved")
+    assert code == 0
+    assert "lan_rate: 10 Mbit/s" in out
+    assert "variants" not in out
+
+
+def test_plan_lists_cells_and_prints_one(scpslab):
+    code, out, _ = scpslab("plan", "fy97/fig04-kernel:test")
+    first = out.splitlines()[0]
+    assert (code, first) == (0, "stack=fy97-reno,errors=clustered,ber=0,r1")
+    code, out, _ = scpslab("plan", "fy97/fig04-kernel:test", "--cell", first)
+    assert json.loads(out)["cell"]["id"] == first
+    code, _, err = scpslab("plan", "fy97/fig04-kernel:test", "--cell", first + "0")
+    assert code == 2
+    assert f"Did you mean {first}?" in err
+
+
+def test_list_shows_scenarios_topologies_and_presets(scpslab):
+    code, out, _ = scpslab("list", "--what", "all")
+    assert code == 0
+    for word in ("fy97/fig04-kernel", ":demo", "point_to_point", "data_rate", "2 Mbit/s", "fy97-reno"):
+        assert word in out
+
+
+def test_schema_check_passes_on_the_committed_files(scpslab):
+    assert scpslab("schema", "--check")[0] == 0

@@ -1,0 +1,91 @@
+"""Gap vectors against the closed forms of their models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scpslab.errormodels import gap_vector
+from scpslab.errormodels.vector_file import gaps_of_bits
+from scpslab.errors import ScenarioError
+
+N = 400_000
+BURST_TOLERANCE = 0.03
+
+
+def vector(model: str, n: int = N, **settings):
+    return gap_vector({"model": model, "settings": settings, "seed": "2a" * 32, "vector_errors": n})
+
+
+@pytest.mark.parametrize("ber", [1e-7, 1e-5, 1e-3, 0.5])
+def test_independent_gaps_have_mean_one_over_ber(ber):
+    """The mean of n geometric gaps lies within 5 standard errors of 1/BER."""
+    gaps = vector("independent", ber=ber)
+    assert abs(gaps.mean() * ber - 1) < 5 / np.sqrt(N)
+    assert gaps.min() >= 1
+
+
+@pytest.mark.parametrize("mean", [1.0, 3.0, 4.0, 6.0])
+def test_clusters_keep_the_bit_error_rate_and_the_burst_length(mean):
+    """Bursts hold the stated mean number of errors within 3 %, and the mean bit error rate is kept within 3 %."""
+    gaps = vector("clustered", ber=1e-5, mean_errors_per_burst=mean, mean_gap_in_burst=3.0)
+    bursts = (gaps > 1000).sum()  # inside a burst a gap of 1000 bits has probability (2/3)^1000
+    assert abs(N / bursts / mean - 1) < BURST_TOLERANCE
+    assert abs(gaps.mean() * 1e-5 - 1) < BURST_TOLERANCE
+
+
+def test_gilbert_elliott_keeps_error_rate_and_burst_length():
+    """Mean bit error rate is that of the states' shares; bad states last 1/p_bad_good bits: both within 3 %."""
+    good_bad, bad_good, bad = 1e-6, 0.05, 1.0
+    gaps = vector("gilbert-elliott", p_good_bad=good_bad, p_bad_good=bad_good, ber_good=0.0, ber_bad=bad)
+    share_bad = good_bad / (good_bad + bad_good)
+    # Every bit of a bad state is wrong, so a burst is as long as its state: 20 bits. Good states last a million bits, so a gap above 10,000
+    # ends a burst. 20,000 bursts: one standard error of their mean length is 0.7 %.
+    bursts = (gaps > 10_000).sum()
+    assert abs(gaps.mean() * share_bad * bad - 1) < BURST_TOLERANCE
+    assert abs(N / bursts / (bad / bad_good) - 1) < BURST_TOLERANCE
+
+
+def test_no_error_rate_means_no_vector():
+    """A rate of 0 has no errors at all."""
+    assert len(vector("independent", ber=0.0)) == 0
+    assert len(gap_vector(None)) == 0
+
+
+def test_the_same_seed_gives_the_same_vector():
+    """Seeds decide; another seed gives another vector. The first gaps are pinned: they are part of every recorded result."""
+    first = vector("independent", 5, ber=1e-5)
+    assert (first == vector("independent", 5, ber=1e-5)).all()
+    assert first.tolist() == PINNED
+
+
+PINNED = [91417, 40153, 560106, 9486, 4117]
+
+
+def test_vector_file_of_gaps(tmp_path):
+    """One gap a line."""
+    file = tmp_path / "errors.txt"
+    file.write_text("5\n10\n1\n")
+    assert vector("vector-file", file=str(file)).tolist() == [5, 10, 1]
+
+
+def test_vector_file_of_bits_repeats_with_its_own_period():
+    """Bits 0 and 9 of 16 are wrong: distances 9 and, over the end, 7."""
+    gaps = gaps_of_bits(bytes([0x80, 0x40]))
+    assert gaps.sum() == 16
+    assert gaps.tolist() == [7, 9]
+
+
+@pytest.mark.parametrize(("content", "found"), [("five\n", "five"), ("0\n", "gap of 0")])
+def test_bad_vector_files_are_named(tmp_path, content, found):
+    """The message names the file and what was found."""
+    file = tmp_path / "bad.txt"
+    file.write_text(content)
+    with pytest.raises(ScenarioError, match=found):
+        vector("vector-file", file=str(file))
+
+
+def test_a_missing_vector_file_is_named(tmp_path):
+    """The message names the file."""
+    with pytest.raises(ScenarioError, match=r"none\.txt"):
+        vector("vector-file", file=str(tmp_path / "none.txt"))

@@ -1,0 +1,89 @@
+"""Pictures of a synthetic run: they exist, are the same bytes every time, and refuse what they cannot show."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scpslab.errors import ResultError, UsageError
+from scpslab.figures import draw
+from scpslab.figures.plots.metric_vs_axis import _Positions
+from scpslab.figures.source import axis_number
+
+CELL = "stack=reno,ber=1e-05,r1"
+
+
+def test_all_that_applies_is_drawn_without_asking(run_dir):
+    names = {path.name for path in draw(run_dir, formats=("svg",))}
+    assert {"fy97-fig04.svg", "fy97-fig05.svg"} <= names
+    # Recipes of other scenarios, and of cells that this run does not have, are left out.
+    assert "fy97-fig06.svg" not in names
+    assert "fy97-a01.svg" not in names
+
+
+def test_the_same_run_gives_the_same_bytes(run_dir):
+    first = {path: path.read_bytes() for path in draw(run_dir, ["fy97-fig04"])}
+    assert {path.suffix for path in first} == {".png", ".svg"}
+    again = {path: path.read_bytes() for path in draw(run_dir, ["fy97-fig04"])}
+    assert again == first
+    svg = next(content for path, content in first.items() if path.suffix == ".svg")
+    assert b"<dc:date>" not in svg
+
+
+@pytest.mark.parametrize("name", ["fy97-a01", "fy97-a02", "fy97-a03", "fy97-a10", "fy97-a12"])
+def test_every_kind_of_single_cell_figure_is_drawn_for_the_cell_wanted(run_dir, name):
+    (path,) = draw(run_dir, [name], cells=[CELL], formats=("png",))
+    assert path.name == f"{name}-{CELL}.png"
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_several_cells_are_drawn_over_each_other(run_dir):
+    (path,) = draw(run_dir, ["fy97-a21"], cells=[CELL, "stack=bbr,ber=0,r1"], formats=("svg",))
+    assert path.stat().st_size > 10_000
+
+
+def test_xpl_files_are_written_for_the_cells_wanted(run_dir):
+    (path,) = draw(run_dir, cells=[CELL], formats=("xpl",))
+    assert path.name == f"time-sequence-{CELL}.xpl"
+    assert path.read_text().startswith("timeval unsigned")
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ({"names": ["fy97-fig6"]}, "fy97-fig06"),
+        ({"names": ["fy97-fig14"]}, 'no column "level"'),
+        ({"names": ["fy97-a01"]}, "no completed cell of ber 0, stack fy97-reno"),
+        ({"names": ["fy97-a01"], "cells": ["r9"]}, '--cell "r9"'),
+        ({"names": ["fy97-a01"], "cells": ["stack=reno,ber=1e-05,r2"]}, "found no packets|no capture"),
+        ({"formats": ["gif"]}, '"gif"; expected one of png'),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(run_dir, choice, said):
+    with pytest.raises((ResultError, UsageError), match=said):
+        draw(run_dir, **choice)
+
+
+def test_a_damaged_capture_is_an_error_even_when_nobody_asked_for_the_figure(run_dir):
+    for cell in (run_dir / "cells").iterdir():
+        plan = json.loads((cell / "plan.json").read_text())
+        plan["cell"]["axes"]["stack"] = "fy97-reno"
+        (cell / "plan.json").write_text(json.dumps(plan))
+        if (cell / "captures").is_dir():
+            (cell / "captures" / "ws4.pcap").write_bytes(b"\xff" * 100)
+    with pytest.raises(ResultError, match=r"ws4\.pcap"):
+        draw(run_dir)
+
+
+@pytest.mark.parametrize(("text", "number"), [("1e-06", 1e-6), ("150 %", 150), ("150", 150), ("2 Mbit/s", 2e6), ("250 ms", 250e6), ("reno", None)])
+def test_axis_values_are_read_as_numbers_with_or_without_units(text, number):
+    assert axis_number(text) == number
+
+
+def test_zero_stands_left_of_a_break_on_a_log_axis():
+    position = _Positions([0.0, 1e-7, 5e-5], is_log=True)
+    assert position.has_zero
+    assert position(0.0) < 1e-7 / 5
+    assert position(1e-7) == 1e-7
+    assert _Positions([0.0, 100.0], is_log=False)(0.0) == 0.0

@@ -1,0 +1,203 @@
+"""Plans say everything, in base units, and the same thing every time."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scpslab import planning, scenario
+
+CONTRACT = (Path(__file__).parents[3] / "docs" / "plan-format.md").read_text()
+WORKLOAD_KEYS = {
+    "bulk": {"bytes", "segment_bytes", "port", "send_window_bytes", "receive_window_bytes", "congestion", "delayed_ack", "payload_seed", "patience_ns"},
+    "iperf3": {"duration_ns", "bytes", "port", "congestion", "segment_bytes", "reverse", "udp_rate_bps", "parallel", "patience_ns"},
+    "ping": {"count", "interval_ns", "payload_bytes"},
+    "congestion": {"max_rate_bps", "redraw_ns", "packet_bytes", "rates_bps", "port"},
+}
+PROBE_KEYS = {
+    "capture": {"node", "interface", "snaplen_bytes", "filter"},
+    "tcp_info": {"node", "interval_ns"},
+    "queue": {"link", "direction", "stage", "interval_ns"},
+    "verdicts": {"link", "direction"},
+}
+PROBES = """probes:
+  - {kind: tcp_info, node: h1}
+  - {kind: queue, link: hop, direction: data}
+  - {kind: verdicts, link: hop, direction: ack}
+"""
+WORKLOADS = """workloads:
+  - {kind: iperf3, name: flow, from: h1, to: h2, duration: 5 s}
+  - {kind: ping, name: rtt, from: h2, to: h1}
+  - {kind: congestion, name: noise, from: h1, to: h2, level: 150}
+"""
+EVERY_KIND = (("probes:\n", PROBES), ("workloads:\n", WORKLOADS))
+LATER_THAN_1997 = ("tcp_sack", "tcp_dsack", "tcp_recovery", "tcp_early_retrans", "tcp_frto", "tcp_moderate_rcvbuf")
+
+
+def hop(plan):
+    (link,) = (link for link in plan["links"] if link["name"] == "hop")
+    return {direction["name"]: direction for direction in link["directions"]}
+
+
+def test_plan_has_every_key_of_the_contract(plans):
+    plan = next(iter(plans(*EVERY_KIND).values()))
+    assert set(plan) == {"format", "cell", "limits", "containers", "topology", "nodes", "links", "workloads", "probes"}
+    assert set(plan["cell"]) == {"id", "scenario", "axes", "repeat", "kernel_seed"}
+    assert set(plan["limits"]) == {"virtual_s", "wall_s", "memory_mib"}
+    for direction in hop(plan).values():
+        assert set(direction) == {"name", "from", "to", "rate_bps", "overhead_bytes", "queue", "delay_ns", "delay_table", "errors"}
+        assert set(direction["errors"]) == {"model", "action", "settings", "seed", "vector_errors", "drop_packets", "drop_min_bytes", "outages"}
+    common = {"name", "kind", "from", "to", "to_ip", "start_ns", "required"}
+    for workload in plan["workloads"]:
+        assert set(workload) == common | WORKLOAD_KEYS[workload["kind"]]
+    for probe in plan["probes"]:
+        assert set(probe) == {"name", "kind"} | PROBE_KEYS[probe["kind"]]
+    assert json.loads(json.dumps(plan)) == plan
+
+
+@pytest.mark.parametrize("keys", [*WORKLOAD_KEYS.values(), *PROBE_KEYS.values()], ids=str)
+def test_contract_names_every_key(keys):
+    assert all(f"`{key}`" in CONTRACT for key in keys)
+
+
+def test_plan_of_the_report_s_network():
+    (first, *_) = scenario.cells(scenario.load("fy97/fig04-kernel"))
+    plan = planning.plan(first)
+    data = hop(plan)["data"]
+    assert (data["rate_bps"], data["delay_ns"], data["overhead_bytes"], data["queue"]["limit_bytes"]) == (2_000_000, 265_000_000, 4, 132_500)
+    (transfer,) = plan["workloads"]
+    assert (transfer["bytes"], transfer["segment_bytes"], transfer["send_window_bytes"], transfer["receive_window_bytes"]) == (
+        4_000_000,
+        1400,
+        168_000,
+        200_200,
+    )
+    assert transfer["to_ip"] == "10.2.0.2"
+    ws1 = next(node for node in plan["nodes"] if node["name"] == "ws1")
+    assert ws1["routes"][0]["initcwnd"] == 1
+    assert ws1["sysctls"]["net.ipv4.tcp_congestion_control"] == "reno"
+    assert ws1["sysctls"]["net.ipv4.tcp_sack"] == "0"
+    assert [probe["interface"] for probe in plan["probes"]] == ["ws2-lan2", "ws4-lan1"]
+
+
+def test_interface_names_and_addresses_are_unique_and_short_enough():
+    for name in scenario.names():
+        plan = planning.plan(scenario.cells(scenario.load(name))[0])
+        ends = [end for link in plan["links"] for end in link["ends"]]
+        interfaces = [end["interface"] for end in ends] + [name for link in plan["links"] for name in link["relay_interfaces"] or ()]
+        assert len(set(interfaces)) == len(interfaces)
+        assert all(len(interface) <= 15 for interface in interfaces)
+        macs = [end["mac"] for end in ends]
+        assert len(set(macs)) == len(macs)
+
+
+@pytest.mark.parametrize(("preset", "congestion", "later"), [("fy97-reno", "reno", "000000"), ("modern", "cubic", "111321")])
+def test_presets_in_kernel_settings(first, preset, congestion, later):
+    sysctls = first(f"hosts.*.preset={preset}")["nodes"][0]["sysctls"]
+    assert sysctls["net.ipv4.tcp_congestion_control"] == congestion
+    assert "".join(sysctls[f"net.ipv4.{name}"] for name in LATER_THAN_1997) == later
+    same = {"tcp_timestamps": "1", "tcp_window_scaling": "1", "tcp_ecn": "0", "tcp_no_metrics_save": "1"}
+    assert {name: sysctls[f"net.ipv4.{name}"] for name in same} == same
+
+
+def test_words_on_a_host_go_over_its_preset(first):
+    plan = first("hosts.*={preset: modern, congestion: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s, send_buffer: 64 kB, delayed_ack: true}")
+    host = plan["nodes"][0]
+    assert host["sysctls"]["net.ipv4.tcp_congestion_control"] == "bbr"
+    assert host["sysctls"]["net.ipv4.tcp_sack"] == host["sysctls"]["net.ipv4.tcp_dsack"] == "0"
+    assert plan["workloads"][0]["send_window_bytes"] == 64_000
+    assert plan["workloads"][0]["receive_window_bytes"] is None
+    assert plan["workloads"][0]["delayed_ack"] is True
+
+
+def test_route_options_are_on_every_route():
+    plan = planning.plan(
+        scenario.cells(scenario.load("fy97/fig04-kernel", ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"]))[0]
+    )
+    assert plan["nodes"][0]["routes"] == [{"to": "default", "via": "10.1.0.254", "initcwnd": 1, "initrwnd": 4, "advmss": 1000, "rto_min_ms": 1500}]
+
+
+def test_fixed_windows_without_autotuning_start_large_enough(first):
+    assert first("hosts.*.preset=fy97-reno")["nodes"][0]["sysctls"]["net.ipv4.tcp_rmem"].split()[1] == "400400"
+
+
+def test_queue_of_a_direction(first):
+    queue = hop(first("links.hop.data.queue={limit: 50 packets}"))["data"]["queue"]
+    assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"], queue["red_min_bytes"]) == ("drop-tail", None, 50, None)
+    queue = hop(first("links.hop.data.queue={discipline: red, ecn: true}"))["data"]["queue"]
+    assert (queue["limit_bytes"], queue["red_min_bytes"], queue["red_max_bytes"], queue["red_probability"], queue["ecn"]) == (
+        125_000,
+        31_250,
+        62_500,
+        0.1,
+        True,
+    )
+    queue = hop(first("links.hop.data.queue={discipline: codel, codel_interval: 600 ms}"))["data"]["queue"]
+    assert (queue["codel_target_ns"], queue["codel_interval_ns"], queue["red_min_bytes"]) == (5_000_000, 600_000_000, None)
+
+
+def test_directions_differ_when_the_scenario_says_so(first):
+    plan = hop(first("links.hop.data.rate=1 Mbit/s", "links.hop.ack.rate=9600 bit/s", "links.hop.ack.delay=3 ms"))
+    assert (plan["data"]["rate_bps"], plan["ack"]["rate_bps"]) == (1_000_000, 9600)
+    assert (plan["data"]["delay_ns"], plan["ack"]["delay_ns"]) == (250_000_000, 3_000_000)
+
+
+def test_delay_table_begins_at_the_epoch(first):
+    assert hop(first("links.hop.data.delay_table=[{at: 5 s, delay: 300 ms}]"))["data"]["delay_table"] == [[0, 250_000_000], [5 * 10**9, 300_000_000]]
+    assert hop(first("links.hop.data.delay_table=[{at: 0 s, delay: 300 ms}]"))["data"]["delay_table"] == [[0, 300_000_000]]
+
+
+def test_errors_of_every_model(first, tmp_path):
+    (tmp_path / "a.bits").write_bytes(b"\x01\x00")
+    common = "sweep={}", "links.hop.ack.errors={model: none}"
+    settings = {
+        "{model: independent, ber: 1e-5}": {"ber": 1e-5},
+        "{model: clustered, ber: 1e-5}": {"ber": 1e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0},
+        "{model: gilbert-elliott, p_good_bad: 1e-5, p_bad_good: 1e-3, ber_bad: 0.1}": {"p_good_bad": 1e-5, "p_bad_good": 1e-3, "ber_good": 0.0, "ber_bad": 0.1},
+        "{model: none}": {},
+    }
+    for text, wanted in settings.items():
+        assert hop(first(f"links.hop.data.errors={text}", *common))["data"]["errors"]["settings"] == wanted
+    found = hop(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["data"]["errors"]["settings"]
+    assert found["file"] == str(tmp_path / "a.bits")
+    (tmp_path / "a.bits").write_bytes(b"\x01\x01")
+    assert hop(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["data"]["errors"]["settings"]["sha256"] != found["sha256"]
+
+
+def test_no_errors_is_no_model_but_drops_and_outages_stay(first):
+    errors = hop(first("links.hop.data.errors={ber: 0, drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: 1 s, to: 2 s}]}", "sweep={}"))["data"][
+        "errors"
+    ]
+    assert (errors["model"], errors["settings"]) == ("none", {})
+    assert (errors["drop_packets"], errors["drop_min_bytes"], errors["outages"]) == ([3, 9], 500, [[10**9, 2 * 10**9]])
+
+
+def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
+    change = (("{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}", "{kind: congestion, name: noise, from: h1, to: h2, level: 150}"),)
+    (at_150,) = plans(*change, overrides=("sweep={}", "repeats=1"))["r1"]["workloads"]
+    (at_200,) = plans(*change, overrides=("sweep={}", "repeats=1", "workloads.noise.level=200"))["r1"]["workloads"]
+    assert at_150["max_rate_bps"] == 1_000_000
+    assert at_200["max_rate_bps"] == 2_000_000
+    assert len(at_150["rates_bps"]) == 4000 // 5
+    assert min(at_150["rates_bps"]) >= 0
+    assert max(at_150["rates_bps"]) <= 1_000_000
+    assert abs(sum(at_150["rates_bps"]) / 800 - 500_000) < 3 * 1_000_000 / (12 * 800) ** 0.5  # mean of U(0, 1 Mbit/s), three standard errors
+    assert all(abs(2 * low - high) <= 2 for low, high in zip(at_150["rates_bps"], at_200["rates_bps"], strict=True))
+
+
+def test_congestion_level_counts_the_scenario_s_own_rate(plans):
+    change = ("{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}", "{kind: congestion, name: noise, from: h1, to: h2, level: 150}")
+    plan = plans(change, overrides=("links.hop.data.rate=1 Mbit/s",))
+    assert next(iter(plan.values()))["workloads"][0]["max_rate_bps"] == 500_000
+
+
+def test_generator_is_never_required(plans):
+    change = ("size: 100 kB}", "size: 100 kB}\n  - {kind: congestion, name: noise, from: h1, to: h2, level: 150}")
+    plan = next(iter(plans(change).values()))
+    assert [workload["required"] for workload in plan["workloads"]] == [True, False]
+
+
+def test_least_time_of_a_transfer(tmp_path):
+    cell = scenario.cells(scenario.load("fy97/fig04-kernel"))[0]
+    # Start at 1 s, 16 s of data at 2 Mbit/s, two round trips of 530 ms.
+    assert planning.least_virtual_s(cell, planning.plan(cell)) == pytest.approx(1 + 16 + 2 * 0.53)

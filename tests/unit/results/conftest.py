@@ -1,0 +1,41 @@
+"""Synthetic runs for the tests of results; the model that makes them is tests/data/synthetic_run.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def _load() -> ModuleType:
+    name = "synthetic_run"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, DATA / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def synthetic() -> ModuleType:
+    """The generator of synthetic runs."""
+    return _load()
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path, synthetic: ModuleType) -> Path:
+    """A run of two stacks, three BERs and two repeats, one cell incomplete."""
+    return synthetic.write_run(tmp_path / "fig04-golden-0002", repeats=2)
+
+
+@pytest.fixture
+def golden() -> Path:
+    """The committed run: its results.csv must not change without a reason."""
+    return DATA / "golden" / "fig04-golden-0001"

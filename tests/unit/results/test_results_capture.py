@@ -1,0 +1,210 @@
+"""The capture reader against packets that dpkt built, and against garbage."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+
+import dpkt
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scpslab.errors import ResultError
+from scpslab.results.capture import SYN, parse_packets, read_packets, split_connections
+from scpslab.results.traces import flow_of
+
+
+def pcap(frames, *, link_type=1, magic=0xA1B23C4D, order="<", t_ns=None):
+    """A pcap file of whole frames, one nanosecond apart."""
+    parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link_type)]
+    for index, frame in enumerate(frames):
+        fraction = index if t_ns is None else t_ns[index]
+        parts.append(struct.pack(order + "IIII", 1_700_000_000, fraction, len(frame), len(frame)) + frame)
+    return b"".join(parts)
+
+
+def packet(seq, payload=b"", *, ack=0, flags=dpkt.tcp.TH_ACK, opts=b"", reverse=False, window=1000):
+    """An IPv4 packet with TCP."""
+    ports = (5001, 40001) if reverse else (40001, 5001)
+    tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], seq=seq % 2**32, ack=ack % 2**32, flags=flags, win=window, opts=opts, data=payload)
+    tcp.off = 5 + len(opts) // 4
+    ends = (b"\x0a\x02\0\x02", b"\x0a\x01\0\x01") if reverse else (b"\x0a\x01\0\x01", b"\x0a\x02\0\x02")
+    ip = dpkt.ip.IP(src=ends[0], dst=ends[1], p=6, data=tcp)
+    ip.len = len(bytes(ip))
+    return bytes(ip)
+
+
+def ethernet(ip, tags=b""):
+    return bytes(12) + tags + b"\x08\x00" + ip
+
+
+@pytest.mark.parametrize(
+    ("link_type", "header"),
+    [
+        (1, bytes(12) + b"\x08\x00"),
+        (1, bytes(12) + b"\x81\x00\x00\x05\x08\x00"),
+        (101, b""),
+        (12, b""),
+        (228, b""),
+        (113, bytes(14) + b"\x08\x00"),
+        (276, b"\x08\x00" + bytes(18)),
+    ],
+)
+def test_every_link_type_gives_the_same_packets(link_type, header):
+    packets = parse_packets(pcap([header + packet(7, b"abc", ack=9)], link_type=link_type), "x")
+    assert packets.seq.tolist() == [7]
+    assert packets.ack.tolist() == [9]
+    assert packets.payload_bytes.tolist() == [3]
+    assert packets.ip_bytes.tolist() == [43]
+
+
+@pytest.mark.parametrize(("order", "magic", "unit_ns"), [("<", 0xA1B23C4D, 1), (">", 0xA1B23C4D, 1), ("<", 0xA1B2C3D4, 1000), (">", 0xA1B2C3D4, 1000)])
+def test_both_byte_orders_and_resolutions_give_nanoseconds(order, magic, unit_ns):
+    packets = parse_packets(pcap([ethernet(packet(1))], order=order, magic=magic, t_ns=[123_456]), "x")
+    assert packets.t_ns.tolist() == [1_700_000_000 * 10**9 + 123_456 * unit_ns]
+
+
+def test_a_record_cut_short_is_left_out_and_said_so():
+    whole = pcap([ethernet(packet(1, b"a")), ethernet(packet(2, b"b"))])
+    packets = parse_packets(whole[:-5], "x")
+    assert packets.seq.tolist() == [1]
+    assert packets.is_truncated
+    assert not parse_packets(whole, "x").is_truncated
+
+
+def test_a_short_snap_length_keeps_the_true_payload_size():
+    whole = ethernet(packet(1, bytes(1400)))
+    header = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 1)
+    packets = parse_packets(header + struct.pack("<IIII", 0, 0, 60, len(whole)) + whole[:60], "x")
+    assert packets.payload_bytes.tolist() == [1400]
+
+
+def test_options_are_read_in_any_order():
+    scale_and_mss = b"\x02\x04\x05\x78\x01\x03\x03\x07"
+    sack = b"\x01\x01\x05\x12" + struct.pack(">IIII", 100, 200, 300, 400)
+    stamps_late = b"\x08\x0a" + struct.pack(">II", 11, 22) + b"\x01\x01"
+    frames = [ethernet(packet(1, flags=SYN, opts=scale_and_mss)), ethernet(packet(1, opts=sack)), ethernet(packet(1, opts=stamps_late))]
+    packets = parse_packets(pcap(frames), "x")
+    assert packets.mss_bytes.tolist() == [1400, -1, -1]
+    assert packets.window_scale.tolist() == [7, -1, -1]
+    assert packets.sack_packet.tolist() == [1, 1]
+    assert packets.sack_left.tolist() == [100, 300]
+    assert packets.sack_right.tolist() == [200, 400]
+    assert packets.timestamp.tolist() == [-1, -1, 11]
+    assert packets.timestamp_echo.tolist() == [-1, -1, 22]
+
+
+def test_scps_tp_is_read_like_tcp():
+    ip = bytearray(packet(7, b"abc", ack=9))
+    ip[9] = 106
+    (connection,) = split_connections(parse_packets(pcap([ethernet(bytes(ip))]), "x"))
+    assert connection.payload_bytes.tolist() == [3]
+
+
+def test_ipv6_arp_and_later_fragments_are_counted_not_read():
+    fragment = bytearray(packet(1, b"a"))
+    fragment[7] = 5
+    frames = [ethernet(bytes(fragment)), bytes(12) + b"\x86\xdd" + bytes(60), bytes(12) + b"\x08\x06" + bytes(40), ethernet(packet(2))]
+    packets = parse_packets(pcap(frames), "x")
+    assert packets.seq.tolist() == [2]
+    assert packets.unread_packets == 3
+
+
+def test_sequence_numbers_are_relative_across_the_wrap():
+    isn = 2**32 - 3
+    frames = [
+        ethernet(packet(isn, flags=SYN)),
+        ethernet(packet(77, ack=isn + 1, flags=SYN | dpkt.tcp.TH_ACK, reverse=True)),
+        ethernet(packet(isn + 1, b"ab", ack=78)),
+        ethernet(packet(isn + 3, b"cdef", ack=78)),
+        ethernet(packet(78, ack=isn + 7, reverse=True)),
+        ethernet(packet(isn + 3, b"cdef", ack=78)),
+    ]
+    (connection,) = split_connections(parse_packets(pcap(frames), "x"))
+    assert connection.seq.tolist() == [-1, -1, 0, 2, 0, 2]
+    assert connection.ack.tolist() == [-1, 0, 0, 0, 6, 0]
+    assert (connection.client_ip, connection.client_port, connection.server_ip, connection.server_port) == ("10.1.0.1", 40001, "10.2.0.2", 5001)
+    assert flow_of(connection).is_repeated.tolist() == [False, False, True]
+
+
+def test_without_a_syn_the_lowest_byte_is_the_first():
+    frames = [ethernet(packet(5010, b"b" * 10)), ethernet(packet(5000, b"a" * 10)), ethernet(packet(1, ack=5020, reverse=True))]
+    (connection,) = split_connections(parse_packets(pcap(frames), "x"))
+    assert connection.seq.tolist() == [10, 0, 0]
+    assert connection.ack.tolist()[2] == 20
+    assert connection.client_port == 40001
+
+
+def test_windows_are_scaled_only_when_both_ends_offered_it_and_never_on_a_syn():
+    scale = b"\x03\x03\x02\x01"
+
+    def windows(answer_options):
+        frames = [
+            ethernet(packet(0, flags=SYN, opts=scale)),
+            ethernet(packet(0, ack=1, flags=SYN | dpkt.tcp.TH_ACK, opts=answer_options, reverse=True)),
+            ethernet(packet(1, ack=1, reverse=True)),
+        ]
+        (connection,) = split_connections(parse_packets(pcap(frames), "x"))
+        return connection.window_bytes.tolist()
+
+    assert windows(scale) == [1000, 1000, 4000]
+    assert windows(b"") == [1000, 1000, 1000]
+
+
+def test_connections_are_kept_apart_in_the_order_of_their_first_packet():
+    other = dpkt.ip.IP(src=b"\x0a\x01\0\x03", dst=b"\x0a\x02\0\x02", p=6, data=dpkt.tcp.TCP(sport=1, dport=5001, seq=4, flags=SYN))
+    other.len = len(bytes(other))
+    frames = [ethernet(packet(1, b"x")), ethernet(bytes(other)), ethernet(packet(2, b"x"))]
+    assert [connection.client_port for connection in split_connections(parse_packets(pcap(frames), "x"))] == [40001, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "found 0 bytes"),
+        (b"\x0a\x0d\x0d\x0a" + bytes(40), "pcapng"),
+        (b"PK\x03\x04" + bytes(40), "magic number"),
+        (pcap([], link_type=147), "link type 147"),
+        (pcap([]) + struct.pack("<IIII", 0, 0, 2**31, 4), "record 1"),
+    ],
+)
+def test_what_is_no_capture_is_named(content, said):
+    with pytest.raises(ResultError, match=said):
+        parse_packets(content, "x.pcap")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ResultError, match=r"nowhere\.pcap"):
+        read_packets(tmp_path / "nowhere.pcap")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=400), st.sampled_from([None, 1, 101, 113, 276]))
+def test_garbage_gives_packets_or_a_result_error(garbage, link_type):
+    content = garbage if link_type is None else pcap([], link_type=link_type) + garbage
+    with contextlib.suppress(ResultError):
+        split_connections(parse_packets(content, "x"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 120), st.binary(min_size=1, max_size=8)), max_size=6), st.integers(0, 250))
+def test_damaged_packets_never_raise(damages, cut):
+    frames = [bytearray(ethernet(packet(1, bytes(20), opts=b"\x01\x01\x05\x0a" + bytes(8)))) for _ in range(3)]
+    for index, (at, octets) in enumerate(damages):
+        frames[index % 3][at : at + len(octets)] = octets
+    content = pcap([bytes(frame) for frame in frames])
+    try:
+        for connection in split_connections(parse_packets(content[: len(content) - cut], "x"), 0):
+            flow = flow_of(connection)
+            assert len(flow.order) == len(flow.t_s) + len(flow.ack_t_s)
+    except ResultError:
+        pass
+
+
+def test_forty_megabytes_are_read_in_seconds():
+    frame = ethernet(packet(1, bytes(1400), opts=b"\x01\x01\x08\x0a" + bytes(8)))[:96]
+    record = struct.pack("<IIII", 0, 0, 96, 1466) + frame
+    packets = parse_packets(pcap([])[:24] + record * 40_000, "x")
+    assert np.all(packets.payload_bytes == 1400)

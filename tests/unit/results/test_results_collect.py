@@ -1,0 +1,163 @@
+"""results.csv from run folders."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import pytest
+
+from scpslab.errors import ResultError
+from scpslab.results import collect
+from scpslab.results.metrics.bulk import report_pct
+from scpslab.results.run import cell_status, find_run, natural, open_run
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
+    rows = rows_of(collect(run_dir))
+    assert [row["cell"] for row in rows][:3] == ["stack=bbr,ber=0,r1", "stack=bbr,ber=0,r2", "stack=bbr,ber=1e-06,r1"]
+    assert {row["status"] for row in rows} == {"completed", "incomplete"}
+    first = rows[0]
+    assert (first["scenario"], first["topology"], first["stack"], first["ber"], first["repeat"]) == ("fig04-golden", "fy97", "bbr", "0", "1")
+    assert first["bytes"] == "60000"
+    assert first["transfer_source"] == "capture"
+    assert first["payload_match"] == "true"
+    assert first["hop_data_lost_corrupt_packets"] == "0"
+    assert first["max_advertised_window_bytes"] == "200000"
+
+
+def test_derived_columns_agree_with_each_other(run_dir):
+    for row in rows_of(collect(run_dir)):
+        if row["status"] != "completed":
+            continue
+        transfer_s = float(row["transfer_s"])
+        assert float(row["goodput_bps"]) == pytest.approx(480_000 / transfer_s)
+        # The hop's data direction has 2 Mbit/s, the LAN 10.
+        assert float(row["utilization"]) == pytest.approx(480_000 / transfer_s / 2e6)
+        assert float(row["throughput_report_pct"]) == pytest.approx(float(row["utilization"]) * 100 / 1.024)
+        assert row["retransmissions"] == row["capture_retransmissions"]
+        assert float(row["user_s"]) > transfer_s
+
+
+def test_the_report_s_unit_gives_the_report_s_percentages():
+    # Apparatus §8: 16.8 s is 93 %, 21.1 s is 74 %, both for 4,000,000 bytes at 2 Mbit/s.
+    assert report_pct(4_000_000, 16.8, 2_000_000) == pytest.approx(93.0, abs=0.05)
+    assert report_pct(4_000_000, 21.1, 2_000_000) == pytest.approx(74.05, abs=0.05)
+
+
+def test_an_incomplete_cell_keeps_its_row_and_no_numbers(run_dir):
+    (row,) = (row for row in rows_of(collect(run_dir)) if row["status"] == "incomplete")
+    assert row["reason"] == "transfer: sender gave up: Connection timed out"
+    after = list(row)[list(row).index("reason") + 1 :]
+    assert {row[name] for name in after} == {""}
+
+
+def test_a_cell_that_did_not_end_is_failed(run_dir):
+    (run_dir / "cells" / "stack=bbr,ber=0,r1" / "status.json").unlink()
+    row = rows_of(collect(run_dir))[0]
+    assert row["status"] == "failed"
+    assert "did not end" in row["reason"]
+    assert cell_status(run_dir / "cells" / "stack=bbr,ber=0,r1")["status"] == "failed"
+
+
+def test_collecting_again_gives_the_same_bytes_and_leaves_the_raw_files_alone(run_dir):
+    raw = {path: path.read_bytes() for path in (run_dir / "cells").rglob("*") if path.is_file()}
+    first = collect(run_dir).read_bytes()
+    assert collect(run_dir).read_bytes() == first
+    assert {path: path.read_bytes() for path in (run_dir / "cells").rglob("*") if path.is_file()} == raw
+    assert sorted(path.name for path in run_dir.iterdir()) == ["cells", "manifest.json", "results.csv"]
+
+
+def test_without_a_capture_at_the_sink_the_receiver_s_record_is_used_and_said_so(run_dir):
+    cell = run_dir / "cells" / "stack=bbr,ber=0,r1"
+    (cell / "captures" / "ws2.pcap").unlink()
+    row = rows_of(collect(run_dir))[0]
+    receiver = json.loads((cell / "records" / "transfer.jsonl").read_text().splitlines()[1])
+    assert row["transfer_source"] == "record"
+    assert float(row["transfer_s"]) == pytest.approx(receiver["last_data_t_s"] - receiver["first_data_t_s"])
+    assert row["transfer_from_syn_s"] == ""
+
+
+def test_a_capture_cut_short_is_not_taken_for_the_whole_transfer(run_dir):
+    capture = run_dir / "cells" / "stack=bbr,ber=0,r1" / "captures" / "ws2.pcap"
+    capture.write_bytes(capture.read_bytes()[:-2000])
+    assert rows_of(collect(run_dir))[0]["transfer_source"] == "record"
+
+
+def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
+    cell = run_dir / "cells" / "stack=bbr,ber=0,r1"
+    plan = json.loads((cell / "plan.json").read_text())
+    plan["workloads"].append({**plan["workloads"][0], "name": "second", "port": 5009})
+    plan["workloads"].append({"name": "echo", "kind": "ping", "from": "ws1", "to": "ws2", "to_ip": "10.2.0.2"})
+    plan["workloads"].append({"name": "noise", "kind": "congestion", "from": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "port": 5002, "required": False})
+    plan["workloads"].append({"name": "probe", "kind": "iperf3", "from": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "port": 5201})
+    (cell / "plan.json").write_text(json.dumps(plan))
+    records = cell / "records"
+    shutil.copy(records / "transfer.jsonl", records / "second.jsonl")
+    (records / "echo.jsonl").write_text(
+        '{"seq": 1, "rtt_ms": 530.5, "t_s": 2}\n{"seq": 2, "rtt_ms": 531.5, "t_s": 3}\n{"event": "summary", "sent": 3, "received": 2}\n'
+    )
+    (records / "noise.jsonl").write_text('{"event": "rate", "t_s": 0, "rate_bps": 5}\n{"event": "summary", "t_s": 9, "sent_packets": 4, "sent_bytes": 5824}\n')
+    end = {"sum_sent": {"retransmits": 3}, "sum_received": {"bytes": 1000, "seconds": 2.0, "bits_per_second": 4000.0}}
+    (records / "probe.jsonl").write_text(json.dumps({"event": "iperf3", "result": {"end": end}}) + "\n")
+    row = rows_of(collect(run_dir))[0]
+    assert row["second_bytes"] == "60000"
+    assert row["second_transfer_source"] == "record"
+    assert (row["sent"], row["received"], row["rtt_mean_ms"]) == ("3", "2", "531.000000")
+    assert (row["congestion_offered_packets"], row["congestion_offered_bytes"]) == ("4", "5824")
+    assert (row["probe_goodput_bps"], row["probe_retransmissions"]) == ("4000.000", "3")
+    assert row["bytes"] == "60000"
+
+
+def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
+    copy = tmp_path / golden.name
+    shutil.copytree(golden, copy)
+    (copy / "results.csv").unlink()
+    assert collect(copy).read_text() == (golden / "results.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda run: (run / "manifest.json").unlink(), "manifest.json"),
+        (lambda run: (run / "manifest.json").write_text("{"), "manifest.json"),
+        (lambda run: (run / "manifest.json").write_text('{"format": 2}'), "newer scpslab"),
+        (lambda run: (run / "manifest.json").write_text('{"format": "x"}'), "format"),
+        (lambda run: shutil.rmtree(run / "cells"), "no cell"),
+        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text("[]"), r"plan\.json"),
+        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 1}'), "cell"),
+        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "status.json").write_text('{"status": "good"}'), '"good"'),
+        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "records" / "transfer.jsonl").write_text("{}\nxx\n"), r"transfer\.jsonl:2"),
+        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "captures" / "ws2.pcap").write_bytes(b"\xff" * 100), r"ws2\.pcap"),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_named(run_dir, damage, said):
+    damage(run_dir)
+    with pytest.raises(ResultError, match=said):
+        collect(run_dir)
+    assert not list(run_dir.glob(".results*"))
+
+
+def test_a_record_line_cut_short_is_left_out(run_dir):
+    path = run_dir / "cells" / "stack=bbr,ber=0,r1" / "records" / "hop-queue.jsonl"
+    path.write_text(path.read_text()[:-10])
+    assert len(open_run(run_dir).cells[0].records("hop-queue")) == 59
+
+
+def test_last_is_the_newest_run(run_dir, tmp_path):
+    assert find_run("last", tmp_path) == run_dir
+    assert find_run(run_dir.name, tmp_path) == run_dir
+    with pytest.raises(ResultError, match="no such folder"):
+        find_run("nothing", tmp_path)
+    with pytest.raises(ResultError, match="no run"):
+        find_run("last", tmp_path / "empty")
+
+
+def test_natural_order_is_by_size():
+    assert sorted(["1e-05", "0", "1e-06", "5e-05", "10", "9"], key=natural) == ["0", "1e-06", "1e-05", "5e-05", "9", "10"]

@@ -1,0 +1,98 @@
+"""From a sweep to cells: which there are, what they are called, what they say; and the scenario written out."""
+
+import pytest
+
+from scpslab import planning, scenario
+
+
+def cells_of(load, text, *overrides):
+    return scenario.cells(load(text, *overrides))
+
+
+def test_every_combination_and_repeat_is_a_cell(load, small):
+    text = small.replace("sweep:\n", "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: bbr}}}\n")
+    ids = [cell.id for cell in cells_of(load, text)]
+    assert len(ids) == 2 * 3 * 2
+    assert ids[:3] == ["stack=reno,ber=0,r1", "stack=reno,ber=0,r2", "stack=reno,ber=1e-06,r1"]
+    assert ids[-1] == "stack=bbr,ber=1e-05,r2"
+
+
+def test_cases_set_all_their_paths(load, small):
+    text = small.replace("sweep:\n", "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: bbr}}}\n")
+    last = cells_of(load, text)[-1].model
+    assert {(host.preset, host.congestion) for host in last.hosts.values()} == {("modern", "bbr")}
+
+
+def test_star_means_both_directions_even_those_not_named(load, small):
+    last = cells_of(load, small)[-1].model
+    assert {name: direction.errors.ber for name, direction in last.links["hop"].items()} == {"data": 1e-5, "ack": 1e-5}
+
+
+def test_one_direction_can_be_swept_alone(load, small):
+    last = cells_of(load, small.replace("links.hop.*.errors.ber", "links.hop.data.errors.ber"))[-1].model
+    assert list(last.links["hop"]) == ["data"]
+
+
+def test_skipped_combinations_are_no_cells(load, small):
+    text = small.replace("sweep:\n", "sweep:\n  errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}\n")
+    text += "skip:\n  - {errors: clustered, ber: 0}\n"
+    ids = [cell.id for cell in cells_of(load, text) if cell.repeat == 1]
+    assert "errors=independent,ber=0,r1" in ids
+    assert "errors=clustered,ber=0,r1" not in ids
+    assert len(ids) == 5
+
+
+def test_no_sweep_is_one_cell_a_repeat(load, small):
+    text = small.replace("sweep:\n  ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}\n", "")
+    assert [cell.id for cell in cells_of(load, text)] == ["r1", "r2"]
+
+
+def test_quantities_can_be_swept_and_make_names_without_spaces(load, small):
+    text = small.replace(
+        "ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}",
+        "rate: {set: [parameters.data_rate, parameters.ack_rate], values: [9600 bit/s, 2 Mbit/s]}",
+    )
+    cells = cells_of(load, text)
+    assert [cell.id for cell in cells][::2] == ["rate=9600bits,r1", "rate=2Mbits,r1"]
+    assert cells[0].axes == {"rate": "9600 bit/s"}
+    assert cells[0].network.links[0].forward.rate_bps == 9600
+
+
+def test_variant_changes_sweep_repeats_and_values(write, small):
+    path = write(small + "variants:\n  little: {sweep: {ber: [1e-4]}, repeats: 1, set: {workloads.transfer.size: 1 kB}, title: Less}\n")
+    little = scenario.load(f"{path}:little")
+    assert little.title == "Less"
+    assert little.name == "small:little"
+    assert [cell.id for cell in scenario.cells(little)] == ["ber=0.0001,r1"]
+    assert little.model.workloads[0].size == "1 kB"
+
+
+def test_variant_of_cases_keeps_the_labels_named(write, small):
+    cases = "  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.congestion: bbr}}}\n"
+    path = write(small.replace("sweep:\n", "sweep:\n" + cases) + "variants:\n  little: {sweep: {stack: [bbr], ber: [0]}}\n")
+    assert [cell.id for cell in scenario.cells(scenario.load(f"{path}:little"))] == ["stack=bbr,ber=0,r1", "stack=bbr,ber=0,r2"]
+
+
+@pytest.mark.parametrize(
+    ("override", "value"),
+    [("workloads.transfer.size=1 kB", "1 kB"), ('workloads.transfer.size="2 kB"', "2 kB"), ("workloads.*.size=3 kB", "3 kB")],
+)
+def test_override_sets_a_value(load, small, override, value):
+    assert load(small, override).model.workloads[0].size == value
+
+
+def test_override_reads_numbers_as_files_do(load, small):
+    assert load(small, "sweep.ber.values=[1e-7]").model.sweep["ber"].values == (1e-7,)
+
+
+@pytest.mark.parametrize("name", ["fy97/fig04-kernel", "fy97/fig04-kernel:test", "fy97/fig14-kernel:demo"])
+def test_resolved_scenario_loads_again_to_the_same_cells(name, tmp_path):
+    first = scenario.load(name)
+    path = tmp_path / "again.yaml"
+    path.write_text(scenario.resolved_yaml(first))
+    second = scenario.load(str(path))
+    assert scenario.resolved_yaml(second) == scenario.resolved_yaml(first)
+    for old, new in zip(scenario.cells(first), scenario.cells(second), strict=True):
+        old_plan, new_plan = planning.plan(old), planning.plan(new)
+        assert old_plan["cell"].pop("scenario") != new_plan["cell"].pop("scenario")
+        assert old_plan == new_plan

@@ -1,0 +1,94 @@
+"""The scenarios that are shipped, the schema and the reference."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from scpslab import planning, scenario
+from scpslab.cli.schema import generated
+from scpslab.errors import ScenarioError
+from scpslab.scenario.load import FOLDER
+from scpslab.scenario.reference import SECTIONS, schema
+from scpslab.scenario.yaml_lines import read_yaml
+
+NAMES = scenario.names()
+VARIANTS = [(name, variant) for name in NAMES for variant in scenario.load(name).variants]
+EDITOR_LINE = "# yaml-language-server: $schema=../scenario.schema.json"
+
+
+def test_the_figures_of_the_report_are_there():
+    assert {f"fy97/fig{figure}-kernel" for figure in ("04", "06", "08", "10", "12", "14")} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shipped_scenario_plans(name):
+    cells = scenario.cells(scenario.load(name))
+    assert cells
+    for cell in cells:
+        planning.plan(cell)
+
+
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_variant_plans_and_is_smaller(name, variant):
+    whole, smaller = scenario.cells(scenario.load(name)), scenario.cells(scenario.load(f"{name}:{variant}"))
+    assert all(planning.plan(cell)["cell"]["scenario"] == name for cell in smaller)
+    assert len(smaller) < len(whole) or variant == "detail"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("fy97/")])
+def test_every_report_scenario_has_a_demo_and_a_test(name):
+    assert {"demo", "test"} <= set(scenario.load(name).variants)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_file_begins_with_the_line_for_editors(name):
+    assert (FOLDER / f"{name}.yaml").read_text().splitlines()[0] == EDITOR_LINE
+
+
+def test_schema_is_draft_7():
+    made = schema()
+    assert made["$schema"] == "http://json-schema.org/draft-07/schema#"
+    jsonschema.Draft7Validator.check_schema(made)
+    assert "$defs" not in json.dumps(made)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schema_accepts_shipped_scenarios(name):
+    jsonschema.Draft7Validator(schema()).validate(read_yaml(FOLDER / f"{name}.yaml")[0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"titel": "x"},
+        {"repeats": 0},
+        {"topology": 5},
+        {"limits": {"virtual": "5"}},
+        {"links": {"hop": {"data": {"errors": {"ber": 2}}}}},
+        {"hosts": {"h1": {"congestion": "cubik"}}},
+        {"workloads": [{"kind": "bulk", "name": "a", "from": "h1", "to": "h2", "size": 5}]},
+        {"workloads": []},
+    ],
+)
+def test_schema_refuses_what_loading_refuses(change, write):
+    data = yaml.safe_load((Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text()) | change
+    assert list(jsonschema.Draft7Validator(schema()).iter_errors(data))
+    with pytest.raises(ScenarioError):
+        scenario.load(str(write(yaml.safe_dump(data))))
+
+
+@pytest.mark.parametrize("path", list(generated()), ids=lambda path: path.name)
+def test_generated_file_is_current(path):
+    assert path.read_text() == generated()[path], 'run "scpslab schema"'
+
+
+@pytest.mark.parametrize("part", [part for _, part in SECTIONS], ids=lambda part: part.__name__)
+def test_every_key_says_what_it_means_and_shows_an_example_that_fits(part):
+    made = part.model_json_schema(by_alias=True)
+    for name, spec in made["properties"].items():
+        assert spec.get("description", "").endswith("."), name
+        (example,) = spec["examples"]
+        jsonschema.Draft7Validator(spec | {"$defs": made.get("$defs", {})}).validate(example)

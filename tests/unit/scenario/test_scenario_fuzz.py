@@ -1,0 +1,91 @@
+"""Whatever a file holds, loading it gives a scenario or a ScenarioError, never anything else."""
+
+import contextlib
+import copy
+from pathlib import Path
+
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scpslab import planning, scenario
+from scpslab.errors import ScenarioError
+
+SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_bytes()
+TREE = yaml.safe_load(SMALL)
+# The same examples every time: what they find is found by whoever changes the code, not by whoever installs it.
+FUZZ = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=12)
+    | st.sampled_from(["1 s", "0 B", "1 kB", "2 Mbit/s", "1e9 h", "h1", "data", "*", "bbr"])
+)
+VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=6)
+
+
+def attempt(path: Path) -> None:
+    with contextlib.suppress(ScenarioError):
+        for cell in scenario.cells(scenario.load(str(path))):
+            planning.plan(cell)
+
+
+def places(tree, at=()):
+    """Every key path of a tree."""
+    yield at
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in items:
+        yield from places(value, (*at, key))
+
+
+@FUZZ
+@given(st.binary(max_size=200))
+def test_any_bytes(write, data):
+    attempt(write(data))
+
+
+@FUZZ
+@given(st.text(alphabet="ab:-[]{}&*!|>'\"#%@`,?\n \t01.e<~", max_size=60))
+def test_any_yaml_like_text(write, text):
+    attempt(write(text))
+
+
+@FUZZ
+@given(st.integers(0, len(SMALL) - 1), st.integers(0, 20), st.binary(max_size=8))
+def test_any_part_of_a_scenario_overwritten(write, at, length, patch):
+    attempt(write(SMALL[:at] + patch + SMALL[at + length :]))
+
+
+@FUZZ
+@given(st.sampled_from(sorted(places(TREE), key=str)[1:]), VALUES)
+def test_any_value_at_any_place(write, place, value):
+    tree = copy.deepcopy(TREE)
+    here = tree
+    for key in place[:-1]:
+        here = here[key]
+    if place:
+        here[place[-1]] = value
+    attempt(write(yaml.safe_dump(tree, allow_unicode=True)))
+
+
+@FUZZ
+@given(st.text(max_size=40))
+def test_any_override(write, text):
+    with contextlib.suppress(ScenarioError):
+        scenario.cells(scenario.load(str(write(SMALL)), [text]))
+
+
+@FUZZ
+@given(st.sampled_from(["links.hop.*.errors", "workloads.transfer", "hosts.*", "sweep.ber", "probes", "limits", "skip", "parameters"]), VALUES)
+def test_any_value_of_an_override(write, key, value):
+    with contextlib.suppress(ScenarioError):
+        scenario.cells(scenario.load(str(write(SMALL)), [f"{key}={yaml.safe_dump(value, default_flow_style=True)}"]))
+
+
+@FUZZ
+@given(st.text(max_size=40))
+def test_any_name(name):
+    with contextlib.suppress(ScenarioError):
+        scenario.load(name)

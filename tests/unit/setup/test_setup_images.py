@@ -1,0 +1,134 @@
+"""The cache of what is built: by content, whole or not at all, once, and without a network the second time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from scpslab.errors import CapabilityError
+from scpslab.setup import images
+from scpslab.setup.job import Job
+
+
+@pytest.fixture
+def recipes(tmp_path, monkeypatch):
+    """A recipe folder, a cache folder and one part that copies its recipe."""
+    for name in ("kernel", "guest", "tools"):
+        (tmp_path / "recipes" / name).mkdir(parents=True)
+        (tmp_path / "recipes" / name / "list").write_text(name)
+    monkeypatch.setattr(images, "RECIPES", tmp_path / "recipes")
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(images, "NEEDED_BYTES", 1)
+    built: list[str] = []
+
+    def build(job: Job) -> None:
+        with job.step("copy"):
+            built.append(job.title)
+            if job.title == "tools":
+                job.target.mkdir()
+                (job.target / "init").write_text("init")
+            else:
+                job.target.write_text((job.recipe / "list").read_text())
+
+    parts = tuple(images.Part(name, name, name, build, "product") for name in ("tools", "guest", "kernel"))
+    monkeypatch.setattr(images, "PARTS", parts)
+    return tmp_path, built, parts
+
+
+def test_everything_is_built_once_and_found_the_second_time(recipes):
+    _, built, _ = recipes
+    first = images.ensure(lambda _: None)
+    second = images.ensure(lambda _: None)
+    assert built == ["tools", "guest", "kernel"]
+    assert first == second
+    assert (first.boot_dir / "guest.erofs").read_text() == "guest"
+    assert (first.boot_dir / "init").exists()
+    assert {path.name for path in first.boot_dir.iterdir()} == {"init", "guest.erofs", "lower", "mnt"}
+
+
+def test_a_changed_recipe_is_built_anew_and_alone(recipes):
+    folder, built, _ = recipes
+    before = images.ensure(lambda _: None)
+    (folder / "recipes" / "guest" / "list").write_text("another")
+    after = images.ensure(lambda _: None)
+    assert built == ["tools", "guest", "kernel", "guest"]
+    assert after.kernel == before.kernel
+    assert after.hash != before.hash
+
+
+def test_a_failed_build_leaves_its_log_and_nothing_else(recipes, monkeypatch):
+    folder, _, parts = recipes
+
+    def build(job: Job) -> None:
+        job.target.write_text("half")
+        (job.work / "read-only").mkdir()
+        (job.work / "read-only" / "file").touch()
+        (job.work / "read-only").chmod(0o500)
+        job.run(["sh", "-c", "echo cannot do it; exit 7"])
+
+    monkeypatch.setattr(images, "PARTS", (*parts[:2], images.Part("kernel", "kernel", "kernel", build, "product")))
+    with pytest.raises(CapabilityError, match=r"sh: found exit code 7, last lines .cannot do it.; expected 0"):
+        images.ensure(lambda _: None)
+    assert list((folder / "cache" / "kernel").iterdir()) == []
+    assert "cannot do it" in (folder / "cache" / "kernel.log").read_text()
+
+
+def test_two_at_once_build_once(recipes):
+    _, built, _ = recipes
+    threads = [threading.Thread(target=images.ensure, args=(lambda _: None,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(built) == ["guest", "kernel", "tools"]
+
+
+def test_steps_and_their_times_are_kept_beside_the_product(recipes):
+    images.ensure(lambda _: None)
+    for part in images.PARTS:
+        assert [title for title, _ in images.timings(part, images.cache_dir())] == ["copy"]
+
+
+def test_every_step_is_said_in_one_line_with_its_time(recipes):
+    said: list[str] = []
+    images.ensure(said.append)
+    assert "guest: copy: 0.0 s" in said
+
+
+def test_a_cache_that_cannot_be_written_is_one_clear_error(recipes, monkeypatch):
+    folder, _, _ = recipes
+    (folder / "file").touch()
+    monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "file" / "cache"))
+    with pytest.raises(CapabilityError, match=r"expected a folder to write to.*SCPSLAB_CACHE"):
+        images.ensure(lambda _: None)
+
+
+def test_too_little_room_is_said_before_anything_is_built(recipes, monkeypatch):
+    _, built, _ = recipes
+    monkeypatch.setattr(images, "NEEDED_BYTES", 10**18)
+    with pytest.raises(CapabilityError, match=r"expected 1000000000 GB to build in\. Free some room"):
+        images.ensure(lambda _: None)
+    assert built == []
+
+
+def test_the_cache_folder_follows_the_documented_variables(monkeypatch):
+    monkeypatch.delenv("SCPSLAB_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert images.cache_dir() == Path("/x/scpslab")
+    monkeypatch.setenv("SCPSLAB_CACHE", "/y")
+    assert images.cache_dir() == Path("/y")
+
+
+def test_a_second_setup_needs_no_network():
+    if any(images.find(part, images.cache_dir()) is None for part in images.PARTS):
+        pytest.skip("the images are not built here")
+    command = ["unshare", "--map-root-user", "--net", sys.executable, "-m", "scpslab.setup"]
+    if subprocess.run([*command[:3], "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces here")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "building" not in done.stdout

@@ -1,0 +1,76 @@
+"""Kernel, guest and package source: what the recipes say is what is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from scpslab.errors import CapabilityError
+from scpslab.setup import apt, guest, images, job, kernel
+
+
+def test_an_option_that_is_not_taken_is_named(tmp_path):
+    (tmp_path / "fragment").write_text("# why\nCONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\n# CONFIG_D is not set\n")
+    (tmp_path / "config").write_text("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=y\n")
+    with pytest.raises(CapabilityError, match=r"found CONFIG_B=y, CONFIG_C=n not taken"):
+        kernel.check_options(tmp_path / "fragment", tmp_path / "config")
+
+
+def test_an_option_that_does_not_exist_counts_as_left_out(tmp_path):
+    (tmp_path / "fragment").write_text("# CONFIG_D is not set\n")
+    (tmp_path / "config").write_text("CONFIG_A=y\n")
+    kernel.check_options(tmp_path / "fragment", tmp_path / "config")
+
+
+def test_no_option_is_said_twice():
+    text = (images.RECIPES / "lab-kernel" / "config.fragment").read_text()
+    names = [name for name, _ in map(kernel._option, text.splitlines()) if name]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("sources.list", "deb http://mirror.example/debian bookworm main\n", "http://mirror.example/debian"),
+        ("sources.list", "# a comment\ndeb [arch=amd64 signed-by=/k.gpg] https://mirror.example/debian/ bookworm main\n", "https://mirror.example/debian"),
+        ("sources.list", "deb http://archive.example/ubuntu noble main\n", apt.OFFICIAL_MIRROR),
+        ("sources.list", "deb http://mirror.example/debian-security bookworm-security main\n", apt.OFFICIAL_MIRROR),
+        ("sources.list.d/debian.sources", "Types: deb\nURIs: http://mirror.example/debian\nSuites: trixie\n", "http://mirror.example/debian"),
+        ("sources.list.d/notes.txt", "deb http://mirror.example/debian bookworm main\n", apt.OFFICIAL_MIRROR),
+    ],
+)
+def test_the_mirror_is_the_one_the_machine_uses_for_debian(tmp_path, monkeypatch, name, text, found):
+    monkeypatch.delenv("SCPSLAB_MIRROR", raising=False)
+    (tmp_path / "sources.list.d").mkdir()
+    (tmp_path / name).write_text(text)
+    assert apt.mirror(tmp_path) == found
+
+
+def test_the_variable_overrides_the_mirror(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCPSLAB_MIRROR", "http://here.example/debian/")
+    assert apt.mirror(tmp_path) == "http://here.example/debian"
+
+
+def test_lists_of_a_recipe_have_one_item_a_line():
+    packages = guest.lines(images.RECIPES / "guest" / "packages.txt")
+    assert "mininet" in packages
+    assert packages == sorted(set(packages))
+    assert not [name for name in packages if " " in name or name.startswith("#")]
+
+
+def test_a_program_that_is_not_there_is_named_with_what_to_run(tmp_path):
+    build = job.Job("x", tmp_path, tmp_path / "product", tmp_path / "log", print)
+    with pytest.raises(CapabilityError, match=r"no-such-program: found no such program; expected it to be installed\. Run: make packages\."):
+        build.run(["no-such-program"])
+
+
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("cc1: fatal error: error writing to /x: No space left on device", "Free some room"),
+        ("W: Failed to fetch x  Temporary failure resolving 'deb.example'", "Connect to the network"),
+        ("newuidmap: uid range not allowed", "usermod --add-subuids"),
+        ("something else", "Look into"),
+    ],
+)
+def test_what_a_tool_says_becomes_advice(tmp_path, said, advice):
+    assert advice in job.failure("tool", 1, said, tmp_path / "log")

@@ -1,0 +1,85 @@
+"""The FY97 network: two LANs joined by a bent-pipe geostationary satellite hop (MITRE FY97, Fig 3; configuration 1).
+
+    ws1 source ───┐                                                    ┌─── ws2 sink
+    ws3 congestion┼─ lan1 ── r1 ══ hop: data → / ← ACK ══ r2 ── lan2 ──┘
+    ws4 monitor ──┘                via sat, the satellite
+
+Every parameter has the report's value, or the stated choice where the report is silent.
+Use it in a scenario (`topology: fy97`) or as `mn --custom topologies/fy97.py --topo fy97,data_rate=9600bit/s`.
+"""
+
+from scpslab.topology import Direction, Network, Parameters, Queue, custom, duration, rate, size
+
+PARAMETERS = Parameters(
+    data_rate=rate("2 Mbit/s", "hop rate of the data path, ws1 to ws2 (report 3.1.1; 9600 bit/s is the other value)"),
+    ack_rate=rate("2 Mbit/s", "hop rate of the ACK path; the report is silent, the same rate is assumed (A-10)"),
+    data_delay=duration("265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (A-09)"),
+    ack_delay=duration("265 ms", "one-way delay of the ACK path"),
+    data_buffer=size(None, "router 1's queue before the hop in wire bytes; default 1 bandwidth-delay product (C-05)"),
+    ack_buffer=size(None, "router 2's queue before the hop in wire bytes; default 1 bandwidth-delay product"),
+    framing=size("4 B", "framing bytes per packet on the hop: 1456 bytes for 1400 of data (report A.1)", least=0),
+    lan_rate=rate("10 Mbit/s", "Ethernet of the period at Rome Laboratory (A-05: fast compared with the hop)"),
+    lan_buffer=size("256 KiB", "queue of a LAN interface in wire bytes; never the bottleneck"),
+    mtu=size("1500 B", "IP MTU everywhere; 102 B gives 50-byte segments with timestamps (C-08)"),
+)
+
+ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
+
+
+def describe(p: dict) -> Network:
+    """The network for parameter values `p` in base units."""
+    net = Network("fy97")
+    net.host("ws1", role="source")
+    net.host("ws2", role="sink")
+    net.host("ws3", role="congestion")
+    net.host("ws4", role="monitor")
+    net.router("r1")
+    net.router("r2")
+    net.switch("lan1", mirror_to="ws4")
+    net.switch("lan2")
+    net.switch("sat")
+
+    def lan(node: str, switch: str, ip: str | None) -> None:
+        queue = Queue(limit_bytes=p["lan_buffer"])
+        net.link(
+            node,
+            switch,
+            a_ip=ip,
+            forward=Direction("out", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue),
+            reverse=Direction("in", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue),
+            mtu_bytes=p["mtu"],
+        )
+
+    lan("ws1", "lan1", "10.1.0.1/24")
+    lan("ws3", "lan1", "10.1.0.3/24")
+    net.link("ws4", "lan1", mtu_bytes=p["mtu"])
+    lan("r1", "lan1", "10.1.0.254/24")
+    lan("r2", "lan2", "10.2.0.254/24")
+    lan("ws2", "lan2", "10.2.0.2/24")
+
+    rtt_ns = p["data_delay"] + p["ack_delay"]
+    net.link(
+        "r1",
+        "r2",
+        name="hop",
+        via="sat",
+        a_ip="10.9.0.1/30",
+        b_ip="10.9.0.2/30",
+        forward=Direction("data", p["data_rate"], p["framing"], _buffer(p["data_buffer"], p["data_rate"], rtt_ns), p["data_delay"]),
+        reverse=Direction("ack", p["ack_rate"], p["framing"], _buffer(p["ack_buffer"], p["ack_rate"], rtt_ns), p["ack_delay"]),
+        mtu_bytes=p["mtu"],
+    )
+    for host in ("ws1", "ws3"):
+        net.route(host, "default", "10.1.0.254")
+    net.route("ws2", "default", "10.2.0.254")
+    net.route("r1", "10.2.0.0/24", "10.9.0.2")
+    net.route("r2", "10.1.0.0/24", "10.9.0.1")
+    return net
+
+
+def _buffer(limit_bytes: int | None, rate_bps: int, rtt_ns: int) -> Queue:
+    """The stated limit, or one bandwidth-delay product (at least four full packets, so that a slow hop can work)."""
+    return Queue(limit_bytes=limit_bytes or max(rate_bps * rtt_ns // (8 * 10**9), 4 * 1504))
+
+
+topos = {"fy97": custom.topo(PARAMETERS, describe)}
