@@ -7,7 +7,6 @@ import platform
 import queue
 import shutil
 import time
-from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,16 +118,27 @@ class ScenarioRun:
                 free.put(core)
 
         pool = ThreadPoolExecutor(max_workers=jobs)
-        futures: dict[Future[dict[str, Any]], str] = {pool.submit(one, cell_id): cell_id for cell_id in waiting}
+        pending = {pool.submit(one, cell_id): cell_id for cell_id in waiting}
         try:
-            _each_done(futures, lambda future: self._over(futures[future], future.result(), engine_hash, progress))
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            self.engine.stop()
-            raise
+            while pending:
+                # A short timeout, so that an interrupt is answered at once.
+                self._record(pending, wait(pending, timeout=0.2, return_when=FIRST_COMPLETED).done, engine_hash, progress)
         finally:
+            if pending:
+                self.engine.stop()
             pool.shutdown(wait=True, cancel_futures=True)
+            # What ended beside an interrupted or broken cell is a result like any other.
+            finished = {future for future in pending if not future.cancelled() and future.exception() is None}
+            self._record(pending, finished, engine_hash, progress)
+
+    def _record(self, pending: dict[Future[dict[str, Any]], str], done: set[Future[dict[str, Any]]], engine_hash: str, progress: RunProgress) -> None:
+        """Takes ended cells from `pending`; raises what one of them raised, after the others are recorded."""
+        for future in sorted(done, key=lambda future: future.exception() is not None):
+            try:
+                self._over(pending[future], future.result(), engine_hash, progress)
+            except Interrupted as interrupted:
+                raise KeyboardInterrupt from interrupted
+            del pending[future]
 
     def _over(self, cell_id: str, status: dict[str, Any], engine_hash: str, progress: RunProgress) -> None:
         key = cell_key(self.plans[cell_id], engine_hash)
@@ -148,18 +158,6 @@ class ScenarioRun:
             if folder.name not in self.plans:
                 shutil.rmtree(folder)
         self.manifest["cells"] = {cell_id: entry for cell_id, entry in self.manifest["cells"].items() if cell_id in self.plans}
-
-
-def _each_done(futures: dict[Future[dict[str, Any]], str], call: Callable[[Future[dict[str, Any]]], None]) -> None:
-    """Calls for every future as it ends; an interrupt ends the waiting at once."""
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in done:
-            try:
-                call(future)
-            except Interrupted as interrupted:
-                raise KeyboardInterrupt from interrupted
 
 
 def _check_room(out: Path) -> None:
