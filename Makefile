@@ -1,9 +1,9 @@
 # make demo: sets up what is missing and shows a result.   make test: sets up the same way and runs the tests.
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
-SCRIPTS = scpslab tools/packages tools/setup-python $(wildcard tools/bench) .ci/run images/guest/customize.sh
+SCRIPTS = scpslab tools/packages tools/setup-python tools/bench .ci/run images/guest/customize.sh
 
-.PHONY: help demo test test-quick setup packages python images lint fmt docs ci clean
+.PHONY: help demo test test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ fmt: python ## format the code, and mend what can be mended by itself
 
 docs: python ## regenerate what is generated: the scenario's JSON Schema and reference
 	./scpslab schema
+
+bench: setup ## the lab's speed beside the ns-3 simulator's, in one run (needs libns3-dev; a few minutes)
+	@tools/bench
 
 ci: lint test ## what has to pass before a change lands
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -211,9 +212,11 @@ def _boot_dir(cache: Path, image: Path, programs: Path) -> Path:
     target = cache / "boot" / f"{image.parent.name}-{programs.parent.name}"
     if target.exists():
         return target
-    work = target.with_name(f"{target.name}.{os.getpid()}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent))
+    work.chmod(0o755)
     for folder in ("lower", "mnt"):
-        (work / folder).mkdir(parents=True)
+        (work / folder).mkdir()
     shutil.copy2(programs / "init", work / "init")
     (work / "guest.erofs").hardlink_to(image)
     try:
