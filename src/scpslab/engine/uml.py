@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from typing import Any, ClassVar
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
 from scpslab.errormodels import gap_vector
-from scpslab.errors import LabError
+from scpslab.errors import CapabilityError, LabError
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 
 # When this program is killed, its kernels end with it.
@@ -29,6 +30,8 @@ MEMORY_FOLDER = "/dev/shm"  # the kernel keeps its memory file there, by a name 
 ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
 CONSOLE_LINES_KEPT = 12
 COMPILE_LIMIT_S = 120
+# The FY97 network with Open vSwitch needs about 50.
+PROCESSES_PER_CELL = 64
 
 
 class UmlEngine(Engine):
@@ -49,6 +52,7 @@ class UmlEngine(Engine):
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
         """Builds kernel, guest image, lab program and, where a plan needs it, the SCPS stack, unless they are in the cache."""
+        _check_processes()
         self.images = ensure(say)
         for with_stack in {needs_stack(plan) for plan in plans} - set(self._bundles):
             scps = ensure_stack(say) if with_stack else None
@@ -191,6 +195,13 @@ class UmlEngine(Engine):
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
+
+
+def _check_processes() -> None:
+    """A guest's processes are the host's too; without room for them a cell fails half-way."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    if os.geteuid() != 0 and allowed != resource.RLIM_INFINITY and allowed < PROCESSES_PER_CELL:
+        raise CapabilityError(f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell that runs. Raise the limit.")
 
 
 def needs_stack(plan: dict[str, Any]) -> bool:

@@ -205,9 +205,9 @@ class Cell:
 
 
 def under_way(counters: dict[str, int]) -> int:
-    """Packets offered that are neither delivered nor lost for a stated cause."""
+    """Packets offered, or doubled on the way, that are neither delivered nor lost for a stated cause."""
     lost = sum(counters[f"{cause}_packets"] for cause in LOSS_CAUSES)
-    return counters["offered_packets"] - counters["delivered_packets"] - lost
+    return counters["offered_packets"] + counters["duplicated_packets"] - counters["delivered_packets"] - lost
 
 
 def finish(status: dict[str, Any]) -> None:

@@ -110,6 +110,8 @@ def _direction(given: Direction, described: topology.Direction, has_relay: bool,
         yield ("delay",), "found a delay on a link without a relay; expected a link that goes through a switch. Put the delay on such a link."
     if not has_relay and given.delay_table:
         yield ("delay_table",), "found delays on a link without a relay; expected a link that goes through a switch. Put them on such a link."
+    if given.jitter is not None:
+        yield from _jitter(given, described, has_relay)
     times = [units.parse("duration", step.at) for step in given.delay_table]
     if times != sorted(set(times)):
         yield ("delay_table",), "found steps out of order; expected times that ascend. Sort them."
@@ -129,6 +131,17 @@ def _direction(given: Direction, described: topology.Direction, has_relay: bool,
     yield from _queue(given, described)
     if given.errors is not None and given.errors.file is not None and not (folder / given.errors.file).is_file():
         yield ("errors", "file"), f'found no file "{given.errors.file}" beside the scenario; expected an error vector. Correct the name.'
+
+
+def _jitter(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
+    jitter = units.parse("duration", given.jitter)
+    least = min((units.parse("duration", text) for text in (*(step.delay for step in given.delay_table), given.delay) if text), default=described.delay_ns)
+    if not has_relay:
+        yield ("jitter",), "found jitter on a link without a relay; expected a link that goes through a switch. Put it on such a link."
+    elif jitter > least:
+        yield ("jitter",), f'found "{given.jitter}"; expected at most the delay of {units.text("duration", least)}. Correct the value.'
+    elif ((given.queue and given.queue.discipline) or (described.queue.discipline if described.queue else "drop-tail")) != "drop-tail":
+        yield ("jitter",), "found jitter behind a managed queue, whose packets stage 2 keeps in order; expected a drop-tail queue. Remove one of them."
 
 
 def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]:

@@ -80,5 +80,6 @@ def _direction(direction: Direction, start: str, end: str) -> dict[str, Any]:
         "queue": queue,
         "delay_ns": direction.delay_ns,
         "delay_table": None,
+        "disorder": None,
         "errors": None,
     }

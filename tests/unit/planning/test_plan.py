@@ -46,7 +46,7 @@ def test_plan_has_every_key_of_the_contract(plans):
     assert set(plan["cell"]) == {"id", "scenario", "axes", "repeat", "kernel_seed"}
     assert set(plan["limits"]) == {"virtual_s", "wall_s", "memory_mib"}
     for direction in hop(plan).values():
-        assert set(direction) == {"name", "from", "to", "rate_bps", "overhead_bytes", "queue", "delay_ns", "delay_table", "errors"}
+        assert set(direction) == {"name", "from", "to", "rate_bps", "overhead_bytes", "queue", "delay_ns", "delay_table", "disorder", "errors"}
         assert set(direction["errors"]) == {"model", "action", "settings", "seed", "vector_errors", "drop_packets", "drop_min_bytes", "outages"}
     common = {"name", "kind", "from", "to", "to_ip", "start_ns", "required"}
     for workload in plan["workloads"]:

@@ -97,6 +97,14 @@ class Direction(Part):
     queue: Queue | None = key(None, says="The queue before the serialiser.", example={"discipline": "red", "limit": "132.5 kB"})
     delay: Duration | None = key(None, says="One-way delay; only on links that go through a relay.", example="265 ms")
     delay_table: Annotated[tuple[DelayStep, ...], Field(max_length=100_000)] = key(
-        (), says="A delay that changes in steps, times ascending; packets are never reordered.", example=[{"at": "5 s", "delay": "300 ms"}]
+        (),
+        says="A delay that changes in steps, times ascending; packets are not reordered, unless jitter asks for it.",
+        example=[{"at": "5 s", "delay": "300 ms"}],
     )
+    jitter: PositiveDuration | None = key(
+        None,
+        says="Disorder on purpose: the delay of every packet is drawn anew, up to this much less or more, so that packets overtake each other.",
+        example="20 ms",
+    )
+    duplicate: Probability | None = key(None, says="Disorder on purpose: probability that a packet which arrives does so twice.", example=0.01)
     errors: Errors | None = key(None, says="Bit errors, drop lists and outages at the receiving end.", example={"model": "independent", "ber": 1e-6})
