@@ -31,7 +31,7 @@ LABS: dict[str, tuple[str, ...]] = {
     "lab, FY97 network, 2 captures": FY97,
     "lab, FY97 network, 1 capture": (*FY97, "probes=[{kind: capture, node: ws2}]"),
     "lab, FY97 network, no capture": (*FY97, NO_CAPTURES),
-    "lab, two hosts and one hop": ("links/transfer", "hosts={h1: {preset: fy97-reno}, h2: {preset: fy97-reno}}"),
+    "lab, two hosts and one hop": ("links/transfer", "sweep={}", "hosts={h1: {preset: fy97-reno}, h2: {preset: fy97-reno}}"),
 }
 
 

@@ -87,6 +87,9 @@ def _stack(plan: PlanView) -> str:
     node = next((item for item in plan.nodes if workload and item.name == workload.source), None)
     if workload is None or node is None:
         return ""
+    if node.stack == "scps":
+        program = (workload.model_extra or {}).get("from_scps") or {}
+        return f"scps {program.get('settings', {}).get('preset', '')}".strip()
     congestion = workload.congestion or node.sysctls.get("net.ipv4.tcp_congestion_control") or ""
     return f"{node.stack} {congestion}".strip()
 

@@ -21,6 +21,7 @@ from scpslab.errors import CapabilityError, LabError
 from scpslab.running.cache import ResultCache, cell_key
 from scpslab.running.folder import RunFolder
 from scpslab.running.progress import RunProgress
+from scpslab.scenario.model import Check
 from scpslab.setup import cache_dir
 
 FREE_BYTES_PER_RUN = 200 * 10**6
@@ -45,6 +46,7 @@ class RunResult:
     completed: int
     incomplete: int
     failed: int
+    checks: tuple[Check, ...] = ()
 
 
 class ScenarioRun:
@@ -89,7 +91,7 @@ class ScenarioRun:
         results.collect(self.folder.path)
         self.console.print(progress.summary(), highlight=False)
         counts = list(self.statuses.values())
-        return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"))
+        return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.scenario.model.checks)
 
     def _known(self, cell_id: str, progress: RunProgress) -> bool:
         """Whether the run folder or the cache has the cell already."""
