@@ -1,7 +1,7 @@
 # make demo: sets up what is missing and shows a result.   make test: sets up the same way and runs the tests.
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
-SCRIPTS = scpslab tools/packages tools/setup-python tools/bench .ci/run images/guest/customize.sh
+SCRIPTS = scpslab tools/packages tools/setup-python tools/bench .ci/run images/guest/customize.sh stack/benches/transfers.sh
 
 .PHONY: help demo test test-quick setup packages python images lint fmt docs bench ci clean
 
