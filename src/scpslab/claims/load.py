@@ -39,12 +39,12 @@ def load(path: Path) -> Paper:
 
 
 def load_all(folder: Path = FOLDER) -> list[Paper]:
-    """Every file of a folder, in the order of the names.
+    """Every file of a folder, oldest paper first.
 
     Raises:
         ScenarioError: see `load`.
     """
-    return [load(path) for path in sorted(folder.glob("*.yaml"))]
+    return sorted((load(path) for path in folder.glob("*.yaml")), key=lambda paper: (paper.file.year, paper.name))
 
 
 def _problems(file: ClaimsFile) -> Iterator[tuple[KeyPath, str]]:

@@ -225,6 +225,7 @@ class ClaimsFile(Part):
     kind: Literal["claims"]
     version: Literal[1]
     title: Text = key(says="Short name of the paper.", example="MITRE FY97")
+    year: int = key(says="When it appeared; papers stand in this order.", example=1998)
     reference: Text = key(says="Authors, title, year.")
     series: dict[Name, Series] = key({}, says="Names for cells that several checks look at.")
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)]

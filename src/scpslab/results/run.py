@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from scpslab.results.capture import Connection, Packets, read_packets, split_con
 from scpslab.results.plan_view import PlanView, Workload
 
 FORMAT = 1
+CAMPAIGN_FILE = "campaign.json"
 STATUSES = ("completed", "incomplete", "failed")
 
 
@@ -117,6 +119,35 @@ def find_run(named: str, runs: Path = Path("runs")) -> Path:
         if folder.is_dir():
             return folder
     raise ResultError(f'{named}: found no such folder; expected a run folder, its name under {runs}/, or the word "last".')
+
+
+def runs_of(named: Sequence[str], runs: Path = Path("runs")) -> list[Path]:
+    """The run folders that the words mean, newest first, each once: all under `runs` for no words, and for a campaign those that it lists.
+
+    Raises:
+        ResultError: a word that means no run; a campaign's run that is not there is left out, for a campaign may be interrupted.
+    """
+    folders = [find_run(word, runs) for word in named] if named else [path.parent for path in runs.glob("*/manifest.json")]
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        members = campaign_runs(folder) if is_campaign(folder) else [folder]
+        found |= {member.resolve(): member for member in members if (member / "manifest.json").is_file()}
+    return sorted(found.values(), key=lambda folder: (-(folder / "manifest.json").stat().st_mtime_ns, folder.name))
+
+
+def is_campaign(folder: Path) -> bool:
+    """Whether a folder is a campaign's: it holds links to runs and no cells of its own."""
+    return (folder / CAMPAIGN_FILE).is_file()
+
+
+def campaign_runs(folder: Path) -> list[Path]:
+    """The run folders of a campaign, in its order, whether they are there or not.
+
+    Raises:
+        ResultError: a file of the campaign that cannot be read.
+    """
+    fields = _json_object(folder / CAMPAIGN_FILE)
+    return [folder / str(entry["run"]) for entry in fields.get("runs", [])]
 
 
 def open_run(folder: Path) -> Run:
