@@ -67,19 +67,23 @@ class Evidence:
         """
         return cls(row for run in runs for row in _rows(run))
 
-    def select(self, series: Series, at: Mapping[str, tuple[AxisValue, ...]]) -> tuple[Row, ...]:
+    def select(self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None) -> tuple[Row, ...]:
         """The rows of a series whose columns also have the values `at`, each cell once; failed cells say nothing and are left out.
 
+        Of a cell that is in several runs the first row counts that has the metric: one run may have had probes that another had not.
         A condition on a metric lets a cell without that metric pass when it did not complete: it has no metrics at all.
         """
-        found = {row.identity: row for row in reversed(self._of_series(series)) if _fits(row, at)}
-        return tuple(reversed(found.values()))
+        found: dict[tuple[object, ...], Row] = {}
+        for row in self._of_series(series):
+            if _fits(row, at) and (row.identity not in found or _has_only(row, found[row.identity], metric)):
+                found[row.identity] = row
+        return tuple(found.values())
 
     def sample(self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None) -> Sample:
         """The values of the operand's metric, or of `metric`, where its columns also have the values `at`."""
-        rows = self.select(series, {**operand.at, **at})
-        done = [row for row in rows if row.values["status"] == "completed"]
         name = operand.metric or metric
+        rows = self.select(series, {**operand.at, **at}, name)
+        done = [row for row in rows if row.values["status"] == "completed"]
         values = tuple(value for row in done if name and (value := number_in(row.values, name)) is not None)
         return Sample(values, len(done), len(rows) - len(done))
 
@@ -105,6 +109,11 @@ def _rows(run: Path) -> Iterable[Row]:
 def _is_of(row: Row, series: Series) -> bool:
     named = any(fnmatchcase(row.scenario, pattern) for pattern in series.scenarios)
     return named and row.variant in series.variants and row.values["status"] in ENDED and _fits(row, series.where)
+
+
+def _has_only(row: Row, other: Row, metric: str | None) -> bool:
+    """Whether a row has the metric and the other one of the same cell has not."""
+    return metric is not None and number_in(row.values, metric) is not None and number_in(other.values, metric) is None
 
 
 def _fits(row: Row, at: Mapping[str, tuple[AxisValue, ...]]) -> bool:

@@ -19,6 +19,7 @@ from scpslab.results.capture import Connection, Packets, read_packets, split_con
 from scpslab.results.plan_view import PlanView, Workload
 
 FORMAT = 1
+MANIFEST_FILE = "manifest.json"
 CAMPAIGN_FILE = "campaign.json"
 STATUSES = ("completed", "incomplete", "failed")
 
@@ -105,16 +106,16 @@ class Run:
 
 
 def find_run(named: str, runs: Path = Path("runs")) -> Path:
-    """The run folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest under `runs`.
+    """The run or campaign folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest under `runs`.
 
     Raises:
         ResultError: there is none.
     """
     if named == "last":
-        folders = [manifest.parent for manifest in runs.glob("*/manifest.json")] if runs.is_dir() else []
-        if not folders:
+        marks = [mark for name in (MANIFEST_FILE, CAMPAIGN_FILE) for mark in runs.glob(f"*/{name}")] if runs.is_dir() else []
+        if not marks:
             raise ResultError(f'{runs}: found no run; expected a folder with manifest.json. Run a scenario first: "scpslab run SCENARIO".')
-        return max(folders, key=lambda folder: ((folder / "manifest.json").stat().st_mtime_ns, folder.name))
+        return max(marks, key=lambda mark: (mark.stat().st_mtime_ns, mark.parent.name)).parent
     for folder in (Path(named), runs / named):
         if folder.is_dir():
             return folder
@@ -127,12 +128,12 @@ def runs_of(named: Sequence[str], runs: Path = Path("runs")) -> list[Path]:
     Raises:
         ResultError: a word that means no run; a campaign's run that is not there is left out, for a campaign may be interrupted.
     """
-    folders = [find_run(word, runs) for word in named] if named else [path.parent for path in runs.glob("*/manifest.json")]
+    folders = [find_run(word, runs) for word in named] if named else [path.parent for path in runs.glob(f"*/{MANIFEST_FILE}")]
     found: dict[Path, Path] = {}
     for folder in folders:
         members = campaign_runs(folder) if is_campaign(folder) else [folder]
-        found |= {member.resolve(): member for member in members if (member / "manifest.json").is_file()}
-    return sorted(found.values(), key=lambda folder: (-(folder / "manifest.json").stat().st_mtime_ns, folder.name))
+        found |= {member.resolve(): member for member in members if (member / MANIFEST_FILE).is_file()}
+    return sorted(found.values(), key=lambda folder: (-(folder / MANIFEST_FILE).stat().st_mtime_ns, folder.name))
 
 
 def is_campaign(folder: Path) -> bool:
@@ -158,7 +159,10 @@ def open_run(folder: Path) -> Run:
     """
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
-    manifest_path = folder / "manifest.json"
+    manifest_path = folder / MANIFEST_FILE
+    if is_campaign(folder):
+        runs = ", ".join(run.name for run in campaign_runs(folder))
+        raise ResultError(f"{folder}: found a campaign; expected one of its runs: {runs}. Choose one of these; claims and report take campaigns too.")
     if not manifest_path.is_file():
         raise ResultError(f'{folder}: found no manifest.json; expected a run folder as "scpslab run" writes it.')
     manifest = _json_object(manifest_path)

@@ -8,6 +8,7 @@ import queue
 import shutil
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,8 @@ class ScenarioRun:
         self.cache = ResultCache(cache_dir() / "results")
         self.statuses: dict[str, str] = {}
 
-    def run(self) -> RunResult:
-        """Runs every cell that has no result yet, then derives results.csv.
+    def run(self, shared: RunProgress | None = None) -> RunResult:
+        """Runs every cell that has no result yet, then derives results.csv. A campaign shares one progress among its scenarios.
 
         Raises:
             CapabilityError: the machine lacks something; nothing was run.
@@ -74,7 +75,7 @@ class ScenarioRun:
         self.manifest = self.folder.open(self.resolved, facts | _machine())
         self._drop_foreign_cells()
         started = time.monotonic()
-        with RunProgress(self.console, len(self.cells)) as progress:
+        with nullcontext(shared) if shared else RunProgress(self.console, len(self.cells)) as progress:
             waiting = [cell_id for cell_id in self.plans if not self._known(cell_id, engine_hash, progress)]
             try:
                 self._run_cells(waiting, engine_hash, progress)
@@ -85,7 +86,8 @@ class ScenarioRun:
         self.manifest |= {"status": "completed", "wall_s": round(time.monotonic() - started, 2)}
         self.folder.write_manifest(self.manifest)
         results.collect(self.folder.path)
-        self.console.print(progress.summary(), highlight=False)
+        if shared is None:
+            self.console.print(progress.summary(), highlight=False)
         counts = list(self.statuses.values())
         return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"))
 

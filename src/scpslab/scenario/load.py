@@ -53,8 +53,8 @@ class Scenario:
 
 
 def names() -> list[str]:
-    """The names of the project's scenarios."""
-    return [str(file.relative_to(FOLDER).with_suffix("")) for file in sorted(FOLDER.glob("*/*.yaml"))]
+    """The names of the project's scenarios. Campaigns, which list scenarios, have a folder of their own (campaign.py)."""
+    return [str(file.relative_to(FOLDER).with_suffix("")) for file in sorted(FOLDER.glob("*/*.yaml")) if file.parent.name != "campaigns"]
 
 
 def find(name: str) -> Path:
