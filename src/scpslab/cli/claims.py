@@ -38,7 +38,7 @@ def claims(
 ) -> None:
     """Tests every finding of the papers against the runs that are there.
 
-    Bands and their reasons stand in analysis/claims/*.yaml and were stated before the runs; docs/claims.md explains the outcomes.
+    Bands and their reasons stand in analysis/claims/*.yaml; docs/claims.md explains the outcomes.
     A cell that is in several runs counts once, from the newest.
 
     Examples: scpslab claims · scpslab claims last --details · scpslab claims --paper fy97 --format csv > fy97.csv
