@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -48,16 +48,28 @@ class RunResult:
     failed: int
 
 
-class ScenarioRun:
-    """One execution of a scenario."""
+class Described(Protocol):
+    """What a run says of its scenario."""
 
-    def __init__(self, name: str, options: RunOptions, console: Console) -> None:
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def seed(self) -> int:
+        """The root of its random streams."""
+
+
+class PlansRun:
+    """One execution of plans, by cell id."""
+
+    def __init__(self, scenario: Described, resolved: str, plans: dict[str, dict[str, Any]], options: RunOptions, console: Console) -> None:
         self.options, self.console = options, console
-        self.scenario = scenario.load(name, options.overrides)
-        self.cells = scenario.cells(self.scenario)
-        self.plans = {cell.id: planning.plan(cell) for cell in self.cells}
-        self.resolved = scenario.resolved_yaml(self.scenario)
-        self.folder = RunFolder.named(options.out, self.scenario.name, self.resolved, options.engine)
+        self.scenario = scenario
+        self.plans = plans
+        self.cells = tuple(plans)
+        self.resolved = resolved
+        self.folder = RunFolder.named(options.out, scenario.name, resolved, options.engine)
         self.engine: Engine = ENGINES[options.engine]()
         self.cache = ResultCache(cache_dir() / "results")
         self.statuses: dict[str, str] = {}
@@ -160,6 +172,15 @@ class ScenarioRun:
             if folder.name not in self.plans:
                 shutil.rmtree(folder)
         self.manifest["cells"] = {cell_id: entry for cell_id, entry in self.manifest["cells"].items() if cell_id in self.plans}
+
+
+class ScenarioRun(PlansRun):
+    """One execution of a scenario."""
+
+    def __init__(self, name: str, options: RunOptions, console: Console) -> None:
+        loaded = scenario.load(name, options.overrides)
+        plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
+        super().__init__(loaded, scenario.resolved_yaml(loaded), plans, options, console)
 
 
 def _check_room(out: Path) -> None:
