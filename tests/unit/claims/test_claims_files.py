@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from scpslab.claims import Evidence, evaluate, load_all
+from scpslab.claims.contradictions import load_contradictions
 from scpslab.claims.load import load
+from scpslab.claims.numbers import NUMBERS
+from scpslab.claims.relations import RELATIONS
 from scpslab.errors import ScenarioError
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
@@ -64,3 +70,20 @@ def test_mistakes_are_said_with_their_line(tmp_path, head, text, line, says):
         load(path)
     assert says in str(caught.value)
     assert f"{path}:{line}:" in str(caught.value)
+
+
+def test_contradictions_name_claims_that_exist(tmp_path):
+    papers = load_all()
+    assert len(load_contradictions(papers)) == 10
+
+    path = tmp_path / "contradictions.yaml"
+    path.write_text("kind: contradictions\nversion: 1\ncontradictions:\n  - {title: Whoever, says: Both., likely: Chance., claims: [fy97/fig04-tp-1e6]}\n")
+    with pytest.raises(ScenarioError, match=r"contradictions.yaml:4: .*Did you mean fy97/fig04-tp-1e5\?"):
+        load_contradictions(papers, path)
+
+
+def test_the_documented_counts_are_those_of_the_files():
+    documented = (Path(__file__).parents[3] / "docs" / "claims.md").read_text()
+    assert re.findall(r"^\| `(\w+)\.yaml` .*\| (\d+) \|$", documented, re.MULTILINE) == [(name, str(count)) for name, count in FINDINGS.items()]
+    assert f"{sum(FINDINGS.values())} findings" in documented
+    assert [kind for kind in (*NUMBERS, *RELATIONS) if f"| `{kind}` |" not in documented] == []
