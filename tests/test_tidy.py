@@ -24,15 +24,17 @@ GUEST_IMPORTS = {"mininet", "scpslab.lab", "scpslab.topology", "scpslab.units", 
 PRINTERS = ("cli/", "lab/", "setup/__main__.py")
 # Data flows one way (docs/ARCHITECTURE.md): a package may import none of those on its right.
 LATER = {
-    "topology": {"scenario", "planning", "engine", "running", "results", "figures", "cli", "doctor"},
-    "scenario": {"planning", "engine", "running", "results", "figures", "cli", "doctor"},
-    "planning": {"engine", "running", "results", "figures", "cli", "doctor"},
-    "errormodels": {"scenario", "planning", "engine", "running", "results", "figures", "cli", "doctor"},
-    "setup": {"scenario", "planning", "engine", "running", "results", "figures", "cli", "doctor"},
-    "engine": {"scenario", "planning", "running", "results", "figures", "cli", "doctor"},
-    "running": {"figures", "cli", "doctor"},
-    "results": {"engine", "running", "figures", "cli", "doctor"},
-    "figures": {"engine", "running", "cli", "doctor"},
+    "topology": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "scenario": {"planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "planning": {"engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "errormodels": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "setup": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "engine": {"scenario", "planning", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "running": {"figures", "claims", "report", "cli", "doctor"},
+    "results": {"engine", "running", "figures", "claims", "report", "cli", "doctor"},
+    "figures": {"engine", "running", "claims", "report", "cli", "doctor"},
+    "claims": {"engine", "running", "report", "cli", "doctor"},
+    "report": {"engine", "running", "cli", "doctor"},
     "doctor": {"cli"},
 }
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from scpslab import planning, scenario
 from scpslab.presets import PRESETS
+from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.topology import catalogue
 
 
@@ -18,6 +19,7 @@ class What(StrEnum):
     """What is listed."""
 
     SCENARIOS = "scenarios"
+    CAMPAIGNS = "campaigns"
     TOPOLOGIES = "topologies"
     PRESETS = "presets"
     ALL = "all"
@@ -29,14 +31,14 @@ def register(app: typer.Typer) -> None:
 
 
 def show(what: Annotated[What, typer.Option(help="What to list.")] = What.SCENARIOS) -> None:
-    """Lists scenarios, topologies with their parameters, or presets.
+    """Lists scenarios, campaigns, topologies with their parameters, or presets.
 
     "at least" is virtual time: what all cells together take when nothing is lost. The virtual engine passes some hundred virtual seconds in a second.
 
     Examples: scpslab list · scpslab list --what topologies
     """
     console = Console()
-    tables = {What.SCENARIOS: _scenarios, What.TOPOLOGIES: _topologies, What.PRESETS: _presets}
+    tables = {What.SCENARIOS: _scenarios, What.CAMPAIGNS: _campaigns, What.TOPOLOGIES: _topologies, What.PRESETS: _presets}
     for index, (kind, table) in enumerate(tables.items()):
         if what in (kind, What.ALL):
             if index and what is What.ALL:
@@ -55,6 +57,17 @@ def _scenarios() -> Table:
         table.add_row(name, *_size_of(loaded), loaded.title)
         for variant in loaded.variants:
             table.add_row(f"  :{variant}", *_size_of(scenario.load(f"{name}:{variant}")), "", style="dim")
+    return table
+
+
+def _campaigns() -> Table:
+    table = _table("campaign", "scenarios", "cells", "title")
+    for name in campaign_names():
+        whole = load_campaign(name)
+        for campaign in (whole, *(load_campaign(f"{name}:{variant}") for variant in whole.variants)):
+            cells = sum(len(scenario.cells(member.load())) for member in campaign.members)
+            shown = campaign.name if campaign is whole else f"  {campaign.name.removeprefix(whole.name)}"
+            table.add_row(shown, str(len(campaign.members)), str(cells), campaign.title, style=None if campaign is whole else "dim")
     return table
 
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from scpslab import figures, results
 from scpslab.engine import ENGINES
 from scpslab.errors import UsageError
-from scpslab.running import RunOptions, run_scenario
+from scpslab.running import RunOptions, run_campaign, run_scenario
+from scpslab.scenario.campaign import is_campaign
 
 FAILED_CELLS_EXIT = 1
 
@@ -22,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(  # typer calls it by name
-    scenario: Annotated[str, typer.Argument(help="A scenario by name or path, with :variant for a smaller one, e.g. fy97/fig04-kernel:demo.")],
+    scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path, with :variant for a smaller one, e.g. fy97/fig04-kernel:demo.")],
     engine: Annotated[str, typer.Option(help="Where cells run: virtual (fast, reproducible) or live (wall clock).")] = "virtual",
     jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; one per core if not given.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell anew.")] = True,
@@ -31,6 +32,7 @@ def run(  # typer calls it by name
 ) -> None:
     """Run every cell of a scenario, draw its figures and print the run folder last.
 
+    A campaign (campaigns/papers) runs several scenarios; its folder has links to their runs, and "scpslab report" makes one page of them.
     Interrupt it when you like: finished cells are kept, and the same command goes on where it stopped.
     """
     if engine not in ENGINES:
@@ -38,7 +40,14 @@ def run(  # typer calls it by name
     console = Console(stderr=True)
     if not console.is_terminal:
         console = Console(stderr=True, width=160)
-    result = run_scenario(scenario, RunOptions(engine, jobs, cache, out, list(set_ or [])), console)
+    options = RunOptions(engine, jobs, cache, out, list(set_ or []))
+    if is_campaign(scenario):
+        campaign = run_campaign(scenario, options, console)
+        typer.echo(campaign.folder)
+        if campaign.failed:
+            raise typer.Exit(FAILED_CELLS_EXIT)
+        return
+    result = run_scenario(scenario, options, console)
     results.table.render(result.folder, console)
     verdicts = results.checks.evaluate(result.folder, result.checks)
     for verdict in verdicts:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from scpslab.results.capture import Connection, Packets, read_packets, split_con
 from scpslab.results.plan_view import PlanView, Workload
 
 FORMAT = 1
+MANIFEST_FILE = "manifest.json"
+CAMPAIGN_FILE = "campaign.json"
 STATUSES = ("completed", "incomplete", "failed")
 
 
@@ -103,20 +106,49 @@ class Run:
 
 
 def find_run(named: str, runs: Path = Path("runs")) -> Path:
-    """The run folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest under `runs`.
+    """The run or campaign folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest under `runs`.
 
     Raises:
         ResultError: there is none.
     """
     if named == "last":
-        folders = [manifest.parent for manifest in runs.glob("*/manifest.json")] if runs.is_dir() else []
-        if not folders:
+        marks = [mark for name in (MANIFEST_FILE, CAMPAIGN_FILE) for mark in runs.glob(f"*/{name}")] if runs.is_dir() else []
+        if not marks:
             raise ResultError(f'{runs}: found no run; expected a folder with manifest.json. Run a scenario first: "scpslab run SCENARIO".')
-        return max(folders, key=lambda folder: ((folder / "manifest.json").stat().st_mtime_ns, folder.name))
+        return max(marks, key=lambda mark: (mark.stat().st_mtime_ns, mark.parent.name)).parent
     for folder in (Path(named), runs / named):
         if folder.is_dir():
             return folder
     raise ResultError(f'{named}: found no such folder; expected a run folder, its name under {runs}/, or the word "last".')
+
+
+def runs_of(named: Sequence[str], runs: Path = Path("runs")) -> list[Path]:
+    """The run folders that the words mean, newest first, each once: all under `runs` for no words, and for a campaign those that it lists.
+
+    Raises:
+        ResultError: a word that means no run; a campaign's run that is not there is left out, for a campaign may be interrupted.
+    """
+    folders = [find_run(word, runs) for word in named] if named else [path.parent for path in runs.glob(f"*/{MANIFEST_FILE}")]
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        members = campaign_runs(folder) if is_campaign(folder) else [folder]
+        found |= {member.resolve(): member for member in members if (member / MANIFEST_FILE).is_file()}
+    return sorted(found.values(), key=lambda folder: (-(folder / MANIFEST_FILE).stat().st_mtime_ns, folder.name))
+
+
+def is_campaign(folder: Path) -> bool:
+    """Whether a folder is a campaign's: it holds links to runs and no cells of its own."""
+    return (folder / CAMPAIGN_FILE).is_file()
+
+
+def campaign_runs(folder: Path) -> list[Path]:
+    """The run folders of a campaign, in its order, whether they are there or not.
+
+    Raises:
+        ResultError: a file of the campaign that cannot be read.
+    """
+    fields = _json_object(folder / CAMPAIGN_FILE)
+    return [folder / str(entry["run"]) for entry in fields.get("runs", [])]
 
 
 def open_run(folder: Path) -> Run:
@@ -127,7 +159,10 @@ def open_run(folder: Path) -> Run:
     """
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
-    manifest_path = folder / "manifest.json"
+    manifest_path = folder / MANIFEST_FILE
+    if is_campaign(folder):
+        runs = ", ".join(run.name for run in campaign_runs(folder))
+        raise ResultError(f"{folder}: found a campaign; expected one of its runs: {runs}. Choose one of these; claims and report take campaigns too.")
     if not manifest_path.is_file():
         raise ResultError(f'{folder}: found no manifest.json; expected a run folder as "scpslab run" writes it.')
     manifest = _json_object(manifest_path)

@@ -1,4 +1,7 @@
-"""Progress for people: cells done, virtual seconds per wall second, time left. In a file or pipe: one line a cell."""
+"""Progress for people: cells done, virtual seconds per wall second, time left. In a file or pipe: one line a cell.
+
+A campaign has one row for all of its scenarios, with the virtual hours done and how many a wall minute brings.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 
 class RunProgress:
-    """Shows how a run goes; a context manager."""
+    """Shows how a run goes; a context manager. `scenario` is named in a campaign's row, and the pace is then in hours a minute."""
 
     def __init__(self, console: Console, total: int) -> None:
-        self.console, self.total = console, total
+        self.console, self.total, self.scenario = console, total, ""
         self.done, self.cached, self.virtual_s, self.started = 0, 0, 0.0, time.monotonic()
         self.bar: Progress | None = None
         if console.is_terminal:
@@ -53,13 +56,16 @@ class RunProgress:
             self.bar.update(self.task, advance=1, description=self.pace())
         else:
             origin = "from the cache" if cached else f"{virtual_s:.1f} virtual s"
-            self.console.print(f"[{self.done}/{self.total}] {cell_id}: {status['status']}, {origin}", highlight=False, soft_wrap=True)
+            place = f"{self.scenario} {cell_id}" if self.scenario else cell_id
+            self.console.print(f"[{self.done}/{self.total}] {place}: {status['status']}, {origin}", highlight=False, soft_wrap=True)
         if status["status"] == "failed":
             self.console.print(f"cell {cell_id} failed: {status['reason']}", style="red", highlight=False, soft_wrap=True)
 
     def pace(self) -> str:
         """Virtual seconds per wall second so far."""
         wall_s = max(time.monotonic() - self.started, 1e-9)
+        if self.scenario:
+            return f"{self.virtual_s / 3600:.1f} virtual h, {self.virtual_s / 60 / wall_s:.2f} h per minute; {self.scenario}"
         return f"{self.virtual_s / wall_s:.0f} virtual s per s" if self.virtual_s else "from the cache"
 
     def summary(self) -> str:

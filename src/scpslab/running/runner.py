@@ -8,9 +8,10 @@ import queue
 import shutil
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -49,22 +50,35 @@ class RunResult:
     checks: tuple[Check, ...] = ()
 
 
-class ScenarioRun:
-    """One execution of a scenario."""
+class Described(Protocol):
+    """What a run says of its scenario."""
 
-    def __init__(self, name: str, options: RunOptions, console: Console) -> None:
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def seed(self) -> int:
+        """The root of its random streams."""
+
+
+class PlansRun:
+    """One execution of plans, by cell id."""
+
+    def __init__(self, scenario: Described, resolved: str, plans: dict[str, dict[str, Any]], options: RunOptions, console: Console) -> None:
         self.options, self.console = options, console
-        self.scenario = scenario.load(name, options.overrides)
-        self.cells = scenario.cells(self.scenario)
-        self.plans = {cell.id: planning.plan(cell) for cell in self.cells}
-        self.resolved = scenario.resolved_yaml(self.scenario)
-        self.folder = RunFolder.named(options.out, self.scenario.name, self.resolved, options.engine)
+        self.scenario = scenario
+        self.checks: tuple[Check, ...] = ()
+        self.plans = plans
+        self.cells = tuple(plans)
+        self.resolved = resolved
+        self.folder = RunFolder.named(options.out, scenario.name, resolved, options.engine)
         self.engine: Engine = ENGINES[options.engine]()
         self.cache = ResultCache(cache_dir() / "results")
         self.statuses: dict[str, str] = {}
 
-    def run(self) -> RunResult:
-        """Runs every cell that has no result yet, then derives results.csv.
+    def run(self, shared: RunProgress | None = None) -> RunResult:
+        """Runs every cell that has no result yet, then derives results.csv. A campaign shares one progress among its scenarios.
 
         Raises:
             CapabilityError: the machine lacks something; nothing was run.
@@ -78,7 +92,7 @@ class ScenarioRun:
         self.manifest = self.folder.open(self.resolved, facts | _machine())
         self._drop_foreign_cells()
         started = time.monotonic()
-        with RunProgress(self.console, len(self.cells)) as progress:
+        with nullcontext(shared) if shared else RunProgress(self.console, len(self.cells)) as progress:
             waiting = [cell_id for cell_id in self.plans if not self._known(cell_id, progress)]
             try:
                 self._run_cells(waiting, progress)
@@ -89,9 +103,10 @@ class ScenarioRun:
         self.manifest |= {"status": "completed", "wall_s": round(time.monotonic() - started, 2)}
         self.folder.write_manifest(self.manifest)
         results.collect(self.folder.path)
-        self.console.print(progress.summary(), highlight=False)
+        if shared is None:
+            self.console.print(progress.summary(), highlight=False)
         counts = list(self.statuses.values())
-        return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.scenario.model.checks)
+        return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.checks)
 
     def _known(self, cell_id: str, progress: RunProgress) -> bool:
         """Whether the run folder or the cache has the cell already."""
@@ -162,6 +177,16 @@ class ScenarioRun:
             if folder.name not in self.plans:
                 shutil.rmtree(folder)
         self.manifest["cells"] = {cell_id: entry for cell_id, entry in self.manifest["cells"].items() if cell_id in self.plans}
+
+
+class ScenarioRun(PlansRun):
+    """One execution of a scenario."""
+
+    def __init__(self, name: str, options: RunOptions, console: Console) -> None:
+        loaded = scenario.load(name, options.overrides)
+        plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
+        super().__init__(loaded, scenario.resolved_yaml(loaded), plans, options, console)
+        self.checks = loaded.model.checks
 
 
 def _check_room(out: Path) -> None:

@@ -108,7 +108,7 @@ def _at_point(scenario: Scenario, point: Mapping[str, AxisValue]) -> tuple[Scena
                 wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}: {error}. Correct the path.")
     if wrong:
         raise ScenarioError("\n".join(wrong))
-    model = validated(data, places)
+    model = validated(data, places, ScenarioFile)
     return model, check(model, places), places
 
 

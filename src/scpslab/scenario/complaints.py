@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.places import Places, one_of
 from scpslab.scenario.yaml_lines import KeyPath
 
@@ -27,18 +26,21 @@ EXPECTED = {
 }
 
 
-def validated(data: Mapping[str, Any], places: Places) -> ScenarioFile:
-    """The model of a scenario's data.
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validated(data: Mapping[str, Any], places: Places, model: type[Model]) -> Model:
+    """The model of a file's data.
 
     Raises:
         ScenarioError: one line for everything that is wrong.
     """
     try:
-        return ScenarioFile.model_validate(_as_tuples(data))
+        return model.model_validate(_as_tuples(data))
     except ValidationError as error:
         # A list whose only item is wrong counts as empty too: the item's own complaint is enough.
         real = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short" or not problem["input"]]
-        raise places.error((_data_path(problem, data), _message(problem, data)) for problem in real) from error
+        raise places.error((_data_path(problem, data), _message(problem, data, model)) for problem in real) from error
 
 
 def _as_tuples(value: Any) -> Any:
@@ -48,11 +50,11 @@ def _as_tuples(value: Any) -> Any:
     return tuple(_as_tuples(inner) for inner in value) if isinstance(value, list | tuple) else value
 
 
-def _message(problem: ErrorDetails, data: Mapping[str, Any]) -> str:
+def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseModel]) -> str:
     kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind == "extra_forbidden":
         at = _data_path(problem, data)
-        return f'found the unknown key "{at[-1]}"; {one_of(at[-1], _keys_at(at[:-1], data))}'
+        return f'found the unknown key "{at[-1]}"; {one_of(at[-1], _keys_at(at[:-1], data, model))}'
     if kind == "missing":
         return "found nothing; expected this key. Add it."
     if kind in ("literal_error", "union_tag_invalid"):
@@ -122,9 +124,9 @@ def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
     return tuple(kept)
 
 
-def _keys_at(at: KeyPath, data: Any) -> list[str]:
-    """The keys that the model allows at a path, the kind of a workload or probe and the stack of a host taken into account."""
-    models: list[type[BaseModel]] = [ScenarioFile]
+def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
+    """The keys that the model allows at a path, the kind of a part and the stack of a host taken into account where there are several."""
+    models: list[type[BaseModel]] = [model]
     here: Any = data
     for part in at:
         here = here[part]

@@ -53,8 +53,8 @@ class Scenario:
 
 
 def names() -> list[str]:
-    """The names of the project's scenarios."""
-    return [str(file.relative_to(FOLDER).with_suffix("")) for file in sorted(FOLDER.glob("*/*.yaml"))]
+    """The names of the project's scenarios. Campaigns, which list scenarios, have a folder of their own (campaign.py)."""
+    return [str(file.relative_to(FOLDER).with_suffix("")) for file in sorted(FOLDER.glob("*/*.yaml")) if file.parent.name != "campaigns"]
 
 
 def find(name: str) -> Path:
@@ -82,7 +82,7 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
     path = find(base)
     data, lines = read_yaml(path)
     places = Places(path, lines)
-    whole = validated(data, places)
+    whole = validated(data, places, ScenarioFile)
     # A variant is a change of something whole: the file must be right without it.
     network = check(whole, places)
     data = copy.deepcopy(data)
@@ -94,7 +94,7 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
         places = _apply_variant(data, variant, whole, network, places)
     for text in overrides:
         places = _apply_override(data, text, network, places)
-    model = validated(data, places)
+    model = validated(data, places, ScenarioFile)
     return Scenario(f"{label}:{variant}" if variant else label, label, data, model, check(model, places), places, tuple(whole.variants))
 
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.results.statistics import clopper_pearson, group_rows, mean_of, t_quantile, welch
+from scpslab.results.statistics import (
+    clopper_pearson,
+    difference_p,
+    fisher_exact,
+    group_rows,
+    holm,
+    mean_of,
+    ratio_of,
+    spread_of,
+    sum_of,
+    t_quantile,
+    welch,
+)
 
 
 @pytest.mark.parametrize(("degrees_of_freedom", "quantile"), [(1, 12.706), (4, 2.776), (9, 2.262), (15, 2.131), (29, 2.045), (120, 1.980)])
@@ -79,3 +91,57 @@ def test_only_completed_rows_enter_a_mean_and_the_others_are_counted():
     assert (clean.means["m"].n, clean.means["m"].mean) == (2, 2.0)
     assert clean.completion == clopper_pearson(2, 3)
     assert hit.means["m"].n == 0
+
+
+def test_holm_corrects_as_published():
+    # Holm 1979 with p 0.01, 0.04, 0.03, 0.005: times 4, 3, 2, 1 in rising order, never below the one before.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.7, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([]) == []
+
+
+def test_fishers_exact_test_of_a_worked_example():
+    # Fisher's tea: 3 of 4 against 1 of 4, p = 0.4857; ITC's 6 against 2 of 10, p = 0.17.
+    assert fisher_exact((3, 4), (1, 4)) == pytest.approx(0.48571, abs=1e-5)
+    assert fisher_exact((6, 10), (2, 10)) == pytest.approx(0.1698, abs=1e-4)
+
+
+def test_a_difference_of_two_means_has_welchs_interval():
+    first, second = [27.5, 21.0, 19.0, 23.6, 17.0], [27.1, 22.0, 20.8, 23.4, 23.4, 23.5]
+    by_welch = welch(first, second)
+    found = sum_of([mean_of(first)], [mean_of(second)])
+
+    assert found is not None
+    assert found.number == pytest.approx(by_welch.difference)
+    assert found.low == pytest.approx(by_welch.difference - by_welch.ci95_half)
+    assert found.high == pytest.approx(by_welch.difference + by_welch.ci95_half)
+
+
+def test_the_interval_of_a_ratio_covers_the_true_one_95_times_of_100():
+    import numpy as np
+
+    draws = np.random.default_rng(7)
+    covered = 0
+    for _ in range(2000):
+        over, under = draws.normal(40, 4, 5), draws.normal(20, 1, 5)
+        found = ratio_of([mean_of(over.tolist())], [mean_of(under.tolist())])
+        covered += found.low <= 2 <= found.high
+    # Two standard errors of a share of 95 % in 2000 trials are one percent; half a percent is the delta method's own.
+    assert covered / 2000 == pytest.approx(0.95, abs=0.015)
+
+
+def test_combinations_claim_no_more_than_they_know():
+    one, none = mean_of([3.0]), mean_of([])
+    assert ratio_of([one], [mean_of([2.0, 2.0])]).low is None
+    assert ratio_of([mean_of([0.0, 0.0])], [one]) is None
+    assert sum_of([one], [none]) is None
+    assert spread_of([3.0]) is None
+    assert difference_p([1.0], [2.0, 3.0]) is None
+    assert difference_p([1.0, 1.0], [2.0, 2.0]) == 0
+    assert difference_p([2.0, 2.0], [2.0, 2.0]) == 1
+
+
+def test_the_interval_of_a_spread_is_that_of_the_chi_square_distribution():
+    # n = 3, cv 0.05: factors sqrt(2 / 7.378) and sqrt(2 / 0.0506).
+    found = spread_of([19.0, 20.0, 21.0])
+    assert (found.number, found.low, found.high) == (pytest.approx(0.05), pytest.approx(0.02603, abs=1e-4), pytest.approx(0.31424, abs=1e-3))

@@ -19,7 +19,7 @@ from scpslab.errors import ScenarioError
 from scpslab.scenario.load import FOLDER
 from scpslab.scenario.yaml_lines import read_yaml
 
-SHIPPED = sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob("*/*.yaml"))
+SHIPPED = sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob("*/*.yaml") if file.parent.name != "campaigns")
 SMALL = """\
 kind: scenario
 version: 1

@@ -1,0 +1,56 @@
+"""Where the papers contradict each other or themselves: claims that cannot both hold, shown side by side (analysis/contradictions.yaml)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scpslab.claims.load import Paper
+from scpslab.claims.model import Text
+from scpslab.parts import Part, key
+from scpslab.scenario.complaints import validated
+from scpslab.scenario.places import Places, one_of
+from scpslab.scenario.yaml_lines import read_yaml
+
+FILE = Path(__file__).resolve().parents[3] / "analysis" / "contradictions.yaml"
+
+
+class Contradiction(Part):
+    """Claims that cannot all hold, and what may decide between them."""
+
+    title: Text = key(says="What it is about.", example="Does delay out to geostationary orbit cost anything?")
+    says: Text = key(says="Who finds what.", example="SmallSat 2000 finds no penalty, JZUS 2005 a significant one.")
+    likely: Text = key(says="What probably makes the difference.", example="The response to loss.")
+    claims: Annotated[tuple[str, ...], Field(min_length=1)] = key(says="The claims, as PAPER/ID.", example=["smallsat2000/delay-3-vs-120-same"])
+
+
+class ContradictionsFile(Part):
+    """All of them."""
+
+    kind: Literal["contradictions"]
+    version: Literal[1]
+    contradictions: tuple[Contradiction, ...]
+
+
+def load_contradictions(papers: Sequence[Paper], path: Path = FILE) -> tuple[Contradiction, ...]:
+    """Reads the file.
+
+    Raises:
+        ScenarioError: everything that is wrong with it, also a claim that no paper has.
+    """
+    data, lines = read_yaml(path)
+    places = Places(path, lines)
+    file = validated(data, places, ContradictionsFile)
+    known = [f"{paper.name}/{claim.id}" for paper in papers for claim in paper.file.claims]
+    wrong = [
+        (("contradictions", index, "claims", number), f'found "{name}"; {one_of(name, known)}')
+        for index, item in enumerate(file.contradictions)
+        for number, name in enumerate(item.claims)
+        if name not in known
+    ]
+    if wrong:
+        raise places.error(wrong)
+    return file.contradictions

@@ -1,0 +1,231 @@
+"""What a file of claims may say (analysis/claims/*.yaml): findings of a paper, each bound to cells of results.csv by machine checks.
+
+A check has a kind. All but two give one number that a band, stated beside its reason, must hold; `order` and `trend` compare means.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from scpslab.parts import Part, key
+from scpslab.quantities import AxisValue
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
+Text = Annotated[str, Field(min_length=3)]
+Era = Literal["period", "modern"]
+
+
+def _as_several(value: Any) -> Any:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _as_operand(value: Any) -> Any:
+    return {"series": value} if isinstance(value, str) else value
+
+
+OneOrMore = Annotated[tuple[AxisValue, ...], BeforeValidator(_as_several), Field(min_length=1)]
+
+
+class Series(Part):
+    """Cells that belong together: those of some scenarios whose columns have these values."""
+
+    scenarios: tuple[str, ...] = key(says="Names of scenarios without variant; * stands for anything.", example=["fy97/fig04"])
+    where: dict[str, OneOrMore] = key({}, says="Column of results.csv to its value, or a list of them.", example={"stack": "scps-rate"})
+    variants: tuple[str, ...] = key(("", "demo", "quick", "detail"), says="Variants whose cells are the paper's conditions too.", example=["", "demo"])
+
+
+class Operand(Part):
+    """Cells of a series that a check takes a mean of."""
+
+    series: Name = key(says="A name under `series`.", example="tp-1400")
+    at: dict[str, OneOrMore] = key({}, says="Further columns and their values.", example={"ber": 0})
+    metric: str | None = key(None, says="A column of results.csv, where it is not the check's.", example="rtt_max_s")
+
+
+# One operand, or the name of a series for all of its cells.
+Cells = Annotated[Operand, BeforeValidator(_as_operand)]
+Several = Annotated[tuple[Cells, ...], BeforeValidator(_as_several), Field(min_length=1)]
+
+
+class Otherwise(Part):
+    """A result that differs from the paper's and was foreseen: where it lies, and why."""
+
+    at_least: float | None = key(None, says="Lower end of the band.", example=62)
+    at_most: float | None = key(None, says="Upper end of the band.", example=70)
+    because: Text = key(says="What makes it differ.", example="A window of the whole path instead of 64 KiB.")
+
+
+class _Check(Part):
+    """What every check says. `every` repeats it for all combinations of values; all must hold."""
+
+    era: Era = key("period", says="Settings of the paper's time, or of today.", example="modern")
+    every: dict[str, tuple[AxisValue, ...]] = key({}, says="Columns and the values at which the check is repeated.", example={"ber": [0, 1e-6]})
+    different: Otherwise | None = key(None, says="What was foreseen to differ from the paper.")
+
+    def operands(self) -> tuple[Operand, ...]:
+        """All cells that the check looks at."""
+        return ()
+
+
+class _Banded(_Check):
+    """A check of one number against a band."""
+
+    at_least: float | None = key(None, says="Lower end of the band.", example=90)
+    at_most: float | None = key(None, says="Upper end of the band.", example=96)
+    because: Text = key(says="Why the band is as wide as it is.", example="Header sizes and framing are not stated.")
+
+    @model_validator(mode="after")
+    def _has_band(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("found no band; expected at_least, at_most or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError(f"found at_least {self.at_least:g} above at_most {self.at_most:g}; expected a band")
+        return self
+
+
+class Value(_Banded):
+    """The mean of a metric."""
+
+    kind: Literal["value"]
+    metric: str = key(says="A column of results.csv.", example="throughput_report_pct")
+    of: Cells
+
+    def operands(self) -> tuple[Operand, ...]:
+        """The cells of the mean."""
+        return (self.of,)
+
+
+class Ratio(_Banded):
+    """A mean over a mean; of several on a side the product is taken, which makes it a ratio of ratios."""
+
+    kind: Literal["ratio"]
+    metric: str = key(says="A column of results.csv.", example="transfer_s")
+    of: Several
+    to: Several
+
+    def operands(self) -> tuple[Operand, ...]:
+        """The cells above and below the line."""
+        return (*self.of, *self.to)
+
+
+class Difference(_Banded):
+    """A mean less a mean; of several on a side the sum is taken, which makes it a difference of differences."""
+
+    kind: Literal["difference"]
+    metric: str = key(says="A column of results.csv.", example="transfer_s")
+    of: Several
+    minus: Several
+
+    def operands(self) -> tuple[Operand, ...]:
+        """The cells before and after the minus."""
+        return (*self.of, *self.minus)
+
+
+class Spread(_Banded):
+    """The coefficient of variation of a metric: standard deviation over mean."""
+
+    kind: Literal["spread"]
+    metric: str = key(says="A column of results.csv.", example="transfer_s")
+    of: Cells
+
+    def operands(self) -> tuple[Operand, ...]:
+        """The cells that spread."""
+        return (self.of,)
+
+
+class Completion(_Banded):
+    """The share of transfers that completed, in percent, with its exact interval; beside a paper's count by Fisher's exact test."""
+
+    kind: Literal["completion"]
+    of: Cells
+    paper_count: tuple[int, int] | None = key(None, says="Completed and tried in the paper.", example=[8, 10])
+
+    def operands(self) -> tuple[Operand, ...]:
+        """The transfers."""
+        return (self.of,)
+
+
+class Crossover(_Banded):
+    """The value of an axis from which the ratio of two means stays at or above a threshold; between points on a logarithmic axis."""
+
+    kind: Literal["crossover"]
+    metric: str = key(says="A column of results.csv.", example="throughput_report_pct")
+    along: str = key(says="The axis.", example="rate")
+    of: Cells
+    to: Cells
+    ratio: float = key(says="The threshold.", example=1.25)
+
+    def operands(self) -> tuple[Operand, ...]:
+        """Both curves."""
+        return (self.of, self.to)
+
+
+class Arithmetic(_Banded):
+    """A number that follows from others of the paper; needs no run."""
+
+    kind: Literal["arithmetic"]
+    multiply: tuple[float, ...] = key(says="Factors.", example=[2e6, 0.01])
+    divide: tuple[float, ...] = key((), says="Divisors.", example=[8])
+
+
+class Order(_Check):
+    """Means that rise from each operand to the next, told apart by Welch's test with Holm's correction."""
+
+    kind: Literal["order"]
+    metric: str = key(says="A column of results.csv.", example="transfer_s")
+    rising: Annotated[tuple[Cells, ...], Field(min_length=2)]
+
+    def operands(self) -> tuple[Operand, ...]:
+        """Smallest first."""
+        return self.rising
+
+
+class Trend(_Check):
+    """Means that rise or fall along an axis: no step against it that Welch's test confirms, and the ends told apart."""
+
+    kind: Literal["trend"]
+    metric: str = key(says="A column of results.csv.", example="transfer_s")
+    of: Cells
+    along: str = key(says="The axis.", example="ber")
+    direction: Literal["rising", "falling"]
+
+    def operands(self) -> tuple[Operand, ...]:
+        """The cells along the axis."""
+        return (self.of,)
+
+
+Check = Annotated[Value | Ratio | Difference | Spread | Completion | Crossover | Arithmetic | Order | Trend, Field(discriminator="kind")]
+
+
+class Claim(Part):
+    """One finding of a paper, in our words, and how it is tested; or why it cannot be."""
+
+    id: Name = key(says="Unique within the paper.", example="fig04-tp-clean")
+    weight: Literal["headline", "supporting", "context"] = key(says="How much of the paper rests on it.", example="headline")
+    source: Text = key(says="Where it stands.", example="3.1.5.1, Fig 4")
+    says: Text = key(says="The finding.", example="SCPS-TP fills 93 % of the link.")
+    paper: str = key("", says="The paper's number, with its unit.", example="93 %")
+    why: str = key("", says="What explains it, in plain language.", example="Nothing but headers is in the way.")
+    figure: str | None = key(None, says="The recipe that shows it.", example="fy97-fig04")
+    checks: tuple[Check, ...] = key((), says="What is tested.")
+    not_testable: str | None = key(None, says="Why nothing can be tested.", example="The claim is a hope.")
+
+    @model_validator(mode="after")
+    def _is_tested_or_not(self) -> Self:
+        if bool(self.checks) == bool(self.not_testable):
+            raise ValueError("found neither or both of checks and not_testable; expected one of them")
+        return self
+
+
+class ClaimsFile(Part):
+    """All findings of one paper."""
+
+    kind: Literal["claims"]
+    version: Literal[1]
+    title: Text = key(says="Short name of the paper.", example="MITRE FY97")
+    year: int = key(says="When it appeared; papers stand in this order.", example=1998)
+    reference: Text = key(says="Authors, title, year.")
+    series: dict[Name, Series] = key({}, says="Names for cells that several checks look at.")
+    claims: Annotated[tuple[Claim, ...], Field(min_length=1)]

@@ -1,0 +1,170 @@
+"""Checks that give one number with an interval: a kind a function, one line each in NUMBERS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from scpslab.claims.evidence import Evidence, Sample
+from scpslab.claims.model import Arithmetic, ClaimsFile, Completion, Crossover, Difference, Operand, Ratio, Spread, Value
+from scpslab.quantities import AxisValue
+from scpslab.results.statistics import Estimate, clopper_pearson, fisher_exact, mean_of, ratio_of, spread_of, sum_of
+
+At = Mapping[str, tuple[AxisValue, ...]]
+SIGNIFICANT = 0.05
+PERCENT = 100
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a check measured; without an estimate the text says what is missing. `agrees`: a test with the paper's own counts finds no difference."""
+
+    estimate: Estimate | None
+    text: str
+    agrees: bool = False
+
+
+def value(check: Value, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
+    """The mean of a metric."""
+    samples = samples_of([check.of], check.metric, file, evidence, at)
+    return samples if isinstance(samples, Measured) else _said(sum_of([mean_of(samples[0].values)]), samples)
+
+
+def ratio(check: Ratio, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
+    """Means over means."""
+    samples = samples_of([*check.of, *check.to], check.metric, file, evidence, at)
+    if isinstance(samples, Measured):
+        return samples
+    means = [mean_of(sample.values) for sample in samples]
+    found = ratio_of(means[: len(check.of)], means[len(check.of) :])
+    if found is None:
+        return Measured(None, f"{check.metric}: found a mean that is not above 0; a ratio cannot be told")
+    return _said(found, samples, " against ".join(_product(part) for part in (means[: len(check.of)], means[len(check.of) :])))
+
+
+def difference(check: Difference, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
+    """Means less means."""
+    samples = samples_of([*check.of, *check.minus], check.metric, file, evidence, at)
+    if isinstance(samples, Measured):
+        return samples
+    means = [mean_of(sample.values) for sample in samples]
+    return _said(sum_of(means[: len(check.of)], means[len(check.of) :]), samples)
+
+
+def spread(check: Spread, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
+    """The coefficient of variation."""
+    samples = samples_of([check.of], check.metric, file, evidence, at)
+    if isinstance(samples, Measured):
+        return samples
+    found = spread_of(samples[0].values)
+    return _said(found, samples) if found else Measured(None, "found one repeat; two at least have a spread")
+
+
+def completion(check: Completion, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
+    """The share of transfers that completed, in percent. Within the band, or not to be told from the paper's count, agrees."""
+    sample = evidence.sample(file.series[check.of.series], check.of, at, None)
+    if not sample.ended:
+        return Measured(None, absent(check.of, file, at))
+    low, high = clopper_pearson(sample.completed, sample.ended)
+    text = f"{sample.completed} of {sample.ended} completed, {shown(PERCENT * low)} to {shown(PERCENT * high)} %"
+    agrees = False
+    if check.paper_count:
+        p = fisher_exact((sample.completed, sample.ended), check.paper_count)
+        agrees = p >= SIGNIFICANT
+        text += f"; beside the paper's {check.paper_count[0]} of {check.paper_count[1]} p = {p:.2g}"
+    return Measured(Estimate(PERCENT * sample.completed / sample.ended, PERCENT * low, PERCENT * high), text, agrees)
+
+
+def crossover(check: Crossover, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
+    """Where the ratio of two curves reaches the threshold for good; the ends of the ratio's interval give those of the crossing."""
+    points: list[tuple[float, Estimate]] = []
+    samples: list[Sample] = []
+    for number, text in evidence.axis(file.series[check.of.series], check.of, at, check.along):
+        here = {**at, check.along: (text,)}
+        pair = [evidence.sample(file.series[item.series], item, here, check.metric) for item in (check.of, check.to)]
+        found = ratio_of([mean_of(pair[0].values)], [mean_of(pair[1].values)])
+        if number > 0 and found is not None:
+            points.append((number, found))
+            samples += pair
+    if len(points) < 2:
+        return Measured(None, f"{absent(check.of, file, at)} at two values of {check.along} at least")
+    crossing = _crossing([(number, found.number) for number, found in points], check.ratio)
+    if crossing is None:
+        curve = ", ".join(f"{number:g}: {found.number:.3g}" for number, found in points)
+        is_above = points[-1][1].number >= check.ratio
+        place = f"below {points[0][0]:g}" if is_above else f"above {points[-1][0]:g}"
+        return Measured(Estimate(0.0 if is_above else math.inf, None, None), f"if anywhere, {place}; the ratio by {check.along}: {curve}")
+    ends = [_crossing([(number, end) for number, found in points if (end := getattr(found, name)) is not None], check.ratio) for name in ("high", "low")]
+    return _said(Estimate(crossing, ends[0], ends[1]), samples)
+
+
+def arithmetic(check: Arithmetic, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
+    """A product over a product."""
+    number = math.prod(check.multiply) / math.prod(check.divide)
+    below = f" / ({' * '.join(f'{item:g}' for item in check.divide)})" if check.divide else ""
+    return Measured(Estimate(number, number, number), f"{' * '.join(f'{item:g}' for item in check.multiply)}{below} = {shown(number)}")
+
+
+NUMBERS: dict[str, Callable[[Any, ClaimsFile, Evidence, At], Measured]] = {
+    "value": value,
+    "ratio": ratio,
+    "difference": difference,
+    "spread": spread,
+    "completion": completion,
+    "crossover": crossover,
+    "arithmetic": arithmetic,
+}
+
+
+def samples_of(operands: Sequence[Operand], metric: str, file: ClaimsFile, evidence: Evidence, at: At) -> list[Sample] | Measured:
+    """The samples of all operands, or which of them has no values."""
+    samples = [evidence.sample(file.series[operand.series], operand, at, metric) for operand in operands]
+    for operand, sample in zip(operands, samples, strict=True):
+        if not sample.values:
+            lacks = f"; {sample.ended} cells ended, without {operand.metric or metric}" if sample.ended else ""
+            return Measured(None, absent(operand, file, at) + lacks)
+    return samples
+
+
+def absent(operand: Operand, file: ClaimsFile, at: At) -> str:
+    """Which cells a check waits for."""
+    series = file.series[operand.series]
+    wanted = {**series.where, **operand.at, **at}
+    return " ".join(["no cells of", ", ".join(series.scenarios), *(f"{name}={'|'.join(map(str, values))}" for name, values in wanted.items())])
+
+
+def _said(estimate: Estimate | None, samples: Sequence[Sample], how: str = "") -> Measured:
+    """The number in words: with its interval, how many transfers it is of, and how many did not complete."""
+    if estimate is None:
+        return Measured(None, "no values")
+    interval = "" if estimate.low is None or estimate.high is None else f" [{shown(estimate.low)}, {shown(estimate.high)}]"
+    counts = sorted({len(sample.values) for sample in samples})
+    text = f"{shown(estimate.number)}{interval}, n = {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'}"
+    incomplete = sum(sample.incomplete for sample in samples)
+    return Measured(estimate, text + (f" ({how})" if how else "") + (f"; {incomplete} did not complete" if incomplete else ""))
+
+
+def _product(means: Sequence[Any]) -> str:
+    return " * ".join(shown(mean.mean) for mean in means)
+
+
+def shown(number: float) -> str:
+    """Four significant digits, without exponent where people read none."""
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        text = f"{number:.4g}"
+        return f"{number:.0f}" if "e" in text else text
+    return f"{number:.3g}"
+
+
+def _crossing(points: Sequence[tuple[float, float]], threshold: float) -> float | None:
+    """Where the curve through the points, straight on logarithmic axes, rises through the threshold and stays above it; None where it does not."""
+    for (x_before, before), (x_after, after) in reversed(list(pairwise(points))):
+        if after < threshold:
+            return None
+        if before < threshold:
+            share = math.log(threshold / before) / math.log(after / before)
+            return float(x_before * (x_after / x_before) ** share)
+    return None

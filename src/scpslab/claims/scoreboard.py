@@ -1,0 +1,179 @@
+"""The scoreboard: outcomes counted by paper and era, and every claim as a line of a table, of csv or of json."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from scpslab.claims.evaluate import CheckResult, Finding, Outcome, Verdict
+from scpslab.claims.model import Era
+
+FORMAT = 1
+ERAS: tuple[Era, ...] = ("period", "modern")
+STYLES = {
+    Outcome.REPRODUCED: "green",
+    Outcome.DIFFERENT: "cyan",
+    Outcome.NOT_REPRODUCED: "red",
+    Outcome.UNDECIDED: "yellow",
+    Outcome.NO_DATA: "dim",
+    Outcome.NOT_TESTABLE: "dim",
+}
+COLUMNS = ("paper", "claim", "weight", "era", "outcome", "check", "check_outcome", "at", "number", "ci95_low", "ci95_high", "band", "paper_says", "text")
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many claims of a paper had which outcome under the settings of an era (None: the paper's own, else today's)."""
+
+    title: str
+    era: Era | None
+    counts: dict[Outcome, int]
+
+    @property
+    def total(self) -> int:
+        """Claims counted."""
+        return sum(self.counts.values())
+
+
+def scores(verdicts: Sequence[Verdict], era: Era | None = None) -> list[Score]:
+    """One score a paper, in the order of the verdicts."""
+    counts: dict[str, dict[Outcome, int]] = {}
+    for verdict in verdicts:
+        mine = counts.setdefault(verdict.paper.file.title, dict.fromkeys(Outcome, 0))
+        outcome = verdict.outcome(era)
+        if outcome is not None and (era != "modern" or outcome is not Outcome.NOT_TESTABLE):
+            mine[outcome] += 1
+    return [Score(title, era, mine) for title, mine in counts.items()]
+
+
+def decided(verdicts: Sequence[Verdict]) -> int:
+    """Claims of which the runs say something: all but those without data, undecided, or not testable."""
+    return sum(verdict.outcome() in (Outcome.REPRODUCED, Outcome.DIFFERENT, Outcome.NOT_REPRODUCED) for verdict in verdicts)
+
+
+def band(check: Any) -> str:
+    """The band that a check's number has to be in, or what it asks of means, in words."""
+    low, high = getattr(check, "at_least", None), getattr(check, "at_most", None)
+    if low is not None and high is not None:
+        return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    if low is not None:
+        return f"at least {low:g}"
+    if high is not None:
+        return f"at most {high:g}"
+    return f"{check.direction} with {check.along}" if check.kind == "trend" else "in this order"
+
+
+def at_text(finding: Finding) -> str:
+    """The combination of values of a finding: "ber 1e-05, level 150"."""
+    return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in finding.at.items())
+
+
+def subject(result: CheckResult) -> str:
+    """What a check looks at: its kind, the metric, and the series."""
+    check = result.check
+    names = list(dict.fromkeys(operand.series for operand in check.operands()))
+    return " ".join([check.kind, *([check.metric] if hasattr(check, "metric") else []), *([f"({', '.join(names)})"] if names else [])])
+
+
+def as_table(verdicts: Sequence[Verdict]) -> Table:
+    """Outcomes by paper, both eras."""
+    table = Table(title="Claims by paper: period settings, and in brackets those of today", title_justify="left", header_style="bold")
+    table.add_column("paper")
+    for outcome in Outcome:
+        table.add_column(outcome.value, justify="right", style=STYLES[outcome])
+    table.add_column("claims", justify="right")
+    totals: list[list[int]] = []
+    for own, today in zip(scores(verdicts), scores(verdicts, "modern"), strict=True):
+        row = [*own.counts.values(), own.total]
+        totals.append(row)
+        cells = [f"{count}" + (f" ({today.counts[outcome]})" if today.counts[outcome] else "") for outcome, count in own.counts.items()]
+        table.add_row(own.title, *cells, str(own.total))
+    if len(totals) > 1:
+        table.add_section()
+        table.add_row("all", *(str(sum(column)) for column in zip(*totals, strict=True)))
+    return table
+
+
+def as_list(verdicts: Sequence[Verdict]) -> Table:
+    """Every claim with its outcomes and the number that decided."""
+    table = Table(header_style="bold", show_lines=False)
+    for name in ("claim", "period", "today", "number [95 % interval]", "band", "paper"):
+        table.add_column(name, overflow="fold")
+    for verdict in verdicts:
+        shown = _deciding(verdict)
+        outcomes = [verdict.outcome(era) for era in ERAS]
+        coloured = [f"[{STYLES[outcome]}]{outcome.value}[/]" if outcome else "" for outcome in outcomes]
+        number = shown[1].text.replace("[", r"\[") if shown else verdict.claim.not_testable or ""
+        table.add_row(f"{verdict.paper.name}/{verdict.claim.id}", *coloured, number, band(shown[0].check) if shown else "", verdict.claim.paper)
+    return table
+
+
+def as_csv(verdicts: Sequence[Verdict]) -> str:
+    """A line for every finding of every check; for claims without checks one line that says why."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for verdict in verdicts:
+        claim = verdict.claim
+        if claim.not_testable:
+            writer.writerow([verdict.paper.name, claim.id, claim.weight, "", Outcome.NOT_TESTABLE, *[""] * 7, claim.paper, claim.not_testable])
+        for result in verdict.results:
+            era = result.check.era
+            for finding in result.findings:
+                numbers = [_plain(number) for number in (finding.number, finding.low, finding.high)]
+                told = [subject(result), finding.outcome, at_text(finding), *numbers, band(result.check), claim.paper, finding.text]
+                writer.writerow([verdict.paper.name, claim.id, claim.weight, era, verdict.outcome(era), *told])
+    return text.getvalue()
+
+
+def as_json(verdicts: Sequence[Verdict]) -> str:
+    """The same as one JSON object."""
+    claims = [
+        {
+            "paper": verdict.paper.name,
+            "claim": verdict.claim.id,
+            "weight": verdict.claim.weight,
+            "says": verdict.claim.says,
+            "paper_says": verdict.claim.paper,
+            "outcomes": {era: outcome for era in ERAS if (outcome := verdict.outcome(era))},
+            "not_testable": verdict.claim.not_testable,
+            "checks": [
+                {
+                    "era": result.check.era,
+                    "check": subject(result),
+                    "band": band(result.check),
+                    "because": getattr(result.check, "because", None),
+                    "outcome": result.outcome,
+                    "findings": [_finding(finding) for finding in result.findings],
+                }
+                for result in verdict.results
+            ],
+        }
+        for verdict in verdicts
+    ]
+    return json.dumps({"format": FORMAT, "decided": decided(verdicts), "claims": claims}, indent=1) + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    numbers = {"number": finding.number, "ci95_low": finding.low, "ci95_high": finding.high}
+    finite = {name: number if number is not None and abs(number) < float("inf") else None for name, number in numbers.items()}
+    return {"at": dict(finding.at), "outcome": finding.outcome, **finite, "text": finding.text}
+
+
+def _deciding(verdict: Verdict) -> tuple[CheckResult, Finding] | None:
+    """The check that the claim's outcome is from, and its finding."""
+    era = "period" if verdict.outcome("period") else "modern"
+    for result in verdict.results:
+        if result.check.era == era and result.outcome is verdict.outcome():
+            return result, result.deciding
+    return None
+
+
+def _plain(number: float | None) -> str:
+    return "" if number is None else f"{number:.9g}"

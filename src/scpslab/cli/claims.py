@@ -1,0 +1,64 @@
+"""`scpslab claims`: what the papers found, beside what the runs here say."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from scpslab.claims import Evidence, evaluate, load_all, scoreboard
+from scpslab.cli.results import split
+from scpslab.errors import UsageError
+from scpslab.results.run import runs_of
+
+WIDE = 180
+
+
+class Format(StrEnum):
+    """How the scoreboard is written."""
+
+    CSV = "csv"
+    JSON = "json"
+    TABLE = "table"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("claims")(claims)
+
+
+def claims(
+    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN]...", help='Runs or campaigns: a folder, a name under runs/, "last"; default: all.')] = None,
+    paper: Annotated[list[str] | None, typer.Option(help="Only this file of analysis/claims/; repeat or separate with commas.")] = None,
+    details: Annotated[bool, typer.Option("--details", help="Every claim with its number, not only the counts.")] = False,
+    format_: Annotated[Format, typer.Option("--format", help="A table to read, or csv or json for other programs.")] = Format.TABLE,
+) -> None:
+    """Tests every finding of the papers against the runs that are there.
+
+    Bands and their reasons stand in analysis/claims/*.yaml; docs/claims.md explains the outcomes.
+    A cell that is in several runs counts once, from the newest.
+
+    Examples: scpslab claims · scpslab claims last --details · scpslab claims --paper fy97 --format csv > fy97.csv
+    """
+    papers = load_all()
+    wanted = split(paper)
+    unknown = [name for name in wanted if name not in {item.name for item in papers}]
+    if unknown:
+        raise UsageError(f'--paper: found "{unknown[0]}"; expected one of {", ".join(item.name for item in papers)}. Choose one of these.')
+    chosen = [item for item in papers if not wanted or item.name in wanted]
+    folders = runs_of(runs or [], Path("runs"))
+    verdicts = evaluate(chosen, Evidence.of_runs(folders))
+    if format_ is not Format.TABLE:
+        typer.echo(scoreboard.as_csv(verdicts) if format_ is Format.CSV else scoreboard.as_json(verdicts), nl=False)
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)
+    console.print(scoreboard.as_table(verdicts))
+    if details:
+        console.print(scoreboard.as_list(verdicts))
+    count = scoreboard.decided(verdicts)
+    console.print(f"{count} of {len(verdicts)} claims decided by {len(folders)} runs; --details shows each with its number.", style="dim", highlight=False)

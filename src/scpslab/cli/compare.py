@@ -1,0 +1,43 @@
+"""`scpslab compare`: two runs beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from scpslab.cli.results import Format, split
+from scpslab.results import compare as comparing
+from scpslab.results.run import find_run
+from scpslab.results.table import read_results
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("compare")(compare)
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="RUN1", help='A run folder, its name under runs/, or "last".')],
+    second: Annotated[str, typer.Argument(metavar="RUN2", help="Another one.")],
+    by: Annotated[list[str] | None, typer.Option(help="Compare at the values of this axis; repeat or separate with commas. Default: axes of both.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Compare this column of results.csv; repeat or separate with commas.")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="A table to read, or csv or json for other programs.")] = Format.TABLE,
+) -> None:
+    """Compares two runs point by point: differences of means with Welch's 95 % interval, p corrected for the number of comparisons.
+
+    Completion is compared by Fisher's exact test where something did not complete.
+
+    Example: scpslab compare fy97-fig04-kernel-1a2b3c4d fy97-fig04-kernel-5e6f7a8b --metric transfer_s
+    """
+    one, other = (read_results(find_run(run, Path("runs"))) for run in (first, second))
+    found = comparing.compare(one, other, split(by), split(metric))
+    if format_ is not Format.TABLE:
+        typer.echo(comparing.as_csv(found) if format_ is Format.CSV else comparing.as_json(found), nl=False)
+        return
+    console = Console()
+    console.print(comparing.as_table(found))
+    for line in comparing.notes(found):
+        console.print(line, style="dim", highlight=False)

@@ -1,0 +1,33 @@
+"""`scpslab export`: a run or campaign as one file that it can be had again from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scpslab.errors import ResultError
+from scpslab.results.archive import SUFFIX, write_archive
+from scpslab.results.run import find_run, runs_of
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("export")(export)
+
+
+def export(
+    run: Annotated[str, typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.')] = "last",
+    out: Annotated[Path | None, typer.Option(help=f"The file to write; default: RUN{SUFFIX} in this folder.")] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Take records, captures and logs along; without them a re-run gives them again.")] = False,
+) -> None:
+    """Packs a run into one file: resolved scenario, every plan, versions and hashes, results, and a digest of every file. Prints its path.
+
+    "scpslab verify FILE" runs it again, on this or another machine, and compares the bytes.
+    """
+    folder = find_run(run, Path("runs"))
+    runs = runs_of([str(folder)])
+    if not runs:
+        raise ResultError(f"{folder}: found a campaign without runs; expected at least one. Run it first.")
+    typer.echo(write_archive(sorted(runs), out or Path(f"{folder.name}{SUFFIX}"), whole=whole))

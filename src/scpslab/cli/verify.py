@@ -1,0 +1,51 @@
+"""`scpslab verify`: an exported run again, compared byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from scpslab.running import RunOptions
+from scpslab.running.verify import Comparison
+from scpslab.running.verify import verify as run_again
+
+DIFFERENT_EXIT = 1
+MOST_SHOWN = 20
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("verify")(verify)
+
+
+def verify(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help='A file that "scpslab export" wrote.')],
+    jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; one per core if not given.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Keep the re-run in this folder; default: it is removed after the comparison.")] = None,
+) -> None:
+    """Runs an exported run again in virtual time and compares every file under cells/, and results.csv, with the digests of the archive.
+
+    Exit code 0: all bytes are the same. 1: some are not; they are named, and whether kernel, guest image and lab program were the same.
+    """
+    console = Console(stderr=True)
+    compared = run_again(archive, RunOptions(jobs=jobs), console, keep)
+    for comparison in compared:
+        _say(comparison)
+    if not all(comparison.is_same for comparison in compared):
+        raise typer.Exit(DIFFERENT_EXIT)
+
+
+def _say(comparison: Comparison) -> None:
+    if comparison.is_same:
+        typer.echo(f"{comparison.run}: the same bytes in all {len(comparison.same)} files")
+        return
+    for what, names in (("differs", comparison.different), ("missing", comparison.missing), ("new", comparison.new)):
+        for name in names[:MOST_SHOWN]:
+            typer.echo(f"{comparison.run}: {what}: {name}")
+        if len(names) > MOST_SHOWN:
+            typer.echo(f"{comparison.run}: {what}: {len(names) - MOST_SHOWN} more")
+    cause = "kernel, guest image and lab program are the same as then" if comparison.has_same_engine else "kernel, guest image or lab program is another one"
+    typer.echo(f"{comparison.run}: {len(comparison.same)} files are the same; {cause}")

@@ -1,0 +1,215 @@
+"""What a report says: runs with tables and figures, verdicts by paper, contradictions, and how all of it was made. Values only, no markup."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scpslab.claims import Evidence, Outcome, Verdict, evaluate, load_all, scoreboard
+from scpslab.claims.contradictions import Contradiction, load_contradictions
+from scpslab.claims.evaluate import CheckResult
+from scpslab.claims.model import Era
+from scpslab.claims.scoreboard import ERAS, Score, scores
+from scpslab.figures.drawing import applicable, draw
+from scpslab.figures.plots import MODELS
+from scpslab.figures.recipe import load_all as load_recipes
+from scpslab.results.run import CAMPAIGN_FILE, MANIFEST_FILE, is_campaign, runs_of
+from scpslab.results.table import Summary, notes, read_results, summarise, with_interval
+
+LARGEST_SVG_BYTES = 150_000
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as a file; `anchor` is its name on the page, `shows` what it shows, for those who do not see it."""
+
+    name: str
+    anchor: str
+    title: str
+    shows: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class RunPart:
+    """One run: what it asked, its table, its figures."""
+
+    folder: Path
+    scenario: str
+    title: str
+    source: str
+    description: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+    cells: int
+    virtual_s: float
+    manifest: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that is on the page."""
+
+    name: str
+    title: str
+    campaign: dict[str, Any] | None
+    runs: tuple[RunPart, ...]
+    verdicts: tuple[Verdict, ...]
+    all_claims: int
+    contradictions: tuple[tuple[Contradiction, tuple[Verdict, ...]], ...]
+
+    @cached_property
+    def scores(self) -> list[tuple[Score, Score]]:
+        """By paper: under the paper's own settings, and under today's."""
+        return list(zip(scores(self.verdicts), scores(self.verdicts, "modern"), strict=True))
+
+    @property
+    def decided(self) -> int:
+        """Claims of which these runs say something."""
+        return scoreboard.decided(self.verdicts)
+
+    @property
+    def disagreements(self) -> list[Verdict]:
+        """Headline claims that were not reproduced or are different."""
+        bad = (Outcome.NOT_REPRODUCED, Outcome.DIFFERENT)
+        return [verdict for verdict in self.verdicts if verdict.claim.weight == "headline" and verdict.outcome() in bad]
+
+    @property
+    def virtual_h(self) -> float:
+        """Hours that passed inside the cells."""
+        return sum(run.virtual_s for run in self.runs) / 3600
+
+    @property
+    def cells(self) -> int:
+        """Cells of all runs."""
+        return sum(run.cells for run in self.runs)
+
+    def by_paper(self) -> list[tuple[str, str, list[Verdict]]]:
+        """Title and reference of each paper with its verdicts."""
+        found: dict[str, tuple[str, str, list[Verdict]]] = {}
+        for verdict in self.verdicts:
+            file = verdict.paper.file
+            found.setdefault(verdict.paper.name, (file.title, file.reference, []))[2].append(verdict)
+        return list(found.values())
+
+    def picture_of(self, verdict: Verdict) -> Picture | None:
+        """The figure that shows a claim, where a run of the report has drawn it."""
+        return next((picture for run in self.runs for picture in run.pictures if picture.name == verdict.claim.figure), None)
+
+
+def gather(folder: Path) -> Content:
+    """The content for a run or a campaign; figures that are missing or older than the results are drawn.
+
+    Of a single run only claims that it has data for are shown; of a campaign all.
+
+    Raises:
+        ResultError: a run that cannot be read.
+    """
+    folders = runs_of([str(folder)])
+    campaign = json.loads((folder / CAMPAIGN_FILE).read_text(encoding="utf-8")) if is_campaign(folder) else None
+    if campaign:
+        order = [Path(entry["run"]).name for entry in campaign["runs"]]
+        folders.sort(key=lambda run: order.index(run.name))
+    papers = load_all()
+    verdicts = evaluate(papers, Evidence.of_runs(folders))
+    shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if _has_data(verdict))
+    titles = {recipe.name: recipe.title for recipe in load_recipes(MODELS).values()}
+    runs = tuple(_run_part(run, titles) for run in folders)
+    known = {f"{verdict.paper.name}/{verdict.claim.id}": verdict for verdict in shown}
+    contradictions = tuple(
+        (item, tuple(known[name] for name in item.claims)) for item in load_contradictions(papers) if all(name in known for name in item.claims)
+    )
+    title = campaign["title"] if campaign else (runs[0].title if runs else folder.name)
+    return Content(folder.name, title, campaign, runs, shown, len(verdicts), contradictions)
+
+
+def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
+    """Each check with its findings in words, combination by combination."""
+    lines = []
+    for result in verdict.results:
+        shown = []
+        for finding in result.findings:
+            at = scoreboard.at_text(finding)
+            shown.append(f"{at + ': ' if at else ''}{finding.text} – {finding.outcome.value}")
+        lines.append((result, shown))
+    return lines
+
+
+def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:
+    """The outcomes by era, of those eras that the claim has checks of."""
+    return [(era, outcome) for era in ERAS if (outcome := verdict.outcome(era)) is not None and (era == "period" or not verdict.claim.not_testable)]
+
+
+def _has_data(verdict: Verdict) -> bool:
+    return any(finding.outcome is not Outcome.NO_DATA and result.check.operands() for result in verdict.results for finding in result.findings)
+
+
+def _run_part(folder: Path, titles: dict[str, str]) -> RunPart:
+    results = read_results(folder)
+    summary = summarise(results)
+    manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+    resolved = _yaml(folder / "scenario.resolved.yaml")
+    header, rows = _table(summary)
+    scenario = results.rows[0]["scenario"] if results.rows else folder.name
+    return RunPart(
+        folder,
+        scenario,
+        str(resolved.get("title") or scenario),
+        str(resolved.get("source") or ""),
+        " ".join(str(resolved.get("description") or "").split()),
+        header,
+        rows,
+        tuple(notes(summary)),
+        _pictures(folder, titles),
+        len(results.rows),
+        sum(_virtual_s(path) for path in sorted(folder.glob("cells/*/status.json"))),
+        manifest,
+    )
+
+
+def _virtual_s(status: Path) -> float:
+    return float(json.loads(status.read_text(encoding="utf-8")).get("virtual_s") or 0.0)
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    fields = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The run's table in texts: axes, metrics with intervals, then how many transfers they are of and how many did not complete."""
+    has_incomplete = any(group.incomplete for group in summary.groups)
+    has_failed = any(group.failed for group in summary.groups)
+    header = [*summary.by, *summary.metrics, "n", *(["incomplete"] if has_incomplete else []), *(["failed"] if has_failed else [])]
+    rows = []
+    for group in summary.groups:
+        counts = [group.completed, *([group.incomplete] if has_incomplete else []), *([group.failed] if has_failed else [])]
+        rows.append((*group.key, *(with_interval(group.means[name]) for name in summary.metrics), *map(str, counts)))
+    return tuple(header), tuple(rows)
+
+
+def _pictures(folder: Path, titles: dict[str, str]) -> tuple[Picture, ...]:
+    names = applicable(folder)
+    missing = [name for name in names if not _is_drawn(folder, name)]
+    if missing:
+        draw(folder)
+    pictures = []
+    for name in names:
+        svg, png = (folder / "figures" / f"{name}.{suffix}" for suffix in ("svg", "png"))
+        if png.is_file():
+            # A drawing of thousands of packets is smaller as dots.
+            path = svg if svg.is_file() and svg.stat().st_size <= LARGEST_SVG_BYTES else png
+            pictures.append(Picture(name, f"figure-{folder.name}-{name}", titles[name], f"{titles[name]}. The values are in the table of this run.", path))
+    return tuple(pictures)
+
+
+def _is_drawn(folder: Path, name: str) -> bool:
+    picture, results = folder / "figures" / f"{name}.png", folder / "results.csv"
+    return picture.is_file() and picture.stat().st_mtime_ns >= results.stat().st_mtime_ns

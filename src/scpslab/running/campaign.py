@@ -1,0 +1,89 @@
+"""Campaigns: scenarios one after the other with one progress, and a folder that leads to their runs.
+
+Each scenario's run is a run like any other, under the same name: what was run before counts, and an interrupted campaign goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from scpslab.results.run import CAMPAIGN_FILE
+from scpslab.running.progress import RunProgress
+from scpslab.running.runner import RunOptions, RunResult, ScenarioRun
+from scpslab.scenario.campaign import Campaign, load_campaign
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """Where a campaign is, and how its cells went."""
+
+    folder: Path
+    runs: tuple[RunResult, ...]
+
+    @property
+    def failed(self) -> int:
+        """Cells that failed, of all runs."""
+        return sum(run.failed for run in self.runs)
+
+
+def run_campaign(name: str, options: RunOptions, console: Console) -> CampaignResult:
+    """Runs every scenario of a campaign (path or name, with or without a variant); all of them are planned before the first starts.
+
+    Raises:
+        ScenarioError: a file that says something that cannot be; nothing was run.
+        KeyboardInterrupt: finished cells are kept.
+    """
+    campaign = load_campaign(name)
+    for pattern in campaign.left_out:
+        console.print(f"{campaign.name}: no scenario is called {pattern}; left out", highlight=False)
+    runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), console) for member in campaign.members]
+    folder = options.out / f"{campaign.name.replace('/', '-').replace(':', '-')}-{_hash(runs)}"
+    progress = RunProgress(console, sum(len(run.cells) for run in runs))
+    results: list[RunResult] = []
+    status = "interrupted"
+    _write(folder, campaign, runs, {"status": "running"})
+    started = time.monotonic()
+    try:
+        with progress:
+            for number, run in enumerate(runs, start=1):
+                progress.scenario = f"{number} of {len(runs)} {run.scenario.name}"
+                results.append(run.run(progress))
+        status = "completed"
+    finally:
+        facts = {"status": status, "cells": progress.done, "cells_from_cache": progress.cached, "virtual_s": round(progress.virtual_s, 3)}
+        _write(folder, campaign, runs, {**facts, "wall_s": round(time.monotonic() - started, 2)})
+    progress.scenario = ""
+    console.print(progress.summary(), highlight=False)
+    return CampaignResult(folder, tuple(results))
+
+
+def _hash(runs: Sequence[ScenarioRun]) -> str:
+    """The same for the same runs."""
+    return hashlib.sha256("\n".join(run.folder.path.name for run in runs).encode()).hexdigest()[:8]
+
+
+def _write(folder: Path, campaign: Campaign, runs: Sequence[ScenarioRun], facts: dict[str, Any]) -> None:
+    """campaign.json and a link to every run; the links are for people, the file for programs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for run in runs:
+        target = os.path.relpath(run.folder.path, folder)
+        entries.append({"scenario": run.scenario.name, "overrides": run.options.overrides, "cells": len(run.cells), "run": target})
+        link = folder / run.folder.path.name
+        if not link.is_symlink():
+            link.symlink_to(target)
+    fields = {"format": FORMAT, "campaign": campaign.name, "title": campaign.title, **facts, "left_out": campaign.left_out, "runs": entries}
+    part = folder / f"{CAMPAIGN_FILE}.{os.getpid()}.part"
+    part.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
+    part.replace(folder / CAMPAIGN_FILE)

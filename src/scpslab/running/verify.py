@@ -1,0 +1,85 @@
+"""Runs what an archive holds again and compares it byte for byte."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from scpslab.engine import ENGINES
+from scpslab.errors import ResultError
+from scpslab.results.archive import ArchivedRun, digests_of, read_archive
+from scpslab.running.runner import PlansRun, RunOptions
+
+
+@dataclass(frozen=True)
+class Described:
+    """A scenario's name and seed, as an archive has them."""
+
+    name: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run of an archive beside its re-run: files that are the same, differ, are missing now, or are new; and whether the inputs were the same."""
+
+    run: str
+    same: tuple[str, ...]
+    different: tuple[str, ...]
+    missing: tuple[str, ...]
+    new: tuple[str, ...]
+    has_same_engine: bool
+
+    @property
+    def is_same(self) -> bool:
+        """Whether every file is there with the same bytes, and no other."""
+        return not (self.different or self.missing or self.new)
+
+
+def verify(path: Path, options: RunOptions, console: Console, keep: Path | None = None) -> list[Comparison]:
+    """Runs every plan of an archive in a folder of its own (`keep`, else one that is removed), without the result cache, and compares.
+
+    Raises:
+        ResultError: no archive that can be read, or results of an engine that measures and does not repeat.
+        CapabilityError: this machine cannot run labs.
+    """
+    archived = read_archive(path)
+    for run in archived:
+        engine = ENGINES.get(run.digest.engine)
+        if engine is None or not engine.deterministic:
+            known = ", ".join(name for name, kind in ENGINES.items() if kind.deterministic)
+            raise ResultError(f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}. Only there a run gives the same bytes again.")
+    if keep is not None:
+        return _all(archived, options, console, keep)
+    with tempfile.TemporaryDirectory(prefix="scpslab-verify-") as folder:
+        return _all(archived, options, console, Path(folder))
+
+
+def _all(archived: Sequence[ArchivedRun], options: RunOptions, console: Console, out: Path) -> list[Comparison]:
+    return [_one(run, options, console, out) for run in archived]
+
+
+def _one(archived: ArchivedRun, options: RunOptions, console: Console, out: Path) -> Comparison:
+    digest = archived.digest
+    mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
+    run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, archived.plans, mine, console)
+    folder = run.run().folder
+    found, expected = digests_of(folder), digest.files
+    return Comparison(
+        digest.run,
+        tuple(name for name in expected if found.get(name) == expected[name]),
+        tuple(name for name in expected if name in found and found[name] != expected[name]),
+        tuple(name for name in expected if name not in found),
+        tuple(name for name in found if name not in expected),
+        _keys(run.manifest) == _keys(archived.manifest),
+    )
+
+
+def _keys(manifest: dict[str, object]) -> dict[str, object]:
+    """The hash of everything that determines a cell, by cell: plan, lab program, guest image, kernel."""
+    cells = manifest.get("cells")
+    return {name: entry.get("key") for name, entry in cells.items()} if isinstance(cells, dict) else {}

@@ -1,0 +1,158 @@
+"""Campaigns: a file that lists scenarios, with variants and overrides, to be run together (scenarios/campaigns/*.yaml)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from scpslab.errors import ScenarioError
+from scpslab.parts import Part, key
+from scpslab.quantities import Name
+from scpslab.scenario.complaints import validated
+from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names
+from scpslab.scenario.places import Places, one_of
+from scpslab.scenario.yaml_lines import read_yaml
+
+CAMPAIGNS = "campaigns"
+
+
+class Entry(Part):
+    """Scenarios to run, all in one way."""
+
+    scenario: str = key(
+        says="A scenario's name or path; ? and * stand for one or several letters. None that fits: the entry is left out.", example="fy97/fig??"
+    )
+    variant: tuple[Name, ...] = key(
+        (), says="The first of these variants that the scenario has; none of them, or none named: the whole.", example=["quick", "demo"]
+    )
+    set: dict[str, Any] = key({}, says="Path to value, as with --set.", example={"repeats": 10})
+
+
+class CampaignVariant(Part):
+    """A named other version of a campaign, chosen as CAMPAIGN:VARIANT."""
+
+    title: str | None = key(None, says="Title, if it differs.")
+    runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="What is run.")
+
+
+class CampaignFile(Part):
+    """Scenarios that answer something together."""
+
+    kind: Literal["campaign"]
+    version: Literal[1]
+    title: Annotated[str, Field(min_length=1)] = key(says="One line.")
+    description: str = key("", says="What it asks.")
+    runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="What is run, in this order.")
+    variants: dict[Name, CampaignVariant] = key({}, says="Smaller or other versions.")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One scenario of a campaign: its name with the variant, and its overrides."""
+
+    name: str
+    overrides: tuple[str, ...]
+
+    def load(self, more: Sequence[str] = ()) -> Scenario:
+        """The scenario.
+
+        Raises:
+            ScenarioError: everything that is wrong with it.
+        """
+        return load(self.name, [*self.overrides, *more])
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign with its variant applied: what is run, and the entries that no scenario fits."""
+
+    name: str
+    title: str
+    variants: tuple[str, ...]
+    members: tuple[Member, ...]
+    left_out: tuple[str, ...]
+
+
+def campaign_names() -> list[str]:
+    """The names of the project's campaigns."""
+    return [f"{CAMPAIGNS}/{file.stem}" for file in sorted((FOLDER / CAMPAIGNS).glob("*.yaml"))]
+
+
+def is_campaign(name: str) -> bool:
+    """Whether a name or path with or without variant means a campaign: one of the project's folder, or a file that says so."""
+    path = _path(name.partition(":")[0] if not Path(name).is_file() else name)
+    if path is None:
+        return False
+    if path.parent.name == CAMPAIGNS:
+        return True
+    try:
+        return read_yaml(path)[0].get("kind") == "campaign"
+    except ScenarioError:
+        return False
+
+
+def load_campaign(name: str) -> Campaign:
+    """The campaign `name[:variant]`.
+
+    Raises:
+        ScenarioError: everything that is wrong with its file; scenarios are looked at when they are loaded.
+    """
+    base, _, variant = (name, "", "") if Path(name).is_file() else name.partition(":")
+    path = _path(base)
+    if path is None:
+        raise ScenarioError(f'campaign "{base}": found no such file; {one_of(base, campaign_names())}')
+    data, lines = read_yaml(path)
+    places = Places(path, lines)
+    file = validated(data, places, CampaignFile)
+    if variant and variant not in file.variants:
+        raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, file.variants)}')
+    entries = file.variants[variant].runs if variant else file.runs
+    title = (file.variants[variant].title if variant else None) or file.title
+    label = base_label(path)
+    members: dict[Member, None] = {}
+    left_out = []
+    for entry in entries:
+        fitting = _fitting(entry, path.parent)
+        if not fitting:
+            left_out.append(entry.scenario)
+        for scenario in fitting:
+            members[Member(_with_variant(scenario, entry.variant), tuple(f"{key}={_as_text(value)}" for key, value in entry.set.items()))] = None
+    if not members:
+        raise ScenarioError(f"{places.of(('runs',))}: found no scenario that fits {', '.join(left_out)}; expected at least one. See: scpslab list.")
+    return Campaign(f"{label}:{variant}" if variant else label, title, tuple(file.variants), tuple(members), tuple(left_out))
+
+
+def _path(name: str) -> Path | None:
+    for path in (Path(name), FOLDER / f"{name}.yaml"):
+        if path.is_file():
+            return path
+    return None
+
+
+def _fitting(entry: Entry, beside: Path) -> list[str]:
+    """The names of the project's scenarios that an entry means, or the path of a file beside the campaign's."""
+    file = beside / entry.scenario
+    if file.is_file():
+        return [str(file)]
+    return [name for name in names() if fnmatchcase(name, entry.scenario)]
+
+
+def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str:
+    if not wanted:
+        return scenario
+    has = load(scenario).variants
+    return next((f"{scenario}:{variant}" for variant in wanted if variant in has), scenario)
+
+
+def _as_text(value: Any) -> str:
+    """A value as --set reads it: YAML in flow style."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_as_text(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(_as_text, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)

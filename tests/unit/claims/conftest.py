@@ -1,0 +1,57 @@
+"""Rows and files of claims without any run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scpslab.claims import Evidence, evaluate
+from scpslab.claims.evidence import Row
+from scpslab.claims.load import load
+
+HEAD = """kind: claims
+version: 1
+title: A paper
+year: 1998
+reference: Somebody, 1998
+series:
+  tcp: {scenarios: [net/links], where: {stack: reno}}
+  tp: {scenarios: ["net/li*"], where: {stack: scps}}
+claims:
+"""
+
+
+@pytest.fixture
+def head():
+    """The beginning of a file of claims, up to the claims."""
+    return HEAD
+
+
+@pytest.fixture
+def rows():
+    """Rows of results.csv: `rows("reno", {"ber": "0"}, [1.0, 2.0])` gives a completed cell a value, "gave up" for None."""
+
+    def make(stack, axes, values, *, scenario="net/links", metric="transfer_s", run="run-1", first=1):
+        made = []
+        for repeat, value in enumerate(values, first):
+            status = "incomplete" if value is None else "completed"
+            number = "" if value is None else str(value)
+            fields = {"scenario": scenario, "stack": stack, **axes, "repeat": str(repeat), "seed": f"s{repeat}", "status": status, metric: number}
+            name, _, variant = scenario.partition(":")
+            made.append(Row(Path(run), name, variant, tuple(sorted({"stack": stack, **axes}.items())), fields))
+        return made
+
+    return make
+
+
+@pytest.fixture
+def verdict(tmp_path):
+    """The verdict of one claim, written as YAML below `claims:`, on rows."""
+
+    def judge(checks: str, rows):
+        path = tmp_path / "paper.yaml"
+        path.write_text(HEAD + "  - id: one\n    weight: headline\n    source: Fig 1\n    says: Something is so.\n" + checks)
+        return evaluate([load(path)], Evidence(rows))[0]
+
+    return judge

@@ -1,0 +1,247 @@
+"""Verdicts: each kind of check on rows whose answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from scpslab.claims import Outcome
+from scpslab.claims.scoreboard import as_csv, as_json, as_table, decided, scores
+
+VALUE = """    checks:
+      - kind: value
+        metric: transfer_s
+        of: {series: tcp, at: {ber: 0}}
+        at_least: 20
+        at_most: 22
+        because: A reason.
+"""
+FORESEEN = VALUE + "        different: {at_least: 17, at_most: 19, because: The window of today.}\n"
+
+
+@pytest.mark.parametrize(
+    ("values", "outcome"),
+    [
+        ([21.0, 21.2, 20.8], Outcome.REPRODUCED),
+        ([30.0, 30.1, 30.2], Outcome.NOT_REPRODUCED),
+        # 23 is outside, but its interval of [20.5, 25.5] reaches into the band.
+        ([22.0, 23.0, 24.0], Outcome.UNDECIDED),
+        ([18.0, 18.1, 18.2], Outcome.DIFFERENT),
+        ([], Outcome.NO_DATA),
+        ([None, None], Outcome.NO_DATA),
+    ],
+)
+def test_a_mean_is_judged_by_its_band(rows, verdict, values, outcome):
+    assert verdict(FORESEEN, rows("reno", {"ber": "0"}, values)).outcome() is outcome
+
+
+def test_the_number_comes_with_its_interval_and_the_count(rows, verdict):
+    """Of 20, 21, 22 the half width is 4.303 * 1 / sqrt(3) = 2.484."""
+    found = verdict(VALUE, rows("reno", {"ber": "0"}, [20, 21, 22])).results[0].deciding
+
+    assert found.number == pytest.approx(21)
+    assert (found.low, found.high) == (pytest.approx(21 - 2.484, abs=1e-3), pytest.approx(21 + 2.484, abs=1e-3))
+    assert found.text == "21 [18.52, 23.48], n = 3"
+
+
+def test_only_cells_of_the_series_and_the_columns_count(rows, verdict):
+    """Another error rate, stack, scenario, or the small variant for tests say nothing about the claim."""
+    others = [
+        *rows("reno", {"ber": "1e-06"}, [99, 99]),
+        *rows("scps", {"ber": "0"}, [99, 99]),
+        *rows("reno", {"ber": "0"}, [99, 99], scenario="net/other"),
+        *rows("reno", {"ber": "0"}, [99, 99], scenario="net/links:test"),
+    ]
+
+    assert verdict(VALUE, others).outcome() is Outcome.NO_DATA
+    assert verdict(VALUE, [*others, *rows("reno", {"ber": "0.0"}, [21, 21], scenario="net/links:demo")]).outcome() is Outcome.REPRODUCED
+
+
+def test_a_cell_in_two_runs_counts_once_and_the_newer_run_wins(rows, verdict):
+    """The demo's two repeats are the first two of the whole scenario: five values, not seven."""
+    newer = rows("reno", {"ber": "0"}, [21, 21], scenario="net/links:demo", run="new")
+    older = rows("reno", {"ber": "0"}, [50, 50, 21, 21, 21], run="old")
+
+    found = verdict(VALUE, [*newer, *older]).results[0].deciding
+    assert found.text == "21 [21, 21], n = 5"
+
+
+def test_a_ratio_of_ratios_has_the_interval_of_its_logarithm(rows, verdict):
+    """(40/20) / (22/20) with a relative spread of a few percent each."""
+    check = """    checks:
+      - kind: ratio
+        metric: transfer_s
+        of: [{series: tcp, at: {ber: 1e-5}}, {series: tp, at: {ber: 0}}]
+        to: [{series: tcp, at: {ber: 0}}, {series: tp, at: {ber: 1e-5}}]
+        at_least: 1.5
+        because: A reason.
+"""
+    cells = [
+        *rows("reno", {"ber": "1e-05"}, [39, 40, 41]),
+        *rows("reno", {"ber": "0"}, [20, 20, 20]),
+        *rows("scps", {"ber": "1e-05"}, [22, 22, 22]),
+        *rows("scps", {"ber": "0"}, [20, 20, 20]),
+    ]
+
+    found = verdict(check, cells).results[0].deciding
+    half = 4.302653 * (1 / math.sqrt(3)) / 40
+    assert found.outcome is Outcome.REPRODUCED
+    assert found.number == pytest.approx(2 / 1.1)
+    assert found.low == pytest.approx(found.number * math.exp(-half), rel=1e-6)
+    assert found.high == pytest.approx(found.number * math.exp(half), rel=1e-6)
+
+
+ORDER = """    checks:
+      - kind: order
+        metric: transfer_s
+        every: {ber: [0, 1e-5]}
+        rising: [tp, tcp]
+"""
+
+
+@pytest.mark.parametrize(
+    ("tcp", "outcome"),
+    [
+        ([30, 31, 32], Outcome.REPRODUCED),
+        ([10, 11, 12], Outcome.NOT_REPRODUCED),
+        ([20, 22, 24], Outcome.UNDECIDED),
+        # One repeat has no spread to judge by.
+        ([30], Outcome.UNDECIDED),
+    ],
+)
+def test_an_order_needs_a_difference_that_the_spread_does_not_explain(rows, verdict, tcp, outcome):
+    cells = [*rows("scps", {"ber": "0"}, [20, 21, 22]), *rows("reno", {"ber": "0"}, [30, 31, 32])]
+    cells += [*rows("scps", {"ber": "1e-05"}, [20, 21, 22]), *rows("reno", {"ber": "1e-05"}, tcp)]
+
+    assert verdict(ORDER, cells).outcome() is outcome
+
+
+def test_several_orders_at_once_are_corrected(rows, verdict):
+    """A rise of 2.8 at standard deviations of 1 has t = 3.43 with 4 degrees of freedom, p = 0.027: certain alone, 0.053 as one of two."""
+    close = [*rows("scps", {"ber": "0"}, [20, 21, 22]), *rows("reno", {"ber": "0"}, [22.8, 23.8, 24.8])]
+    single = ORDER.replace("[0, 1e-5]", "[0]")
+    twin = [*close, *rows("scps", {"ber": "1e-05"}, [20, 21, 22]), *rows("reno", {"ber": "1e-05"}, [22.8, 23.8, 24.8])]
+
+    assert verdict(single, close).outcome() is Outcome.REPRODUCED
+    assert verdict(ORDER, twin).outcome() is Outcome.UNDECIDED
+
+
+TREND = """    checks:
+      - {kind: trend, metric: transfer_s, of: tcp, along: ber, direction: rising}
+"""
+
+
+@pytest.mark.parametrize(
+    ("middle", "last", "outcome"),
+    [
+        ([21, 22, 23], [40, 41, 42], Outcome.REPRODUCED),
+        # A step back that the spread explains does no harm, one that it does not explain does.
+        ([19, 20, 21], [40, 41, 42], Outcome.REPRODUCED),
+        ([60, 61, 62], [40, 41, 42], Outcome.NOT_REPRODUCED),
+        ([20, 21, 22], [20, 21, 22], Outcome.UNDECIDED),
+    ],
+)
+def test_a_trend_is_judged_by_its_ends_and_every_step_back(rows, verdict, middle, last, outcome):
+    cells = [*rows("reno", {"ber": "1e-05"}, last), *rows("reno", {"ber": "0"}, [20, 21, 22]), *rows("reno", {"ber": "1e-06"}, middle)]
+
+    assert verdict(TREND, cells).outcome() is outcome
+
+
+COMPLETION = """    checks:
+      - {kind: completion, of: tcp, paper_count: [2, 10], at_least: 10, at_most: 30, because: A reason.}
+"""
+
+
+@pytest.mark.parametrize(
+    ("completed", "outcome"),
+    [
+        (20, Outcome.REPRODUCED),  # the paper's own share
+        (45, Outcome.REPRODUCED),  # outside the band; Fisher's test beside 2 of 10 has p = 0.18
+        (90, Outcome.NOT_REPRODUCED),
+    ],
+)
+def test_completion_is_compared_with_the_papers_count(rows, verdict, completed, outcome):
+    cells = rows("reno", {"ber": "0"}, [1.0] * completed + [None] * (100 - completed))
+
+    judged = verdict(COMPLETION, cells)
+    assert judged.outcome() is outcome
+    assert judged.results[0].deciding.text.startswith(f"{completed} of 100 completed")
+
+
+CROSSOVER = """    checks:
+      - {kind: crossover, metric: transfer_s, along: rate, of: tcp, to: tp, ratio: 2, at_least: 10000, at_most: 200000, because: A reason.}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ratios", "outcome", "at"),
+    [
+        ([1, 1, 4], Outcome.REPRODUCED, 100_000 * 10**0.5),
+        ([1, 2.5, 4], Outcome.REPRODUCED, None),
+        ([3, 3, 4], Outcome.NOT_REPRODUCED, 0),
+        ([1, 1, 1], Outcome.NOT_REPRODUCED, math.inf),
+    ],
+)
+def test_a_crossover_is_found_between_points(rows, verdict, ratios, outcome, at):
+    """On a logarithmic axis a ratio of 1 at 100 kbit/s and 4 at 1 Mbit/s is 2 half way."""
+    cells = []
+    for rate, ratio in zip(("10 kbit/s", "100 kbit/s", "1 Mbit/s"), ratios, strict=True):
+        cells += [*rows("reno", {"rate": rate}, [ratio, ratio]), *rows("scps", {"rate": rate}, [1, 1])]
+
+    judged = verdict(CROSSOVER.replace("at_most: 200000", "at_most: 400000"), cells)
+    assert judged.outcome() is outcome
+    if at is not None:
+        assert judged.results[0].deciding.number == pytest.approx(at)
+
+
+def test_a_spread_is_a_coefficient_of_variation(rows, verdict):
+    check = "    checks:\n      - {kind: spread, metric: transfer_s, of: tcp, at_most: 0.1, because: A reason.}\n"
+
+    judged = verdict(check, rows("reno", {}, [19, 20, 21]))
+    assert judged.outcome() is Outcome.REPRODUCED
+    assert judged.results[0].deciding.number == pytest.approx(0.05)
+
+
+def test_arithmetic_needs_no_run(verdict):
+    check = "    checks:\n      - {kind: arithmetic, multiply: [2e6, 0.01], divide: [8], at_least: 2500, at_most: 2500, because: Arithmetic.}\n"
+
+    assert verdict(check, []).outcome() is Outcome.REPRODUCED
+
+
+def test_a_claim_that_cannot_be_tested_says_why(verdict):
+    judged = verdict("    not_testable: A hope.\n", [])
+
+    assert judged.outcome() is Outcome.NOT_TESTABLE
+    assert "A hope." in as_csv([judged])
+
+
+def test_the_eras_are_judged_apart(rows, verdict):
+    """Period settings decide; what today's say stands beside it."""
+    checks = VALUE + VALUE.replace("    checks:\n", "").replace("metric:", "era: modern\n        metric:").replace("tcp", "tp")
+
+    judged = verdict(checks, [*rows("reno", {"ber": "0"}, [21, 21]), *rows("scps", {"ber": "0"}, [30, 30])])
+    assert (judged.outcome(), judged.outcome("period"), judged.outcome("modern")) == (Outcome.REPRODUCED, Outcome.REPRODUCED, Outcome.NOT_REPRODUCED)
+
+
+def test_a_claim_with_one_check_short_of_data_is_not_decided_unless_another_fails(rows, verdict):
+    checks = VALUE + VALUE.replace("    checks:\n", "").replace("tcp", "tp")
+
+    assert verdict(checks, rows("reno", {"ber": "0"}, [21, 21])).outcome() is Outcome.NO_DATA
+    assert verdict(checks, rows("reno", {"ber": "0"}, [90, 90])).outcome() is Outcome.NOT_REPRODUCED
+
+
+def test_incomplete_transfers_are_counted_and_never_averaged_in(rows, verdict):
+    found = verdict(VALUE, rows("reno", {"ber": "0"}, [21, None, 21])).results[0].deciding
+
+    assert found.text == "21 [21, 21], n = 2; 1 did not complete"
+
+
+def test_the_scoreboard_counts_every_claim_once(rows, verdict):
+    judged = [verdict(VALUE, rows("reno", {"ber": "0"}, [21, 21])), verdict(VALUE, [])]
+
+    assert decided(judged) == 1
+    assert [(score.title, score.total) for score in scores(judged)] == [("A paper", 2)]
+    assert scores(judged)[0].counts[Outcome.REPRODUCED] == 1
+    assert as_table(judged).row_count == 1
+    assert '"outcome": "no data yet"' in as_json(judged)

@@ -1,0 +1,146 @@
+"""The report: complete in itself, escaped, reproducible, readable."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from scpslab.claims import load_all
+from scpslab.report import write_report
+from scpslab.report.content import gather
+
+
+class Page(html.parser.HTMLParser):
+    """Elements with their attributes, and the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def text(campaign_dir):
+    return write_report(campaign_dir).read_text()
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def test_the_page_fetches_nothing_and_runs_nothing(page, text):
+    addresses = [value for _, attributes in page.elements for name, value in attributes.items() if name in ("src", "href", "data", "action")]
+
+    assert addresses
+    assert [value for value in addresses if not value.startswith(("#", "data:"))] == []
+    assert page.all("script") == []
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_every_finding_of_every_paper_is_there(page):
+    shown = {attributes["id"] for attributes in page.all("details")}
+    assert {f"{paper.name}-{claim.id}" for paper in load_all() for claim in paper.file.claims} <= shown
+
+
+def test_links_within_the_page_lead_somewhere_and_names_are_unique(page):
+    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    targets = {attributes["href"][1:] for attributes in page.all("a") if attributes["href"].startswith("#")}
+
+    assert len(names) == len(set(names))
+    assert targets <= set(names)
+
+
+def test_pictures_are_inside_and_say_what_they_show(page):
+    pictures = page.all("img")
+    assert len(pictures) >= 2
+    assert all(picture["src"].startswith("data:image/") and picture["alt"] for picture in pictures)
+
+
+def test_text_of_scenarios_is_text(text):
+    assert "<b>" not in text
+    assert "Corruption &lt;b&gt;&amp;amp; more&lt;/b&gt;" in text
+
+
+def test_tables_have_intervals_and_count_what_did_not_complete(page, run_dir):
+    texts = " ".join(page.texts)
+    assert "±" in texts
+    assert "incomplete: transfer: sender gave up" in texts
+    assert "The campaign is interrupted" in texts
+    assert "sgls/*" in texts
+
+
+def test_the_same_results_give_the_same_bytes(campaign_dir, run_dir, text):
+    shutil.rmtree(run_dir / "figures")
+    assert write_report(campaign_dir).read_text() == text
+
+
+def test_a_single_run_shows_the_findings_that_it_has_data_for(run_dir):
+    content = gather(run_dir)
+
+    shown = {verdict.claim.id for verdict in content.verdicts}
+    assert "fig05-tcp-delay-clean" not in shown, "the synthetic transfers have 60,000 bytes: not the conditions of the paper"
+    assert not any(verdict.paper.name == "itc1999" for verdict in content.verdicts)
+    assert content.all_claims == 173
+
+
+def test_white_letters_on_every_ground_have_contrast(text):
+    """WCAG 2.1, 1.4.3: 4.5 to 1. Grounds of chips, and text on both schemes."""
+    grounds = re.findall(r"\.([a-z-]+) \{ background: (#[0-9a-f]{6}); \}", text)
+    schemes = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{([^}]*)\}", text)]
+
+    assert len(grounds) == 6
+    assert len(schemes) == 2
+    assert [name for name, ground in grounds if contrast("#ffffff", ground) < 4.5] == []
+    assert [name for scheme in schemes for name in ("ink", "soft", "link") if contrast(scheme[name], scheme["ground"]) < 4.5] == []
+
+
+def contrast(first: str, second: str) -> float:
+    """Contrast ratio of two colours (WCAG 2.1)."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+MEASURE = """<script>addEventListener("load", () => {
+  const images = [...document.images];
+  document.body.dataset.measured = [document.documentElement.scrollWidth, innerWidth, images.length, images.filter(i => i.naturalWidth > 0).length].join(" ");
+});</script></body>"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
+    """No error on the console, every picture decoded, nothing wider than the window."""
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("chromium is not installed (apt-get install chromium)")
+    copy = tmp_path / "report.html"
+    copy.write_text(text.replace(' loading="lazy"', "").replace("</body>", MEASURE))
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900"]
+    options += ["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom", copy.as_uri()]
+    shown = subprocess.run([browser, *options], capture_output=True, text=True, timeout=120, check=True)
+
+    scroll_width, window_width, images, decoded = map(int, re.search(r'data-measured="([\d ]+)"', shown.stdout)[1].split())
+    assert "CONSOLE" not in shown.stderr
+    assert scroll_width <= window_width
+    assert images == decoded > 0

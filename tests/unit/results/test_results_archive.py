@@ -1,0 +1,104 @@
+"""Archives: reproducible, complete, and refused when they are not what they say."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+
+import pytest
+
+from scpslab.errors import ResultError
+from scpslab.results import collect
+from scpslab.results.archive import digests_of, read_archive, write_archive
+
+
+@pytest.fixture
+def run(run_dir):
+    """A completed run as "scpslab run" leaves it."""
+    manifest = {"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "virtual", "seed": 7, "cells": {}}
+    (run_dir / "manifest.json").write_text(json.dumps(manifest))
+    (run_dir / "scenario.resolved.yaml").write_text("title: Golden\n")
+    collect(run_dir)
+    return run_dir
+
+
+def changed(path, target, change):
+    """A copy of an archive whose files went through `change(name, bytes)`, which gives bytes or None."""
+    with tarfile.open(path, "r:gz") as source, tarfile.open(target, "w:gz") as copy:
+        for member in source.getmembers():
+            content = change(member.name, source.extractfile(member).read())
+            if content is not None:
+                entry = tarfile.TarInfo(member.name)
+                entry.size = len(content)
+                copy.addfile(entry, io.BytesIO(content))
+    return target
+
+
+def test_an_archive_has_what_a_run_can_be_had_again_from(run, tmp_path):
+    archived = read_archive(write_archive([run], tmp_path / "a.tar.gz"))
+
+    assert [(item.digest.run, item.digest.scenario, item.digest.seed) for item in archived] == [(run.name, "fig04-golden", 7)]
+    assert len(archived[0].plans) == 12
+    assert archived[0].plans["stack=reno,ber=0,r1"]["workloads"][0]["bytes"] == 60_000
+    assert archived[0].resolved == "title: Golden\n"
+    assert archived[0].digest.files == digests_of(run)
+    assert "results.csv" in archived[0].digest.files
+    assert any(name.endswith("ws2.pcap") for name in archived[0].digest.files)
+
+
+def test_the_same_run_gives_the_same_archive(run, tmp_path):
+    first = write_archive([run], tmp_path / "a.tar.gz").read_bytes()
+    for file in run.rglob("*.json"):
+        file.touch()
+
+    assert write_archive([run], tmp_path / "b.tar.gz").read_bytes() == first
+
+
+def test_captures_are_taken_along_only_when_asked_for(run, tmp_path):
+    names = []
+    for whole in (False, True):
+        with tarfile.open(write_archive([run], tmp_path / f"{whole}.tar.gz", whole=whole)) as archive:
+            names.append(archive.getnames())
+
+    assert not [name for name in names[0] if name.endswith(".pcap")]
+    assert len([name for name in names[1] if name.endswith(".pcap")]) == 22
+
+
+def test_a_run_that_is_not_complete_is_refused(run, tmp_path):
+    (run / "manifest.json").write_text('{"format": 1, "status": "interrupted"}')
+
+    with pytest.raises(ResultError, match="found interrupted; expected a completed run"):
+        write_archive([run], tmp_path / "a.tar.gz")
+    assert list(tmp_path.glob("a.tar.gz*")) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda name, content: None if name == "archive.json" else content, "found no archive.json"),
+        (lambda name, content: b"{}" if name == "archive.json" else content, "expected the contents of an archive"),
+        (lambda name, content: content.replace(b'"format": 1', b'"format": 2') if name == "archive.json" else content, "newer scpslab"),
+        (lambda name, content: content.replace(b"60000", b"60001") if name.endswith("plan.json") else content, "found another one"),
+        (lambda name, content: None if name.endswith("plan.json") else content, "found no such file"),
+        (lambda name, content: content.replace(b"fig04-golden-0002", b"../elsewhere") if name == "archive.json" else content, "expected the contents"),
+    ],
+)
+def test_an_archive_that_is_not_what_it_says_is_refused(run, tmp_path, change, says):
+    archive = changed(write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", change)
+
+    with pytest.raises(ResultError, match="b.tar.gz") as caught:
+        read_archive(archive)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"nothing of the kind", gzip.compress(b"no tar"), b"\x1f\x8b\x08cut"])
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "x.tar.gz"
+    path.write_bytes(content)
+
+    with pytest.raises(ResultError, match=r"x\.tar\.gz"):
+        read_archive(path)
+    with pytest.raises(ResultError):
+        read_archive(tmp_path / "none.tar.gz")

@@ -1,0 +1,88 @@
+"""Campaign files: patterns, variants, mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from scpslab import scenario
+from scpslab.errors import ScenarioError
+from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
+
+HEAD = "kind: campaign\nversion: 1\ntitle: Some\nruns:\n"
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    """A campaign file with these lines below `runs:`."""
+
+    def write(lines: str) -> str:
+        path = tmp_path / "some.yaml"
+        path.write_text(HEAD + lines)
+        return str(path)
+
+    return write
+
+
+def names(loaded):
+    return [member.name for member in loaded.members]
+
+
+def test_a_pattern_takes_what_it_fits_in_the_order_of_names(campaign):
+    loaded = load_campaign(campaign('  - {scenario: "links/*"}\n  - {scenario: "nowhere/*"}\n'))
+
+    assert names(loaded) == sorted(name for name in scenario.names() if name.startswith("links/"))
+    assert loaded.left_out == ("nowhere/*",)
+
+
+def test_the_first_variant_that_a_scenario_has_is_taken(campaign):
+    loaded = load_campaign(campaign('  - {scenario: "fy97/fig0[46]-kernel", variant: [none-such, demo, test]}\n  - {scenario: links/loss, variant: [demo]}\n'))
+
+    assert names(loaded) == ["fy97/fig04-kernel:demo", "fy97/fig06-kernel:demo", "links/loss"]
+
+
+def test_overrides_reach_the_scenario(campaign):
+    loaded = load_campaign(campaign("  - {scenario: links/loss, variant: [test], set: {repeats: 7, sweep.ber.values: [0, 1e-6], limits.memory: 256 MiB}}\n"))
+
+    model = loaded.members[0].load().model
+    assert model.repeats == 7
+    assert model.limits.memory == "256 MiB"
+    assert len(scenario.cells(loaded.members[0].load())) == 14
+
+
+def test_a_scenario_twice_is_run_once(campaign):
+    assert names(load_campaign(campaign("  - {scenario: links/loss}\n  - {scenario: links/l*}\n"))) == ["links/loss"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ("  - {scenario: nowhere/*}\n", "found no scenario that fits nowhere/*"),
+        ("  - {scenari: links/loss}\n", 'unknown key "scenari"; expected one of scenario, set, variant'),
+        ("  []\n", "at least one"),
+    ],
+)
+def test_mistakes_are_named(campaign, lines, says):
+    with pytest.raises(ScenarioError, match="some.yaml:") as caught:
+        load_campaign(campaign(lines))
+    assert says in str(caught.value)
+
+
+def test_unknown_variants_and_names_have_neighbours(campaign):
+    with pytest.raises(ScenarioError, match=r"expected one of quick"):
+        load_campaign("campaigns/papers:quik")
+    with pytest.raises(ScenarioError, match=r"campaigns/papers"):
+        load_campaign("campaigns/paper")
+
+
+def test_a_campaign_is_told_from_a_scenario(campaign):
+    assert is_campaign(campaign("  - {scenario: links/loss}\n"))
+    assert is_campaign("campaigns/papers:quick")
+    assert not is_campaign("fy97/fig04-kernel:demo")
+    assert not is_campaign("nowhere/at-all")
+
+
+def test_campaigns_of_the_project_are_whole_and_no_scenarios():
+    assert campaign_names() == ["campaigns/papers"]
+    assert not [name for name in scenario.names() if name.startswith("campaigns/")]
+    for name in ("campaigns/papers", "campaigns/papers:quick"):
+        assert all(scenario.cells(member.load()) for member in load_campaign(name).members)
