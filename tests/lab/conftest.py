@@ -23,7 +23,7 @@ ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, 
 def engine() -> VirtualEngine:
     """The engine, prepared once."""
     engine = VirtualEngine()
-    engine.prepare(print)
+    engine.prepare(print, [{"nodes": []}])
     return engine
 
 

@@ -162,8 +162,16 @@ class Cell:
             if self.now_ns() >= limit:
                 return False
             self._rest(DRAIN_STEP_NS)
-            quiet = quiet + 1 if all(under_way(self.network.stages.account(d)) == 0 for d in self.network.directions) else 0
+            quiet = quiet + 1 if all(under_way(counters) == 0 for counters in self._accounts()) else 0
         return True
+
+    def _accounts(self) -> list[dict[str, int]]:
+        """The counters of every direction, those of managed queues included."""
+        managed = self.network.queue_drops()
+        accounts = [self.network.stages.account(direction) for direction in self.network.directions]
+        for direction, counters in zip(self.network.directions, accounts, strict=True):
+            counters["queue_packets"] += managed.get((direction.link, direction.name), 0)
+        return accounts
 
     def _rest(self, duration_ns: int) -> None:
         """Lets the network go on by itself for a while."""
@@ -171,17 +179,20 @@ class Cell:
         self.loop.run_until(lambda: self.now_ns() >= until, until)
 
     def _write_accounts(self) -> bool:
-        accounts = Records(self.records / "accounting.jsonl")
+        """Writes the accounts as they are at one quiet instant: a peer whose last acknowledgement was lost may still say something now and then."""
+        limit = self.now_ns() + DRAIN_LIMIT_NS
+        accounts = self._accounts()
+        while any(under_way(counters) for counters in accounts) and self.now_ns() < limit:
+            self._rest(DRAIN_STEP_NS)
+            accounts = self._accounts()
+        records = Records(self.records / "accounting.jsonl")
         self.open_accounts: list[str] = []
-        managed = self.network.queue_drops()
-        for direction in self.network.directions:
-            counters = self.network.stages.account(direction)
-            counters["queue_packets"] += managed.get((direction.link, direction.name), 0)
+        for direction, counters in zip(self.network.directions, accounts, strict=True):
             missing = under_way(counters)
             if missing:
                 self.open_accounts.append(f"{direction.link}.{direction.name}: offered {counters['offered_packets']}, {missing} unaccounted for")
-            accounts.write(link=direction.link, direction=direction.name, **counters, closes=missing == 0)
-        accounts.close()
+            records.write(link=direction.link, direction=direction.name, **counters, closes=missing == 0)
+        records.close()
         return not self.open_accounts
 
     def _write_log(self) -> None:

@@ -69,15 +69,17 @@ class ScenarioRun:
             KeyboardInterrupt: finished cells are kept.
         """
         _check_room(self.options.out)
-        engine_hash = self.engine.prepare(lambda text: self.console.print(text, highlight=False))
-        facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hash": engine_hash, "seed": self.scenario.seed}
+        self.engine.prepare(lambda text: self.console.print(text, highlight=False), self.plans.values())
+        self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in self.plans.items()}
+        engine_hashes = sorted({self.engine.hash(plan) for plan in self.plans.values()})
+        facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hashes": engine_hashes, "seed": self.scenario.seed}
         self.manifest = self.folder.open(self.resolved, facts | _machine())
         self._drop_foreign_cells()
         started = time.monotonic()
         with RunProgress(self.console, len(self.cells)) as progress:
-            waiting = [cell_id for cell_id in self.plans if not self._known(cell_id, engine_hash, progress)]
+            waiting = [cell_id for cell_id in self.plans if not self._known(cell_id, progress)]
             try:
-                self._run_cells(waiting, engine_hash, progress)
+                self._run_cells(waiting, progress)
             except KeyboardInterrupt:
                 self.manifest["status"] = "interrupted"
                 self.folder.write_manifest(self.manifest)
@@ -89,9 +91,9 @@ class ScenarioRun:
         counts = list(self.statuses.values())
         return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"))
 
-    def _known(self, cell_id: str, engine_hash: str, progress: RunProgress) -> bool:
+    def _known(self, cell_id: str, progress: RunProgress) -> bool:
         """Whether the run folder or the cache has the cell already."""
-        key = cell_key(self.plans[cell_id], engine_hash)
+        key = self.keys[cell_id]
         folder = self.folder.cell(cell_id)
         entry = self.manifest["cells"].get(cell_id, {})
         usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in ("completed", "incomplete")
@@ -103,7 +105,7 @@ class ScenarioRun:
         progress.cell_done(cell_id, status, cached=True)
         return True
 
-    def _run_cells(self, waiting: list[str], engine_hash: str, progress: RunProgress) -> None:
+    def _run_cells(self, waiting: list[str], progress: RunProgress) -> None:
         cores = sorted(os.sched_getaffinity(0))
         jobs = min(self.options.jobs or len(cores), max(len(waiting), 1))
         free: queue.SimpleQueue[int | None] = queue.SimpleQueue()
@@ -122,26 +124,26 @@ class ScenarioRun:
         try:
             while pending:
                 # A short timeout, so that an interrupt is answered at once.
-                self._record(pending, wait(pending, timeout=0.2, return_when=FIRST_COMPLETED).done, engine_hash, progress)
+                self._record(pending, wait(pending, timeout=0.2, return_when=FIRST_COMPLETED).done, progress)
         finally:
             if pending:
                 self.engine.stop()
             pool.shutdown(wait=True, cancel_futures=True)
             # What ended beside an interrupted or broken cell is a result like any other.
             finished = {future for future in pending if not future.cancelled() and future.exception() is None}
-            self._record(pending, finished, engine_hash, progress)
+            self._record(pending, finished, progress)
 
-    def _record(self, pending: dict[Future[dict[str, Any]], str], done: set[Future[dict[str, Any]]], engine_hash: str, progress: RunProgress) -> None:
+    def _record(self, pending: dict[Future[dict[str, Any]], str], done: set[Future[dict[str, Any]]], progress: RunProgress) -> None:
         """Takes ended cells from `pending`; raises what one of them raised, after the others are recorded."""
         for future in sorted(done, key=lambda future: future.exception() is not None):
             try:
-                self._over(pending[future], future.result(), engine_hash, progress)
+                self._over(pending[future], future.result(), progress)
             except Interrupted as interrupted:
                 raise KeyboardInterrupt from interrupted
             del pending[future]
 
-    def _over(self, cell_id: str, status: dict[str, Any], engine_hash: str, progress: RunProgress) -> None:
-        key = cell_key(self.plans[cell_id], engine_hash)
+    def _over(self, cell_id: str, status: dict[str, Any], progress: RunProgress) -> None:
+        key = self.keys[cell_id]
         self._note(cell_id, key, status)
         self.folder.write_manifest(self.manifest)
         if self.engine.deterministic and status["status"] != "failed":

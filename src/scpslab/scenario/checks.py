@@ -14,8 +14,7 @@ from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.places import Places, one_of
 from scpslab.scenario.rates import Way, mtu_bytes, slowest_bps, way
 from scpslab.scenario.yaml_lines import KeyPath
-from scpslab.stacks import plan_node
-from scpslab.stacks.kernel import KernelHost
+from scpslab.stacks import KernelHost, plan_node
 from scpslab.topology import catalogue
 from scpslab.topology import description as topology
 
@@ -187,6 +186,11 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
     found = way(network, workload.from_, workload.to)
     match workload:
         case Bulk():
+            if workload.congestion is not None and _stack(model, workload.from_) != "kernel":
+                yield (
+                    ("congestion",),
+                    f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
+                )
             yield from _segment(workload, mtu_bytes(found) or LARGEST_MTU, model)
             yield from _fits_in_time(workload, found, model)
         case CongestionTraffic():
@@ -195,8 +199,14 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
                 yield ("packet",), f'found "{workload.packet}"; expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B. Correct the value.'
             if workload.level is not None and slowest_bps(model, found) is None:
                 yield ("level",), f"found a level on a way without a rate; expected a slowest hop between {workload.from_} and {workload.to}. Use max_rate."
+        case Iperf3() if workload.udp_rate is None and (other := [end for end in (workload.from_, workload.to) if _stack(model, end) != "kernel"]):
+            yield ("kind",), f"found iperf3 over TCP with the stack {_stack(model, other[0])} on {other[0]}; expected kernel. Use kind bulk, or stack kernel."
         case Iperf3() if workload.duration is not None and units.parse("duration", workload.duration) % 10**9:
             yield ("duration",), f'found "{workload.duration}"; expected whole seconds. Correct the value.'
+
+
+def _stack(model: ScenarioFile, host: str) -> str:
+    return model.hosts[host].stack if host in model.hosts else "kernel"
 
 
 def _ends(workload: Any, network: topology.Network, hosts: list[str]) -> Iterator[Problem]:
@@ -222,11 +232,12 @@ def _fits_in_time(workload: Bulk, found: Way, model: ScenarioFile) -> Iterator[P
 
 def _segment(workload: Bulk, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
     segment = units.parse("size", workload.segment)
-    options = TIMESTAMP_BYTES if all(plan_node(model.hosts.get(host, KernelHost())).timestamps for host in (workload.from_, workload.to)) else 0
+    ends = [plan_node(model.hosts.get(host, KernelHost())) for host in (workload.from_, workload.to)]
+    options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
     room = mtu - IP_TCP_HEADERS_BYTES - options
     if segment > room:
         yield ("segment",), f'found "{workload.segment}"; expected at most the {room} B that an MTU of {mtu} B leaves. Correct segment or the parameter mtu.'
-    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room:
+    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room and ends[0].stack == "kernel":
         exact = segment + IP_TCP_HEADERS_BYTES + options
         yield (
             ("segment",),

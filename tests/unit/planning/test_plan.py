@@ -9,7 +9,8 @@ from scpslab import planning, scenario
 
 CONTRACT = (Path(__file__).parents[3] / "docs" / "plan-format.md").read_text()
 WORKLOAD_KEYS = {
-    "bulk": {"bytes", "segment_bytes", "port", "send_window_bytes", "receive_window_bytes", "congestion", "delayed_ack", "payload_seed", "patience_ns"},
+    "bulk": {"bytes", "segment_bytes", "port", "send_window_bytes", "receive_window_bytes", "congestion", "delayed_ack", "payload_seed", "patience_ns"}
+    | {"from_scps", "to_scps"},
     "iperf3": {"duration_ns", "bytes", "port", "congestion", "segment_bytes", "reverse", "udp_rate_bps", "parallel", "patience_ns"},
     "ping": {"count", "interval_ns", "payload_bytes"},
     "congestion": {"max_rate_bps", "redraw_ns", "packet_bytes", "rates_bps", "port"},

@@ -90,7 +90,7 @@ CASES = {
     "unknown congestion control": (("h1: {preset: fy97-reno", "h1: {congestion: cubik"), '10: hosts.h1.congestion: found "cubik"', "Did you mean cubic?"),
     "flag as text": (("h1: {preset", 'h1: {sack: "no", preset'), '10: hosts.h1.sack: found "no"; expected true or false'),
     "window of 0 segments": (("h1: {preset", "h1: {initial_window: 0, preset"), "10: hosts.h1.initial_window: found 0; expected at least 1"),
-    "unknown workload kind": (("kind: bulk", "kind: bilk"), '13: workloads[0]: found "bilk"', "Did you mean bulk?"),
+    "unknown workload kind": (("kind: bulk", "kind: bilk"), '13: workloads[0].kind: found "bilk"', "Did you mean bulk?"),
     "workload without kind": (("{kind: bulk, ", "{"), "13: workloads[0]: found no kind"),
     "no workloads": (("workloads:\n  - " + BULK, "workloads: []"), "12: workloads", "at least one"),
     "unknown sender": (("from: h1", "from: h3"), '13: workloads[0].from: found "h3"; expected one of h1, h2'),
@@ -112,7 +112,7 @@ CASES = {
         "13: workloads[0].packet",
         "the MTU of 1500 B",
     ),
-    "unknown probe kind": (("kind: capture", "kind: captur"), '15: probes[0]: found "captur"', "Did you mean capture?"),
+    "unknown probe kind": (("kind: capture", "kind: captur"), '15: probes[0].kind: found "captur"', "Did you mean capture?"),
     "unknown node": (("node: h2", "node: h4"), '15: probes[0].node: found "h4"'),
     "key of another kind of probe": (("node: h2", "node: h2, interval: 1 s"), '15: probes[0].interval: found the unknown key "interval"', "snaplen"),
     "probe of an unknown direction": (

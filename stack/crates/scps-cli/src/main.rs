@@ -6,6 +6,7 @@
 mod commands;
 mod error;
 mod pace;
+mod payload;
 mod report;
 mod settings;
 mod trace;
