@@ -12,6 +12,7 @@ WORKLOAD_KEYS = {
     "bulk": {"bytes", "segment_bytes", "port", "send_window_bytes", "receive_window_bytes", "congestion", "delayed_ack", "payload_seed", "patience_ns"}
     | {"from_scps", "to_scps"},
     "iperf3": {"duration_ns", "bytes", "port", "congestion", "segment_bytes", "reverse", "udp_rate_bps", "parallel", "patience_ns"},
+    "ftp": {"bytes", "command", "mode", "port", "payload_seed", "patience_ns", "server_ip"},
     "ping": {"count", "interval_ns", "payload_bytes"},
     "congestion": {"max_rate_bps", "redraw_ns", "packet_bytes", "rates_bps", "port"},
 }
@@ -29,6 +30,7 @@ PROBES = """probes:
 WORKLOADS = """workloads:
   - {kind: iperf3, name: flow, from: h1, to: h2, duration: 5 s}
   - {kind: ping, name: rtt, from: h2, to: h1}
+  - {kind: ftp, name: file, from: h1, to: h2, size: 10 kB}
   - {kind: congestion, name: noise, from: h1, to: h2, level: 150}
 """
 EVERY_KIND = (("probes:\n", PROBES), ("workloads:\n", WORKLOADS))
@@ -42,7 +44,7 @@ def hop(plan):
 
 def test_plan_has_every_key_of_the_contract(plans):
     plan = next(iter(plans(*EVERY_KIND).values()))
-    assert set(plan) == {"format", "cell", "limits", "containers", "topology", "nodes", "links", "workloads", "probes"}
+    assert set(plan) == {"format", "cell", "limits", "containers", "topology", "nodes", "links", "serial_links", "workloads", "probes"}
     assert set(plan["cell"]) == {"id", "scenario", "axes", "repeat", "kernel_seed"}
     assert set(plan["limits"]) == {"virtual_s", "wall_s", "memory_mib"}
     for direction in hop(plan).values():
