@@ -31,9 +31,7 @@ PPP_BYTES = 4
 def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
     """Runs workloads over the serial link of sgls; `data` and `ack` are the errors of the directions."""
 
-    def run(
-        workloads: list[dict[str, Any]], probes: tuple[dict[str, Any], ...] = (), data: dict[str, Any] | None = None, **parameters: object
-    ) -> Outcome:
+    def run(workloads: list[dict[str, Any]], probes: tuple[dict[str, Any], ...] = (), data: dict[str, Any] | None = None, **parameters: object) -> Outcome:
         module = catalogue.module("sgls")
         network = layout(module.describe(module.PARAMETERS.read(parameters)))
         for direction, errors in zip(network["serial_links"][0]["directions"], (data, None), strict=True):

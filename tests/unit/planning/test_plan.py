@@ -204,3 +204,20 @@ def test_least_time_of_a_transfer(tmp_path):
     cell = scenario.cells(scenario.load("fy97/fig04-kernel"))[0]
     # Start at 1 s, 16 s of data at 2 Mbit/s, two round trips of 530 ms.
     assert planning.least_virtual_s(cell, planning.plan(cell)) == pytest.approx(1 + 16 + 2 * 0.53)
+
+
+def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
+    cells = scenario.cells(scenario.load("sgls/itc-unbalanced"))
+    planned = planning.plan(next(cell for cell in cells if cell.axes == {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5}))
+    (link,) = planned["serial_links"]
+    assert planned["links"] == []
+    assert set(link) == {"name", "bits_per_byte", "buffer_bytes", "vector_bits", "ppp", "ends", "directions"}
+    assert [(way["name"], way["from"], way["rate_bps"], way["delay_ns"]) for way in link["directions"]] == [
+        ("data", "satellite", 115_200, 23_300_000),
+        ("ack", "ground", 2400, 23_300_000),
+    ]
+    assert all(way["errors"]["settings"] == {"ber": 1e-5} for way in link["directions"])
+    assert link["directions"][0]["errors"]["seed"] != link["directions"][1]["errors"]["seed"]
+    assert [end["route"]["initcwnd"] for end in link["ends"]] == [1, 1]
+    (transfer,) = planned["workloads"]
+    assert (transfer["to_ip"], transfer["server_ip"]) == ("10.7.0.2", "10.7.0.1")
