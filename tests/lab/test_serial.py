@@ -25,17 +25,27 @@ pytestmark = pytest.mark.lab
 RATE_TOLERANCE = 1e-3
 # Protocol field (compressed), frame check, flag: what PPP adds to an IP packet; characters that are escaped come on top.
 PPP_BYTES = 4
+FTP = {"name": "transfer", "kind": "ftp", "start_ns": 10**9, "required": True, "bytes": 10_000, "command": "put", "mode": "passive", "port": 21}
+FTP |= {"payload_seed": 1, "patience_ns": 60 * 10**9}
 
 
 @pytest.fixture
 def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
-    """Runs workloads over the serial link of sgls; `data` and `ack` are the errors of the directions."""
+    """Runs workloads over the serial link of sgls; `data`: errors of that direction; `route`: options of the routes to the peer."""
 
-    def run(workloads: list[dict[str, Any]], probes: tuple[dict[str, Any], ...] = (), data: dict[str, Any] | None = None, **parameters: object) -> Outcome:
+    def run(
+        workloads: list[dict[str, Any]],
+        probes: tuple[dict[str, Any], ...] = (),
+        data: dict[str, Any] | None = None,
+        route: dict[str, int] | None = None,
+        **parameters: object,
+    ) -> Outcome:
         module = catalogue.module("sgls")
         network = layout(module.describe(module.PARAMETERS.read(parameters)))
         for direction, errors in zip(network["serial_links"][0]["directions"], (data, None), strict=True):
             direction["errors"] = ERRORS | (errors or {})
+        for end in network["serial_links"][0]["ends"]:
+            end["route"] |= route or {}
         engine.prepare(print, [network])
         return run_network(engine, tmp_path, network, workloads, probes)
 
@@ -154,6 +164,15 @@ def test_ftp_takes_the_time_of_its_bytes(tmp_path):
     assert values["serial_data_lost_frames"] == 0
 
 
+def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
+    """Every option that a host can have of its routes, at once."""
+    route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000}
+    outcome = run_serial([over_serial(FTP | {"server_ip": "10.7.0.2"})], (capture("ground") | {"interface": "ppp0"},), route=route)
+
+    assert outcome.status["status"] == "completed", outcome.status["reason"]
+    assert set(outcome.packets("ground").mss_bytes.tolist()) == {-1, 536}
+
+
 def test_two_runs_give_the_same_bytes(tmp_path):
     """The channel, PPP, vsftpd and curl add nothing of the machine."""
     runs = [run_scenario("sgls/itc-unbalanced:test", RunOptions(use_cache=False, out=tmp_path / name), Console(quiet=True)).folder for name in ("a", "b")]
@@ -162,8 +181,7 @@ def test_two_runs_give_the_same_bytes(tmp_path):
 
 def test_an_impatient_transfer_is_incomplete(run_serial):
     """A file that needs 10 s and a patience of 5 s: the cell ends in time and says why."""
-    ftp = {"name": "transfer", "kind": "ftp", "start_ns": 10**9, "required": True, "bytes": 10_000, "command": "put", "mode": "passive", "port": 21}
-    ftp |= {"payload_seed": 1, "patience_ns": 5 * 10**9, "server_ip": "10.7.0.2"}
+    ftp = FTP | {"patience_ns": 5 * 10**9, "server_ip": "10.7.0.2"}
     outcome = run_serial([over_serial(ftp)], data_rate="9600 bit/s")
 
     assert outcome.status["status"] == "incomplete"
@@ -174,8 +192,7 @@ def test_an_impatient_transfer_is_incomplete(run_serial):
 @pytest.mark.parametrize(("command", "mode"), [("put", "active"), ("put", "passive"), ("get", "passive")])
 def test_every_way_of_ftp_delivers_the_file(run_serial, command, mode):
     """The default of scenarios, get in active mode, is what the scenario above does."""
-    ftp = {"name": "transfer", "kind": "ftp", "start_ns": 10**9, "required": True, "bytes": 10_000, "command": command, "mode": mode, "port": 2121}
-    ftp |= {"payload_seed": 1, "patience_ns": 60 * 10**9, "server_ip": "10.7.0.2" if command == "put" else "10.7.0.1"}
+    ftp = FTP | {"command": command, "mode": mode, "port": 2121, "server_ip": "10.7.0.2" if command == "put" else "10.7.0.1"}
     outcome = run_serial([over_serial(ftp)])
 
     assert outcome.status["status"] == "completed", outcome.status["reason"]

@@ -91,7 +91,7 @@ class SerialLink:
         words = ["initcwnd", "initrwnd", "advmss"]
         given = [word for name in words if options[name] is not None for word in (name, str(options[name]))]
         if options["rto_min_ms"] is not None:
-            given += ["rto_min", "lock", f"{options['rto_min_ms']}ms"]
+            given += ["rto_min", f"{options['rto_min_ms']}ms"]
         if given:
             # pppd has made the route to the peer; it gets the host's options.
             argv = ["ip", "route", "change", f"{other}/32", "dev", end["interface"], "proto", "kernel", "scope", "link", "src", own, *given]
