@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
-from scpslab.errormodels import gap_vector
+from scpslab.errormodels import bit_map, gap_vector
 from scpslab.errors import CapabilityError, LabError
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 
@@ -205,8 +205,8 @@ def _check_processes() -> None:
 
 
 def needs_stack(plan: dict[str, Any]) -> bool:
-    """Whether the `scps` program has a part in a plan."""
-    return any(node.get("stack") == "scps" for node in plan["nodes"])
+    """Whether the `scps` program has a part in a plan: as a stack, or as the channel of a serial link."""
+    return bool(plan["serial_links"]) or any(node.get("stack") == "scps" for node in plan["nodes"])
 
 
 def plan_text(plan: dict[str, Any]) -> str:
@@ -215,7 +215,14 @@ def plan_text(plan: dict[str, Any]) -> str:
 
 
 def write_vectors(plan: dict[str, Any], folder: Path) -> None:
-    """Writes the gap vector of every direction that has one: <link>-<direction>.u64, little-endian."""
+    """Writes the gap vector of every direction that has one: <link>-<direction>.u64, little-endian.
+
+    Serial links draw their models themselves; stored vectors become bit maps for them: <link>-<direction>.bits.
+    """
+    for link in plan["serial_links"]:
+        for direction in link["directions"]:
+            if direction["errors"] and direction["errors"]["model"] == "vector-file":
+                (folder / f"{link['name']}-{direction['name']}.bits").write_bytes(bit_map(Path(direction["errors"]["settings"]["file"])))
     for link in plan["links"]:
         for direction in link["directions"]:
             gaps = gap_vector(direction["errors"])

@@ -16,6 +16,7 @@ from scpslab.lab.clock import SECOND_NS, Epoch
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.records import Records
+from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
 
@@ -78,10 +79,14 @@ class Cell:
         end_ns = self.now_ns()
         self._stop_workloads()
         drained = self._drain()
+        for link in self.serial_links:
+            link.settle(self.now_ns, self._rest)
         self._close_workloads()
         self._rest(max((probe.settle_ns for probe in self.probes), default=0))
         for probe in self.probes:
             probe.stop()
+        for link in self.serial_links:
+            link.close(self.records)
         closes = self._write_accounts()
         if not closes:
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(self.open_accounts))
@@ -99,8 +104,16 @@ class Cell:
         self.phase("switches")
         self.open_vswitch.wait_for_database()
         self.network.start_switches()
+        self.phase("serial links")
+        self._set_up_serial_links()
         self.phase("environment")
         environment.write(WORK / "environment.json", self.plan, self.network)
+
+    def _set_up_serial_links(self) -> None:
+        self.serial_links = [SerialLink(link, self.network, self.loop, CELL / "vectors", self.logs) for link in self.plan["serial_links"]]
+        late = self.network.wiring.late_routes()
+        for link in self.serial_links:
+            link.set_up(self.now_ns, late)
 
     def start_epoch(self) -> None:
         """Starts probes and listeners, lets the epoch begin and puts everything else on the loop."""
@@ -115,6 +128,8 @@ class Cell:
         self.phase("epoch")
         self.epoch = Epoch()
         self.network.stages.start_epoch(self.epoch.realtime_ns)
+        for link in self.serial_links:
+            self.loop.at(self.epoch.realtime_ns, link.start_epoch)
         for probe in self.probes:
             self.loop.at(self.epoch.realtime_ns, probe.start)
         for workload in self.workloads:

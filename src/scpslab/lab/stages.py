@@ -131,7 +131,7 @@ class Stages:
         )
 
     def _load(self) -> None:
-        slots = max(slot_of(index) for d in self.directions for index in (d.entering, d.arriving)) + 1
+        slots = max((slot_of(index) for d in self.directions for index in (d.entering, d.arriving)), default=0) + 1
         self.entries = bpf.ArrayMap("entries", ENTRY.size, slots)
         self.arrivals = bpf.ArrayMap("arrivals", ARRIVAL.size, slots)
         self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)

@@ -22,13 +22,16 @@ def plan(cell: Cell) -> dict[str, Any]:
     """The plan of a cell (docs/plan-format.md)."""
     network = layout(cell.network)
     hosts = {node["name"]: plan_node(cell.model.hosts.get(node["name"], KernelHost())) for node in network["nodes"] if node["kind"] == "host"}
-    apply_overrides(network["links"], cell)
+    links = [*network["links"], *network["serial_links"]]
+    apply_overrides(links, cell)
     scps = ScpsAddresses([name for name, planned in hosts.items() if planned.stack == "scps"])
-    add_routes(network["nodes"], network["links"], scps)
+    add_routes(network["nodes"], links, scps)
     for node in network["nodes"]:
         if node["name"] in hosts:
             _configure(node, hosts[node["name"]])
-    addresses = {end["node"]: end["ip"].split("/")[0] for link in network["links"] for end in link["ends"] if end["ip"]}
+    for end in (end for link in network["serial_links"] for end in link["ends"]):
+        end["route"] = hosts[end["node"]].route_options()
+    addresses = {end["node"]: end["ip"].split("/")[0] for link in links for end in link["ends"] if end["ip"]}
     limits = cell.model.limits
     return {
         "format": FORMAT,
@@ -48,7 +51,7 @@ def plan(cell: Cell) -> dict[str, Any]:
         "containers": cell.model.containers,
         **network,
         "workloads": [plan_workload(workload, cell, addresses, hosts, scps) for workload in cell.model.workloads],
-        "probes": [plan_probe(probe, network["links"]) for probe in cell.model.probes],
+        "probes": [plan_probe(probe, links) for probe in cell.model.probes],
     }
 
 

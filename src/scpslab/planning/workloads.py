@@ -7,7 +7,7 @@ from typing import Any
 from scpslab import units
 from scpslab.planning.scps import ScpsAddresses
 from scpslab.scenario import Cell
-from scpslab.scenario.model import Bulk, CongestionTraffic, Iperf3, Ping
+from scpslab.scenario.model import Bulk, CongestionTraffic, Ftp, Iperf3, Ping
 from scpslab.scenario.rates import Way, mtu_bytes, rate_bps, slowest_bps, way
 from scpslab.seeds import stream, uniform
 from scpslab.stacks import NodePlan
@@ -45,6 +45,17 @@ def _iperf3(workload: Iperf3, _cell: Cell, _hosts: dict[str, NodePlan]) -> dict[
     }
 
 
+def _ftp(workload: Ftp, cell: Cell, _hosts: dict[str, NodePlan]) -> dict[str, Any]:
+    return {
+        "bytes": units.parse("size", workload.size),
+        "command": workload.command,
+        "mode": workload.mode,
+        "port": workload.port,
+        "payload_seed": int(stream(cell.scenario.seed, "payload", workload.name, cell.repeat)[:PAYLOAD_SEED_DIGITS], 16),
+        "patience_ns": units.parse("duration", workload.patience),
+    }
+
+
 def _ping(workload: Ping, _cell: Cell, _hosts: dict[str, NodePlan]) -> dict[str, Any]:
     return {
         "count": workload.count,
@@ -68,7 +79,7 @@ def _congestion(workload: CongestionTraffic, cell: Cell, _hosts: dict[str, NodeP
     }
 
 
-PLANNERS: dict[str, Any] = {"bulk": _bulk, "iperf3": _iperf3, "ping": _ping, "congestion": _congestion}
+PLANNERS: dict[str, Any] = {"bulk": _bulk, "ftp": _ftp, "iperf3": _iperf3, "ping": _ping, "congestion": _congestion}
 
 
 def _scps_end(workload: Bulk, host: str, cell: Cell, hosts: dict[str, NodePlan], scps: ScpsAddresses) -> dict[str, Any] | None:
@@ -101,6 +112,8 @@ def plan_workload(workload: Any, cell: Cell, addresses: dict[str, str], hosts: d
     """One workload of the plan; `addresses` by host, `scps` those of SCPS programs."""
     own = PLANNERS[workload.kind](workload, cell, hosts)
     to_ip = addresses[workload.to]
+    if isinstance(workload, Ftp):
+        own["server_ip"] = addresses[workload.to if workload.command == "put" else workload.from_]
     if isinstance(workload, Bulk):
         own["from_scps"], own["to_scps"] = (_scps_end(workload, host, cell, hosts, scps) for host in (workload.from_, workload.to))
         to_ip = own["to_scps"]["ip"] if own["to_scps"] else to_ip
