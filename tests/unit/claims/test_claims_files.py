@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.claims import Evidence, evaluate, load_all
+from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all
 from scpslab.claims.contradictions import load_contradictions
 from scpslab.claims.load import load
 from scpslab.claims.numbers import NUMBERS
@@ -87,3 +87,9 @@ def test_the_documented_counts_are_those_of_the_files():
     assert re.findall(r"^\| `(\w+)\.yaml` .*\| (\d+) \|$", documented, re.MULTILINE) == [(name, str(count)) for name, count in FINDINGS.items()]
     assert f"{sum(FINDINGS.values())} findings" in documented
     assert [kind for kind in (*NUMBERS, *RELATIONS) if f"| `{kind}` |" not in documented] == []
+
+
+def test_questions_are_of_the_same_form_and_undecided_without_runs():
+    verdicts = evaluate(load_all(QUESTIONS), Evidence([]))
+    assert len(verdicts) == 14
+    assert {verdict.outcome() for verdict in verdicts} == {"no data yet"}
