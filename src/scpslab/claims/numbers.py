@@ -133,7 +133,9 @@ def absent(operand: Operand, file: ClaimsFile, at: At) -> str:
     """Which cells a check waits for."""
     series = file.series[operand.series]
     wanted = {**series.where, **operand.at, **at}
-    return " ".join(["no cells of", ", ".join(series.scenarios), *(f"{name}={'|'.join(map(str, values))}" for name, values in wanted.items())])
+    return " ".join(
+        ["no cells of", ", ".join(series.scenarios), *(f"{name}={'|'.join(str(value).lower() for value in values)}" for name, values in wanted.items())]
+    )
 
 
 def _said(estimate: Estimate | None, samples: Sequence[Sample], how: str = "") -> Measured:

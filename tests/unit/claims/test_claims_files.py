@@ -15,6 +15,8 @@ from scpslab.claims.relations import RELATIONS
 from scpslab.errors import ScenarioError
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
+from scpslab.results.metrics import FAMILIES
+from scpslab.results.metrics.losses import CAUSES
 
 CLAIM = """  - id: one
     weight: headline
@@ -93,3 +95,18 @@ def test_questions_are_of_the_same_form_and_undecided_without_runs():
     verdicts = evaluate(load_all(QUESTIONS), Evidence([]))
     assert len(verdicts) == 14
     assert {verdict.outcome() for verdict in verdicts} == {"no data yet"}
+
+
+def test_every_metric_that_a_check_looks_at_is_a_column():
+    """Of results.csv: of a family, or what the hop lost."""
+    columns = {column.name for family in FAMILIES for column in family.columns}
+    columns |= {f"hop_data_lost_{cause}_packets" for cause in CAUSES}
+    named = [
+        (f"{paper.name}/{claim.id}", metric)
+        for paper in (*load_all(), *load_all(QUESTIONS))
+        for claim in paper.file.claims
+        for check in claim.checks
+        for metric in (getattr(check, "metric", None), *(operand.metric for operand in check.operands()))
+        if metric
+    ]
+    assert [item for item in named if item[1] not in columns] == []
