@@ -1,9 +1,9 @@
 # make demo: sets up what is missing and shows a result.   make test: sets up the same way and runs the tests.
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
-SCRIPTS = scpslab tools/packages tools/setup-python $(wildcard tools/bench) .ci/run images/guest/customize.sh
+SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh
 
-.PHONY: help demo test test-quick setup packages python images lint fmt docs ci clean
+.PHONY: help demo test test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -11,8 +11,9 @@ help: ## this list
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
 	./scpslab run fy97/fig04-kernel:demo
 
-test: setup ## run all tests (virtual labs included; no root)
+test: setup ## run all tests (virtual labs included; no root; those of the Rust part where there is a cargo)
 	$(PYTHON) -m pytest
+	@tools/with-cargo $(MAKE) -C stack test
 
 test-quick: python ## run the tests that start no lab: seconds, and no images needed
 	$(PYTHON) -m pytest -m "not lab"
@@ -28,13 +29,14 @@ python: packages ## the Python environment in .venv
 images: python ## lab kernel, guest image and guest programs, cached in the user's cache folder
 	@$(PYTHON) -m scpslab.setup
 
-lint: python ## formatting, style, types, shell, YAML, repository rules
+lint: python ## formatting, style, types, shell, YAML, repository rules, Rust
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	shellcheck $(SCRIPTS)
 	.venv/bin/yamllint --strict .
 	$(PYTHON) -m pytest tests/test_tidy.py
+	@tools/with-cargo $(MAKE) -C stack lint
 
 fmt: python ## format the code, and mend what can be mended by itself
 	.venv/bin/ruff format .
@@ -42,6 +44,9 @@ fmt: python ## format the code, and mend what can be mended by itself
 
 docs: python ## regenerate what is generated: the scenario's JSON Schema and reference
 	./scpslab schema
+
+bench: setup ## the lab's speed beside the ns-3 simulator's, in one run (needs libns3-dev; a few minutes)
+	@tools/bench
 
 ci: lint test ## what has to pass before a change lands
 

@@ -3,7 +3,7 @@
 # Gbit/s of data, CPU seconds per gigabyte at the sender and at the receiver. Needs root; removes its namespaces.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
-scps=$(ls "$here"/target/*/release/scps | head -1)
+scps=$(find "$here"/target/*/release/scps | head -1)
 bytes=${BYTES:-1000000000}
 a=scpsb$$a b=scpsb$$b
 out=$(mktemp -d)

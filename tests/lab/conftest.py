@@ -23,7 +23,7 @@ ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, 
 def engine() -> VirtualEngine:
     """The engine, prepared once."""
     engine = VirtualEngine()
-    engine.prepare(print)
+    engine.prepare(print, [{"nodes": [], "serial_links": []}])
     return engine
 
 
@@ -78,19 +78,26 @@ def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         data, ack = network["links"][0]["directions"]
         data["errors"], ack["errors"] = dict(ERRORS), dict(ERRORS)
         change(data, ack)
-        plan = {
-            "format": 1,
-            "cell": {"id": "test", "scenario": "test", "axes": {}, "repeat": 1, "kernel_seed": "0d" * 32},
-            "limits": {"virtual_s": 600, "wall_s": 120, "memory_mib": 512},
-            "containers": "process",
-            **network,
-            "workloads": workloads,
-            "probes": list(probes),
-        }
-        folder = tmp_path / f"cell-{len(list(tmp_path.iterdir()))}"
-        return Outcome(folder, engine.run(CellRun(plan, folder)))
+        return run_network(engine, tmp_path, network, workloads, probes)
 
     return run
+
+
+def run_network(
+    engine: VirtualEngine, tmp_path: Path, network: dict[str, Any], workloads: list[dict[str, Any]], probes: tuple[dict[str, Any], ...] = ()
+) -> Outcome:
+    """Runs workloads and probes on a laid-out network."""
+    plan = {
+        "format": 1,
+        "cell": {"id": "test", "scenario": "test", "axes": {}, "repeat": 1, "kernel_seed": "0d" * 32},
+        "limits": {"virtual_s": 3600, "wall_s": 120, "memory_mib": 512},
+        "containers": "process",
+        **network,
+        "workloads": workloads,
+        "probes": list(probes),
+    }
+    folder = tmp_path / f"cell-{len(list(tmp_path.iterdir()))}"
+    return Outcome(folder, engine.run(CellRun(plan, folder)))
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from scpslab.errormodels import gap_vector
 from scpslab.seeds import stream
-from tests.lab.conftest import capture, datagrams
+from tests.lab.conftest import ERRORS, capture, datagrams
 
 pytestmark = pytest.mark.lab
 
@@ -171,6 +174,40 @@ def test_delay_table_never_reorders(run_link):
     assert (np.diff(received) >= 0).all()
     assert abs((received - sent)[0] - 0.3) < DELAY_TOLERANCE_S
     assert abs((received - sent)[-1] - 0.02) < DELAY_TOLERANCE_S
+
+
+def test_disorder_is_as_asked_and_closes_the_account(run_link):
+    """Delays of 100 ms ± 30 ms drawn packet by packet, one in ten twice: uniform, binomial, and every packet and copy is in the account."""
+
+    def change(data, ack):
+        data["disorder"] = {"jitter_ns": 30_000_000, "duplicate": 0.1, "seed": "a1" * 32}
+        data["errors"] = ERRORS | {"model": "independent", "settings": {"ber": 1e-5}}
+
+    outcome = run_link([datagrams(1_600_000, 10, 500)], (capture("h1"), capture("h2")), change, data_rate="10 Mbit/s", data_delay="100 ms")
+
+    account = outcome.account("data")
+    sent, received = identified(outcome, "h1"), identified(outcome, "h2")
+    first = dict(reversed(received))
+    delay_s = np.array([first[number] - t_s for number, t_s in sent if number in first])
+    copies = len(received) - len(first)
+    assert account["closes"]
+    assert account["duplicated_packets"] == copies
+    assert account["offered_packets"] + copies == account["corrupt_packets"] + account["delivered_packets"]
+    assert stats.binomtest(copies, len(first), 0.1).pvalue > 0.005
+    assert stats.kstest(delay_s - 500 * 8 / 10e6, stats.uniform(0.07, 0.06).cdf).pvalue > 0.005
+    assert sum(a > b for a, b in pairwise(number for number, _ in received)) > 100
+
+
+def identified(outcome, name):
+    """IPv4 identification and time (s) of every packet of a capture, in order of arrival."""
+    content = (outcome.folder / "captures" / f"{name}.pcap").read_bytes()
+    found, at = [], 24
+    while at < len(content):
+        seconds, nanoseconds, captured, _ = struct.unpack_from("<IIII", content, at)
+        (number,) = struct.unpack_from(">H", content, at + 16 + 14 + 4)
+        found.append((number, seconds + nanoseconds / 1e9 - outcome.status["epoch_realtime_ns"] / 1e9))
+        at += 16 + captured
+    return found
 
 
 @pytest.mark.parametrize("discipline", ["red", "codel"])

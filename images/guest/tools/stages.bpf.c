@@ -24,6 +24,7 @@ static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lo
 static uint64_t (*ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static long (*skb_load)(const void *skb, uint32_t offset, void *to, uint32_t len) = (void *)BPF_FUNC_skb_load_bytes;
 static long (*skb_store)(void *skb, uint32_t offset, const void *from, uint32_t len, uint64_t flags) = (void *)BPF_FUNC_skb_store_bytes;
+static long (*clone_redirect)(void *skb, uint32_t ifindex, uint64_t flags) = (void *)BPF_FUNC_clone_redirect;
 static long (*set_sockopt)(void *context, int level, int name, void *value, int len) = (void *)BPF_FUNC_setsockopt;
 
 // Map symbols: the loader creates the maps and puts their descriptors where these are used.
@@ -52,6 +53,7 @@ struct departure {
 };
 
 enum { ACTION_DROP, ACTION_FLIP };
+enum { DUPLICATE_MARK = 0x5c95d }; // no one else in the lab marks packets
 
 struct arrival {
 	// settings
@@ -62,11 +64,13 @@ struct arrival {
 	uint64_t drop_offset, drop_count, drop_min_bytes;
 	uint64_t epoch_ns; // windows count from here, on the monotonic clock
 	uint64_t log;      // 1: verdicts go to the log
+	uint64_t duplicate_below; // a draw below this doubles the packet; 0: never
 	// state
 	uint64_t gap_at, bits_to_error, window_at, drop_at, listed_packets, packet_errors;
+	uint64_t draw; // xorshift64*: the draws for duplicates
 	// counters
 	uint64_t seen_packets, corrupt_packets, corrupt_bytes, outage_packets, outage_bytes, policy_packets, policy_bytes, delivered_packets,
-		delivered_bytes, flipped_packets, bit_errors, vector_wraps;
+		delivered_bytes, flipped_packets, bit_errors, vector_wraps, duplicated_packets, duplicated_bytes;
 };
 
 struct window {
@@ -232,6 +236,19 @@ static inline __attribute__((always_inline)) int in_drop_list(struct arrival *ar
 	return 1;
 }
 
+// Whether this packet is to arrive twice.
+static inline __attribute__((always_inline)) int draw_duplicate(struct arrival *arrival)
+{
+	if (!arrival->duplicate_below)
+		return 0;
+	uint64_t state = arrival->draw;
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	arrival->draw = state;
+	return state * 0x2545F4914F6CDD1DULL < arrival->duplicate_below;
+}
+
 SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 {
 	uint32_t slot = skb->ifindex - FIRST_IFINDEX;
@@ -243,6 +260,15 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 	uint64_t now = ktime_get_ns();
 	uint32_t errors = 0;
 
+	if (skb->mark == DUPLICATE_MARK) {
+		// The second copy comes in here again, and has been through the channel.
+		skb->mark = 0;
+		arrival->duplicated_packets += 1;
+		arrival->duplicated_bytes += bytes;
+		arrival->delivered_packets += 1;
+		arrival->delivered_bytes += bytes;
+		return TC_ACT_OK;
+	}
 	arrival->seen_packets += 1;
 	// The bits pass the channel whatever else happens to the packet, so the vector moves on first.
 	if (arrival->gap_count)
@@ -268,6 +294,11 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 		arrival->delivered_packets += 1;
 		arrival->delivered_bytes += bytes;
 		arrival->flipped_packets += errors > 0;
+		if (draw_duplicate(arrival)) {
+			skb->mark = DUPLICATE_MARK;
+			clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
+			skb->mark = 0;
+		}
 	}
 	if (arrival->log && (verdict || errors))
 		log_verdict(slot, now, arrival->seen_packets, (uint32_t)bytes, verdict ? verdict : VERDICT_FLIPPED, errors);

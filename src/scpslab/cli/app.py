@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
 import os
@@ -28,6 +29,14 @@ COMMANDS = {
     "shell": "shell",
     "clean": "clean",
     "schema": "schema",
+}
+GO_ON = "Finished cells are kept; the same command goes on from here."
+ADVICE = {
+    errno.ENOSPC: f"Free some room there, or choose another folder with --out. {GO_ON}",
+    errno.EDQUOT: f"Free some of your quota, or choose another folder with --out. {GO_ON}",
+    errno.EAGAIN: f"Allow this user more processes (ulimit -u), or use fewer cells at a time (--jobs 1). {GO_ON}",
+    errno.ENOMEM: f"Free some memory, or use fewer cells at a time (--jobs 1). {GO_ON}",
+    errno.EMFILE: f"Allow more open files (ulimit -n), or use fewer cells at a time (--jobs 1). {GO_ON}",
 }
 LAB_EXIT = 4
 INTERRUPTED_EXIT = 130
@@ -69,7 +78,8 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        print(f"error: {place}found {error.strerror or error}; expected the system to allow it. See: scpslab doctor.", file=sys.stderr)
+        advice = ADVICE.get(error.errno or 0, "See: scpslab doctor.")
+        print(f"error: {place}found {error.strerror or error}; expected the system to allow it. {advice}", file=sys.stderr)
         sys.exit(LAB_EXIT)
 
 

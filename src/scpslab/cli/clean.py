@@ -11,7 +11,7 @@ import typer
 from scpslab.errors import UsageError
 from scpslab.setup import cache_dir
 
-CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "tools", "boot", "lab")}
+CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "tools", "stack", "boot", "lab")}
 
 
 def register(app: typer.Typer) -> None:

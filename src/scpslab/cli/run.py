@@ -49,9 +49,12 @@ def run(  # typer calls it by name
         return
     result = run_scenario(scenario, options, console)
     results.table.render(result.folder, console)
+    verdicts = results.checks.evaluate(result.folder, result.checks)
+    for verdict in verdicts:
+        console.print(str(verdict), highlight=False, soft_wrap=True)
     for picture in figures.draw(result.folder):
         if picture.suffix == ".png":
             console.print(f"figure: {picture}", highlight=False, soft_wrap=True)
     typer.echo(result.folder)
-    if result.failed:
+    if result.failed or any(verdict.missed for verdict in verdicts):
         raise typer.Exit(FAILED_CELLS_EXIT)

@@ -36,7 +36,7 @@ def shell(
     plan = shell_plan(topology, set_ or [], "bash" if bash else "mininet")
     engine = LiveEngine()
     console = Console(stderr=True)
-    engine.prepare(lambda text: console.print(text, highlight=False))
+    engine.prepare(lambda text: console.print(text, highlight=False), [plan])
     with tempfile.TemporaryDirectory(prefix="scpslab-shell-") as folder:
         code = engine.interact(plan, Path(folder))
     if code:

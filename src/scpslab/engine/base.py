@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,12 +25,16 @@ class Engine(ABC):
     deterministic: ClassVar[bool]
 
     @abstractmethod
-    def prepare(self, say: Callable[[str], None]) -> str:
-        """Builds or finds what the engine needs; returns the hash of everything of it that determines results.
+    def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
+        """Builds or finds what the engine needs for these plans.
 
         Raises:
             CapabilityError: this machine cannot, with what to do about it.
         """
+
+    @abstractmethod
+    def hash(self, plan: dict[str, Any]) -> str:
+        """Hash of everything of a prepared engine that determines the plan's results."""
 
     @abstractmethod
     def run(self, cell: CellRun) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import scpslab
-from scpslab.setup import Images
+from scpslab.setup import Images, Program
 
 PACKAGE = Path(scpslab.__file__).parent
 PARTS = ("__init__.py", "units.py", "lab", "topology")
@@ -37,17 +37,19 @@ def sources() -> list[tuple[Path, str]]:
     return found + [(file, f"topologies/{file.name}") for file in sorted(topologies.glob("*.py"))]
 
 
-def bundle_hash(images: Images) -> str:
-    """Hash of everything in the bundle, and of what compiles it."""
+def bundle_hash(images: Images, scps: Program | None) -> str:
+    """Hash of everything in the bundle, and of what compiles it. `scps`: the SCPS stack, where it is part of it."""
     digest = hashlib.sha256(images.hash.encode())
+    if scps is not None:
+        digest.update(b"scps\0" + scps.hash.encode() + b"\0")
     for file, name in sources():
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:24]
 
 
-def ensure_bundle(images: Images, cache: Path, boot: Callable[[Path, Path], None]) -> Path:
+def ensure_bundle(images: Images, scps: Program | None, cache: Path, boot: Callable[[Path, Path], None]) -> Path:
     """The bundle's folder in the cache, made on first use. `boot(lab, cell)` runs a guest whose lab program is the folder `lab`."""
-    target = cache / "lab" / bundle_hash(images)
+    target = cache / "lab" / bundle_hash(images, scps)
     if target.exists():
         return target
     work = target.with_name(f"{target.name}.part")
@@ -60,7 +62,7 @@ def ensure_bundle(images: Images, cache: Path, boot: Callable[[Path, Path], None
     (work / "job" / "run_lab.py").write_text(COMPILE_JOB)
     (cell / "out").mkdir(parents=True)
     boot(work / "job", cell)
-    for tool in sorted(images.tools_dir.iterdir()):
+    for tool in [*sorted(images.tools_dir.iterdir()), *([scps.path] if scps else [])]:
         shutil.copy2(tool, cell / "out" / "lab" / tool.name)
     (cell / "out" / "lab").rename(target)
     shutil.rmtree(work)

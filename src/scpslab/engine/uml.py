@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
-from scpslab.errormodels import gap_vector
-from scpslab.errors import LabError
-from scpslab.setup import Images, cache_dir, ensure
+from scpslab.errormodels import bit_map, gap_vector
+from scpslab.errors import CapabilityError, LabError
+from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 
 # When this program is killed, its kernels end with it.
 DIE_TOGETHER = ["setpriv", "--pdeathsig", "KILL"]
@@ -29,6 +30,8 @@ MEMORY_FOLDER = "/dev/shm"  # the kernel keeps its memory file there, by a name 
 ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
 CONSOLE_LINES_KEPT = 12
 COMPILE_LIMIT_S = 120
+# The FY97 network with Open vSwitch needs about 50.
+PROCESSES_PER_CELL = 64
 
 
 class UmlEngine(Engine):
@@ -44,13 +47,20 @@ class UmlEngine(Engine):
         self._lock = threading.Lock()
         self._stopped = False
         self.images: Images
-        self.bundle: Path
+        # The lab program, without and with the SCPS stack: kernel TCP's results do not depend on that.
+        self._bundles: dict[bool, tuple[Path, str]] = {}
 
-    def prepare(self, say: Callable[[str], None]) -> str:
-        """Builds kernel, guest image and lab program where they are not in the cache."""
+    def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
+        """Builds kernel, guest image, lab program and, where a plan needs it, the SCPS stack, unless they are in the cache."""
+        _check_processes()
         self.images = ensure(say)
-        self.bundle = ensure_bundle(self.images, cache_dir(), self._compile)
-        return bundle_hash(self.images)
+        for with_stack in {needs_stack(plan) for plan in plans} - set(self._bundles):
+            scps = ensure_stack(say) if with_stack else None
+            self._bundles[with_stack] = (ensure_bundle(self.images, scps, cache_dir(), self._compile), bundle_hash(self.images, scps))
+
+    def hash(self, plan: dict[str, Any]) -> str:
+        """Hash of kernel, guest image, lab program and, where the plan needs it, the SCPS stack."""
+        return self._bundles[needs_stack(plan)][1]
 
     def _compile(self, lab: Path, cell: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
@@ -83,7 +93,7 @@ class UmlEngine(Engine):
         try:
             (inside / "plan.json").write_text(plan_text(cell.plan))
             write_vectors(cell.plan, inside / "vectors")
-            work = self._work_folder_in(part)
+            work = self._work_folder_in(part, cell.plan)
             ended = self._boot(work, cell.plan, cell.core)
             out = inside / "out"
             out.mkdir(exist_ok=True)
@@ -99,8 +109,8 @@ class UmlEngine(Engine):
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
-    def _work_folder_in(self, part: Path) -> Path:
-        for name, target in (("boot", self.images.boot_dir), ("lab", self.bundle)):
+    def _work_folder_in(self, part: Path, plan: dict[str, Any]) -> Path:
+        for name, target in (("boot", self.images.boot_dir), ("lab", self._bundles[needs_stack(plan)][0])):
             (part / name).symlink_to(target.resolve())
         return part
 
@@ -154,7 +164,7 @@ class UmlEngine(Engine):
         inside = folder / "cell"
         (inside / "vectors").mkdir(parents=True)
         (inside / "plan.json").write_text(plan_text(plan))
-        work = self._work_folder_in(folder)
+        work = self._work_folder_in(folder, plan)
         with tempfile.TemporaryDirectory(prefix="scpslab-", dir=MEMORY_FOLDER) as scratch:
             environment = {"TMPDIR": MEMORY_FOLDER, "HOME": scratch}
             command = [*self.command(plan, "fd:0,fd:1"), f"lab_term={os.environ.get('TERM', 'dumb')}"]
@@ -187,13 +197,32 @@ class UmlEngine(Engine):
                 continue
 
 
+def _check_processes() -> None:
+    """A guest's processes are the host's too; without room for them a cell fails half-way."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    if os.geteuid() != 0 and allowed != resource.RLIM_INFINITY and allowed < PROCESSES_PER_CELL:
+        raise CapabilityError(f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell that runs. Raise the limit.")
+
+
+def needs_stack(plan: dict[str, Any]) -> bool:
+    """Whether the `scps` program has a part in a plan: as a stack, or as the channel of a serial link."""
+    return bool(plan["serial_links"]) or any(node.get("stack") == "scps" for node in plan["nodes"])
+
+
 def plan_text(plan: dict[str, Any]) -> str:
     """The plan as its file has it."""
     return json.dumps(plan, indent=1) + "\n"
 
 
 def write_vectors(plan: dict[str, Any], folder: Path) -> None:
-    """Writes the gap vector of every direction that has one: <link>-<direction>.u64, little-endian."""
+    """Writes the gap vector of every direction that has one: <link>-<direction>.u64, little-endian.
+
+    Serial links draw their models themselves; stored vectors become bit maps for them: <link>-<direction>.bits.
+    """
+    for link in plan["serial_links"]:
+        for direction in link["directions"]:
+            if direction["errors"] and direction["errors"]["model"] == "vector-file":
+                (folder / f"{link['name']}-{direction['name']}.bits").write_bytes(bit_map(Path(direction["errors"]["settings"]["file"])))
     for link in plan["links"]:
         for direction in link["directions"]:
             gaps = gap_vector(direction["errors"])

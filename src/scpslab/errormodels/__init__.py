@@ -4,5 +4,6 @@ One file a model, one line in MODELS. The link (design §5, stage 3) knows gap v
 """
 
 from scpslab.errormodels.vector import MODELS, gap_vector
+from scpslab.errormodels.vector_file import bit_map
 
-__all__ = ["MODELS", "gap_vector"]
+__all__ = ["MODELS", "bit_map", "gap_vector"]

@@ -23,14 +23,20 @@ def vector_file(settings: Mapping[str, Any], _n: int, _draws: Draws) -> npt.NDAr
         ScenarioError: the file is not there, or is neither of the two formats.
     """
     path = Path(settings["file"])
+    return gaps_of_bits(_read(path)) if path.suffix == ".bits" else gaps_of_text(path)
+
+
+def _read(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}; expected an error vector. Name a file that can be read.") from error
-    if path.suffix == ".bits":
-        return gaps_of_bits(data)
+
+
+def gaps_of_text(path: Path) -> npt.NDArray[np.uint64]:
+    """Gaps of a file with one on each line."""
     try:
-        gaps = np.array([int(line) for line in data.decode("ascii").split()], dtype=np.int64)
+        gaps = np.array([int(line) for line in _read(path).decode("ascii").split()], dtype=np.int64)
     except ValueError as error:
         raise ScenarioError(f"{path}: found {error}; expected one gap in bits per line. Use the suffix .bits for raw bits.") from error
     if len(gaps) and gaps.min() < 1:
@@ -56,3 +62,17 @@ def _with_tail(gaps: npt.NDArray[np.int64], tail: int) -> npt.NDArray[np.uint64]
     rotated = gaps.copy()
     rotated[0] += tail
     return rotated.astype(np.uint64)
+
+
+def bit_map(path: Path) -> bytes:
+    """The error vector of a file as a bit map in which 1 is an error, first bit first; gaps end with their last error, filled up to a whole byte.
+
+    Raises:
+        ScenarioError: as for `vector_file`.
+    """
+    if path.suffix == ".bits":
+        return _read(path)
+    positions = np.cumsum(gaps_of_text(path)) - np.uint64(1)
+    bits = np.zeros(int(positions[-1]) + 1 if len(positions) else 0, dtype=np.uint8)
+    bits[positions.astype(np.int64)] = 1
+    return np.packbits(bits).tobytes()

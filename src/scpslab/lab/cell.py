@@ -16,6 +16,7 @@ from scpslab.lab.clock import SECOND_NS, Epoch
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.records import Records
+from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
 
@@ -78,10 +79,14 @@ class Cell:
         end_ns = self.now_ns()
         self._stop_workloads()
         drained = self._drain()
+        for link in self.serial_links:
+            link.settle(self.now_ns, self._rest)
         self._close_workloads()
         self._rest(max((probe.settle_ns for probe in self.probes), default=0))
         for probe in self.probes:
             probe.stop()
+        for link in self.serial_links:
+            link.close(self.records)
         closes = self._write_accounts()
         if not closes:
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(self.open_accounts))
@@ -99,8 +104,16 @@ class Cell:
         self.phase("switches")
         self.open_vswitch.wait_for_database()
         self.network.start_switches()
+        self.phase("serial links")
+        self._set_up_serial_links()
         self.phase("environment")
         environment.write(WORK / "environment.json", self.plan, self.network)
+
+    def _set_up_serial_links(self) -> None:
+        self.serial_links = [SerialLink(link, self.network, self.loop, CELL / "vectors", self.logs) for link in self.plan["serial_links"]]
+        late = self.network.wiring.late_routes()
+        for link in self.serial_links:
+            link.set_up(self.now_ns, late)
 
     def start_epoch(self) -> None:
         """Starts probes and listeners, lets the epoch begin and puts everything else on the loop."""
@@ -115,6 +128,8 @@ class Cell:
         self.phase("epoch")
         self.epoch = Epoch()
         self.network.stages.start_epoch(self.epoch.realtime_ns)
+        for link in self.serial_links:
+            self.loop.at(self.epoch.realtime_ns, link.start_epoch)
         for probe in self.probes:
             self.loop.at(self.epoch.realtime_ns, probe.start)
         for workload in self.workloads:
@@ -162,8 +177,16 @@ class Cell:
             if self.now_ns() >= limit:
                 return False
             self._rest(DRAIN_STEP_NS)
-            quiet = quiet + 1 if all(under_way(self.network.stages.account(d)) == 0 for d in self.network.directions) else 0
+            quiet = quiet + 1 if all(under_way(counters) == 0 for counters in self._accounts()) else 0
         return True
+
+    def _accounts(self) -> list[dict[str, int]]:
+        """The counters of every direction, those of managed queues included."""
+        managed = self.network.queue_drops()
+        accounts = [self.network.stages.account(direction) for direction in self.network.directions]
+        for direction, counters in zip(self.network.directions, accounts, strict=True):
+            counters["queue_packets"] += managed.get((direction.link, direction.name), 0)
+        return accounts
 
     def _rest(self, duration_ns: int) -> None:
         """Lets the network go on by itself for a while."""
@@ -171,17 +194,20 @@ class Cell:
         self.loop.run_until(lambda: self.now_ns() >= until, until)
 
     def _write_accounts(self) -> bool:
-        accounts = Records(self.records / "accounting.jsonl")
+        """Writes the accounts as they are at one quiet instant: a peer whose last acknowledgement was lost may still say something now and then."""
+        limit = self.now_ns() + DRAIN_LIMIT_NS
+        accounts = self._accounts()
+        while any(under_way(counters) for counters in accounts) and self.now_ns() < limit:
+            self._rest(DRAIN_STEP_NS)
+            accounts = self._accounts()
+        records = Records(self.records / "accounting.jsonl")
         self.open_accounts: list[str] = []
-        managed = self.network.queue_drops()
-        for direction in self.network.directions:
-            counters = self.network.stages.account(direction)
-            counters["queue_packets"] += managed.get((direction.link, direction.name), 0)
+        for direction, counters in zip(self.network.directions, accounts, strict=True):
             missing = under_way(counters)
             if missing:
                 self.open_accounts.append(f"{direction.link}.{direction.name}: offered {counters['offered_packets']}, {missing} unaccounted for")
-            accounts.write(link=direction.link, direction=direction.name, **counters, closes=missing == 0)
-        accounts.close()
+            records.write(link=direction.link, direction=direction.name, **counters, closes=missing == 0)
+        records.close()
         return not self.open_accounts
 
     def _write_log(self) -> None:
@@ -194,9 +220,9 @@ class Cell:
 
 
 def under_way(counters: dict[str, int]) -> int:
-    """Packets offered that are neither delivered nor lost for a stated cause."""
+    """Packets offered, or doubled on the way, that are neither delivered nor lost for a stated cause."""
     lost = sum(counters[f"{cause}_packets"] for cause in LOSS_CAUSES)
-    return counters["offered_packets"] - counters["delivered_packets"] - lost
+    return counters["offered_packets"] + counters["duplicated_packets"] - counters["delivered_packets"] - lost
 
 
 def finish(status: dict[str, Any]) -> None:

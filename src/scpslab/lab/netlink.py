@@ -18,6 +18,7 @@ IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_LINKINFO, IFLA_NET_NS_PID, IFLA_GSO_MA
 IFLA_INFO_KIND, IFLA_INFO_DATA, VETH_INFO_PEER = 1, 2, 1
 RTAX_LOCK, RTAX_ADVMSS, RTAX_INITCWND, RTAX_RTO_MIN, RTAX_INITRWND = 1, 8, 11, 13, 14
 RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_METRICS = 1, 4, 5, 8
+RTN_UNICAST, RTN_BLACKHOLE = 1, 6
 NUD_PERMANENT = 0x80
 
 
@@ -113,11 +114,11 @@ class Netlink:
         parts = attribute(1, socket.inet_aton(ip)) + attribute(2, bytes.fromhex(mac.replace(":", "")))
         self.ask(RTM_NEWNEIGH, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
 
-    def route(self, to: str, via: str, metrics: dict[int, int]) -> None:
-        """Adds a static IPv4 route to a prefix or "default"; `metrics` by RTAX number."""
+    def route(self, to: str, via: str | None, metrics: dict[int, int]) -> None:
+        """Adds a static IPv4 route to a prefix or "default"; `metrics` by RTAX number. Without `via` packets to there are dropped."""
         ip, prefix = ("0.0.0.0", "0") if to == "default" else to.split("/")  # noqa: S104  # a route, no binding
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, 254, 4, 0, 1, 0)
-        parts = attribute(RTA_GATEWAY, socket.inet_aton(via))
+        body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, 254, 4, 0, RTN_UNICAST if via else RTN_BLACKHOLE, 0)
+        parts = attribute(RTA_GATEWAY, socket.inet_aton(via)) if via else b""
         if int(prefix):
             parts += attribute(RTA_DST, socket.inet_aton(ip))
         if metrics:

@@ -96,9 +96,18 @@ class Wiring:
                     for other, ip, mac in subnet:
                         if other != node["name"]:
                             here.neighbour(index, ip, mac)
-                for route in node["routes"]:
+                for route in self._routes(node, late=False):
                     here.route(route["to"], route["via"], route_metrics(route))
                 here.close()
+
+    def _routes(self, node: dict[str, Any], late: bool) -> list[dict[str, Any]]:
+        """A node's routes: those through a serial link (`late`) have to wait until it is up, or the others."""
+        peers = {end["ip"].split("/")[0] for link in self.plan["serial_links"] for end in link["ends"]}
+        return [route for route in node["routes"] if (route["via"] in peers) is late]
+
+    def late_routes(self) -> dict[str, list[dict[str, Any]]]:
+        """Routes by node that go through serial links."""
+        return {node["name"]: self._routes(node, late=True) for node in self.plan["nodes"] if node["kind"] != "switch"}
 
     def _addresses(self) -> dict[str, list[tuple[int, list[tuple[str, str, str]]]]]:
         """Per node its addressed interfaces, each with everybody (node, ip, mac) on the same subnet."""

@@ -21,3 +21,8 @@ class Records:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+def trace_path(records: Path, workload: str, node: str) -> Path:
+    """Where the trace of a workload's SCPS program on a node is."""
+    return records / f"{workload}-{node}-trace.jsonl"

@@ -28,7 +28,7 @@ VERDICT_LOG_ENTRIES = 1 << 18
 ENTRY = struct.Struct("=QqQQQQQ4Q6Q")
 ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
 ENTRY_COUNTERS_AT = 11 * 8
-ARRIVAL = struct.Struct("=qQQQQQQQQQQ6Q12Q")
+ARRIVAL = struct.Struct("=qQQQQQQQQQQQ7Q14Q")
 ARRIVAL_EPOCH_AT = 9 * 8
 ARRIVAL_COUNTERS = (
     "seen_packets",
@@ -43,8 +43,10 @@ ARRIVAL_COUNTERS = (
     "flipped_packets",
     "bit_errors",
     "vector_wraps",
+    "duplicated_packets",
+    "duplicated_bytes",
 )
-ARRIVAL_COUNTERS_AT = 17 * 8
+ARRIVAL_COUNTERS_AT = 19 * 8
 VERDICT = struct.Struct("=QQIIII")
 VERDICTS = {1: "corrupt", 2: "outage", 3: "policy", 4: "flipped", 5: "queue"}
 ACTIONS = {"drop": 0, "flip": 1}
@@ -124,13 +126,12 @@ class Stages:
             errors.get("drop_min_bytes", 0),
             0,
             logged,
-            0,
-            first_error,
-            *[0] * 16,
+            *_duplicates(direction.plan["disorder"], first_error),
+            *[0] * 14,
         )
 
     def _load(self) -> None:
-        slots = max(slot_of(index) for d in self.directions for index in (d.entering, d.arriving)) + 1
+        slots = max((slot_of(index) for d in self.directions for index in (d.entering, d.arriving)), default=0) + 1
         self.entries = bpf.ArrayMap("entries", ENTRY.size, slots)
         self.arrivals = bpf.ArrayMap("arrivals", ARRIVAL.size, slots)
         self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
@@ -179,7 +180,7 @@ class Stages:
         entry = self.entries.read(slot_of(direction.entering), ENTRY.size)
         arrival = self.arrivals.read(slot_of(direction.arriving), ARRIVAL.size)
         counters = dict(zip(ENTRY_COUNTERS, struct.unpack_from("=6Q", entry, ENTRY_COUNTERS_AT), strict=True))
-        counters |= dict(zip(ARRIVAL_COUNTERS, struct.unpack_from("=12Q", arrival, ARRIVAL_COUNTERS_AT), strict=True))
+        counters |= dict(zip(ARRIVAL_COUNTERS, struct.unpack_from("=14Q", arrival, ARRIVAL_COUNTERS_AT), strict=True))
         return counters
 
     def verdict_lines(self) -> tuple[list[tuple[Any, ...]], int]:
@@ -188,6 +189,15 @@ class Stages:
         kept = min(count, VERDICT_LOG_ENTRIES if self.logged else 1)
         data = self.verdicts.read(0, kept * self.verdicts.stride)
         return list(VERDICT.iter_unpack(data)) if self.logged else [], count - kept if self.logged else 0
+
+
+def _duplicates(disorder: dict[str, Any] | None, first_error: int) -> tuple[int, ...]:
+    """Settings and state of an arrival from `duplicate_below` to `draw`; the first error's distance is among them."""
+    below, draw = 0, 0
+    if disorder and disorder["duplicate"]:
+        below = min(int(disorder["duplicate"] * 2.0**64), 2**64 - 1)
+        draw = int(disorder["seed"][:16], 16) or 1
+    return (below, 0, first_error, 0, 0, 0, 0, draw)
 
 
 def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, list[str]]:
@@ -221,6 +231,10 @@ def first_delay_ns(plan: dict[str, Any]) -> int:
 
 def delay_options(plan: dict[str, Any], delay_ns: int, rate: str = "") -> str:
     """Netem's options for stage 2."""
+    disorder = plan["disorder"]
+    if disorder and disorder["jitter_ns"]:
+        # A number of its own, or the guest's randomness would depend on what else is drawn.
+        return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns {disorder['jitter_ns']}ns seed {int(disorder['seed'][16:28], 16)}"
     if plan["delay_table"] and not rate:
         rate = f" rate {ORDER_RATE}"
     return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns{rate}"

@@ -45,6 +45,12 @@ def _override(planned: dict[str, Any], given: Direction, cell: Cell, place: tupl
     if given.delay_table:
         steps = [[units.parse("duration", step.at), units.parse("duration", step.delay)] for step in given.delay_table]
         planned["delay_table"] = steps if steps[0][0] == 0 else [[0, planned["delay_ns"]], *steps]
+    if given.jitter is not None or given.duplicate:
+        planned["disorder"] = {
+            "jitter_ns": units.parse("duration", given.jitter) if given.jitter is not None else 0,
+            "duplicate": given.duplicate or 0.0,
+            "seed": stream(cell.scenario.seed, "disorder", *place, cell.repeat),
+        }
     if given.queue is not None:
         planned["queue"] = _queue(planned["queue"], given.queue)
     if given.errors is not None:

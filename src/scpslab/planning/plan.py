@@ -7,10 +7,11 @@ from typing import Any
 from scpslab import units
 from scpslab.planning.links import apply_overrides
 from scpslab.planning.probes import plan_probe
+from scpslab.planning.scps import ScpsAddresses, add_routes
 from scpslab.planning.workloads import plan_workload
 from scpslab.scenario import Cell
 from scpslab.seeds import stream
-from scpslab.stacks import Host, NodePlan, plan_node
+from scpslab.stacks import KernelHost, NodePlan, plan_node
 from scpslab.topology.layout import layout
 
 FORMAT = 1
@@ -20,12 +21,17 @@ SECOND_NS = 10**9
 def plan(cell: Cell) -> dict[str, Any]:
     """The plan of a cell (docs/plan-format.md)."""
     network = layout(cell.network)
-    hosts = {node["name"]: plan_node(cell.model.hosts.get(node["name"], Host())) for node in network["nodes"] if node["kind"] == "host"}
-    apply_overrides(network["links"], cell)
+    hosts = {node["name"]: plan_node(cell.model.hosts.get(node["name"], KernelHost())) for node in network["nodes"] if node["kind"] == "host"}
+    links = [*network["links"], *network["serial_links"]]
+    apply_overrides(links, cell)
+    scps = ScpsAddresses([name for name, planned in hosts.items() if planned.stack == "scps"])
+    add_routes(network["nodes"], links, scps)
     for node in network["nodes"]:
         if node["name"] in hosts:
             _configure(node, hosts[node["name"]])
-    addresses = {end["node"]: end["ip"].split("/")[0] for link in network["links"] for end in link["ends"] if end["ip"]}
+    for end in (end for link in network["serial_links"] for end in link["ends"]):
+        end["route"] = hosts[end["node"]].route_options()
+    addresses = {end["node"]: end["ip"].split("/")[0] for link in links for end in link["ends"] if end["ip"]}
     limits = cell.model.limits
     return {
         "format": FORMAT,
@@ -44,8 +50,8 @@ def plan(cell: Cell) -> dict[str, Any]:
         },
         "containers": cell.model.containers,
         **network,
-        "workloads": [plan_workload(workload, cell, addresses, hosts) for workload in cell.model.workloads],
-        "probes": [plan_probe(probe, network["links"]) for probe in cell.model.probes],
+        "workloads": [plan_workload(workload, cell, addresses, hosts, scps) for workload in cell.model.workloads],
+        "probes": [plan_probe(probe, links) for probe in cell.model.probes],
     }
 
 

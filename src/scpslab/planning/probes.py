@@ -11,7 +11,7 @@ from scpslab.scenario.model.probes import name_of
 
 def _capture(probe: Capture, links: list[dict[str, Any]]) -> dict[str, Any]:
     interfaces = [(link["name"], end["interface"]) for link in links for end in link["ends"] if end["node"] == probe.node]
-    interfaces += [(link["name"], name) for link in links if link["via"] == probe.node for name in link["relay_interfaces"]]
+    interfaces += [(link["name"], name) for link in links if link.get("via") == probe.node for name in link["relay_interfaces"]]
     return {
         "node": probe.node,
         "interface": next(name for link, name in interfaces if probe.link in (None, link)),

@@ -1,11 +1,11 @@
 """Results: from the raw files of a run to one table and its statistics.
 
 Order of reading: run.py (the folder), capture.py and traces.py (packets), metrics/ (one cell), collect.py (results.csv),
-statistics.py and table.py (what is printed), xpl.py (time-sequence files for xplot).
+statistics.py and table.py (what is printed), checks.py (what a scenario asks of its results), xpl.py (time-sequence files for xplot).
 """
 
-from scpslab.results import table
+from scpslab.results import checks, table
 from scpslab.results.collect import collect
 from scpslab.results.run import cell_status
 
-__all__ = ["cell_status", "collect", "table"]
+__all__ = ["cell_status", "checks", "collect", "table"]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses
+from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, serial
 from scpslab.results.plan_view import PlanView, Workload
 from scpslab.results.run import Cell, Run, open_run
 
@@ -64,7 +64,7 @@ def measure(cell: Cell) -> dict[str, Value]:
     for family, workload in _pairs(cell.plan):
         for name, value in family.measure(subjects[workload.name]).items():
             values[names[workload.name, name]] = value
-    return values | losses.measure(cell)
+    return values | losses.measure(cell) | serial.measure(cell)
 
 
 def _identity(cell: Cell) -> dict[str, Value]:
@@ -87,6 +87,9 @@ def _stack(plan: PlanView) -> str:
     node = next((item for item in plan.nodes if workload and item.name == workload.source), None)
     if workload is None or node is None:
         return ""
+    if node.stack == "scps":
+        program = (workload.model_extra or {}).get("from_scps") or {}
+        return f"scps {program.get('settings', {}).get('preset', '')}".strip()
     congestion = workload.congestion or node.sysctls.get("net.ipv4.tcp_congestion_control") or ""
     return f"{node.stack} {congestion}".strip()
 
@@ -118,7 +121,7 @@ def _columns(cells: Iterable[Cell]) -> dict[str, Column]:
                 if workload.kind == family.kind:
                     found |= {names[workload.name, column.name]: column for column in family.columns}
     for cell in cells:
-        found |= {column.name: column for column in losses.columns(cell.plan)}
+        found |= {column.name: column for column in (*losses.columns(cell.plan), *serial.columns(cell.plan))}
     return found
 
 

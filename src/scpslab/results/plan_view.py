@@ -97,6 +97,7 @@ class PlanView(_View):
     topology: str = ""
     nodes: tuple[Node, ...] = ()
     links: tuple[Link, ...] = ()
+    serial_links: tuple[Link, ...] = ()
     workloads: tuple[Workload, ...] = ()
     probes: tuple[Probe, ...] = ()
 
@@ -106,7 +107,7 @@ class PlanView(_View):
         frontier = [source]
         while frontier:
             here = frontier.pop(0)
-            for link in self.links:
+            for link in (*self.links, *self.serial_links):
                 for direction in link.directions:
                     if direction.source == here and direction.destination not in reached:
                         reached[direction.destination] = [*reached[here], (link, direction)]

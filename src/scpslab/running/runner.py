@@ -22,6 +22,7 @@ from scpslab.errors import CapabilityError, LabError
 from scpslab.running.cache import ResultCache, cell_key
 from scpslab.running.folder import RunFolder
 from scpslab.running.progress import RunProgress
+from scpslab.scenario.model import Check
 from scpslab.setup import cache_dir
 
 FREE_BYTES_PER_RUN = 200 * 10**6
@@ -46,6 +47,7 @@ class RunResult:
     completed: int
     incomplete: int
     failed: int
+    checks: tuple[Check, ...] = ()
 
 
 class Described(Protocol):
@@ -66,6 +68,7 @@ class PlansRun:
     def __init__(self, scenario: Described, resolved: str, plans: dict[str, dict[str, Any]], options: RunOptions, console: Console) -> None:
         self.options, self.console = options, console
         self.scenario = scenario
+        self.checks: tuple[Check, ...] = ()
         self.plans = plans
         self.cells = tuple(plans)
         self.resolved = resolved
@@ -82,15 +85,17 @@ class PlansRun:
             KeyboardInterrupt: finished cells are kept.
         """
         _check_room(self.options.out)
-        engine_hash = self.engine.prepare(lambda text: self.console.print(text, highlight=False))
-        facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hash": engine_hash, "seed": self.scenario.seed}
+        self.engine.prepare(lambda text: self.console.print(text, highlight=False), self.plans.values())
+        self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in self.plans.items()}
+        engine_hashes = sorted({self.engine.hash(plan) for plan in self.plans.values()})
+        facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hashes": engine_hashes, "seed": self.scenario.seed}
         self.manifest = self.folder.open(self.resolved, facts | _machine())
         self._drop_foreign_cells()
         started = time.monotonic()
         with nullcontext(shared) if shared else RunProgress(self.console, len(self.cells)) as progress:
-            waiting = [cell_id for cell_id in self.plans if not self._known(cell_id, engine_hash, progress)]
+            waiting = [cell_id for cell_id in self.plans if not self._known(cell_id, progress)]
             try:
-                self._run_cells(waiting, engine_hash, progress)
+                self._run_cells(waiting, progress)
             except KeyboardInterrupt:
                 self.manifest["status"] = "interrupted"
                 self.folder.write_manifest(self.manifest)
@@ -101,11 +106,11 @@ class PlansRun:
         if shared is None:
             self.console.print(progress.summary(), highlight=False)
         counts = list(self.statuses.values())
-        return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"))
+        return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.checks)
 
-    def _known(self, cell_id: str, engine_hash: str, progress: RunProgress) -> bool:
+    def _known(self, cell_id: str, progress: RunProgress) -> bool:
         """Whether the run folder or the cache has the cell already."""
-        key = cell_key(self.plans[cell_id], engine_hash)
+        key = self.keys[cell_id]
         folder = self.folder.cell(cell_id)
         entry = self.manifest["cells"].get(cell_id, {})
         usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in ("completed", "incomplete")
@@ -117,7 +122,7 @@ class PlansRun:
         progress.cell_done(cell_id, status, cached=True)
         return True
 
-    def _run_cells(self, waiting: list[str], engine_hash: str, progress: RunProgress) -> None:
+    def _run_cells(self, waiting: list[str], progress: RunProgress) -> None:
         cores = sorted(os.sched_getaffinity(0))
         jobs = min(self.options.jobs or len(cores), max(len(waiting), 1))
         free: queue.SimpleQueue[int | None] = queue.SimpleQueue()
@@ -136,26 +141,26 @@ class PlansRun:
         try:
             while pending:
                 # A short timeout, so that an interrupt is answered at once.
-                self._record(pending, wait(pending, timeout=0.2, return_when=FIRST_COMPLETED).done, engine_hash, progress)
+                self._record(pending, wait(pending, timeout=0.2, return_when=FIRST_COMPLETED).done, progress)
         finally:
             if pending:
                 self.engine.stop()
             pool.shutdown(wait=True, cancel_futures=True)
             # What ended beside an interrupted or broken cell is a result like any other.
             finished = {future for future in pending if not future.cancelled() and future.exception() is None}
-            self._record(pending, finished, engine_hash, progress)
+            self._record(pending, finished, progress)
 
-    def _record(self, pending: dict[Future[dict[str, Any]], str], done: set[Future[dict[str, Any]]], engine_hash: str, progress: RunProgress) -> None:
+    def _record(self, pending: dict[Future[dict[str, Any]], str], done: set[Future[dict[str, Any]]], progress: RunProgress) -> None:
         """Takes ended cells from `pending`; raises what one of them raised, after the others are recorded."""
         for future in sorted(done, key=lambda future: future.exception() is not None):
             try:
-                self._over(pending[future], future.result(), engine_hash, progress)
+                self._over(pending[future], future.result(), progress)
             except Interrupted as interrupted:
                 raise KeyboardInterrupt from interrupted
             del pending[future]
 
-    def _over(self, cell_id: str, status: dict[str, Any], engine_hash: str, progress: RunProgress) -> None:
-        key = cell_key(self.plans[cell_id], engine_hash)
+    def _over(self, cell_id: str, status: dict[str, Any], progress: RunProgress) -> None:
+        key = self.keys[cell_id]
         self._note(cell_id, key, status)
         self.folder.write_manifest(self.manifest)
         if self.engine.deterministic and status["status"] != "failed":
@@ -181,6 +186,7 @@ class ScenarioRun(PlansRun):
         loaded = scenario.load(name, options.overrides)
         plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
         super().__init__(loaded, scenario.resolved_yaml(loaded), plans, options, console)
+        self.checks = loaded.model.checks
 
 
 def _check_room(out: Path) -> None:

@@ -8,14 +8,13 @@ from typing import Any
 
 from scpslab import units
 from scpslab.quantities import queue_limit
-from scpslab.scenario.model import Bulk, Capture, CongestionTraffic, Direction, Iperf3, Ping, QueueDepth, ScenarioFile, TcpInfo, Verdicts
+from scpslab.scenario.model import Bulk, Capture, CongestionTraffic, Direction, Ftp, Iperf3, Ping, QueueDepth, ScenarioFile, TcpInfo, Verdicts
 from scpslab.scenario.model.probes import name_of
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.places import Places, one_of
 from scpslab.scenario.rates import Way, mtu_bytes, slowest_bps, way
 from scpslab.scenario.yaml_lines import KeyPath
-from scpslab.stacks import plan_node
-from scpslab.stacks.kernel import KernelHost
+from scpslab.stacks import KernelHost, plan_node
 from scpslab.topology import catalogue
 from scpslab.topology import description as topology
 
@@ -63,7 +62,7 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     found: list[Problem] = []
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
     found += _links(model, network, folder)
-    found += _names_twice(model)
+    found += _names_twice(model, network)
     for index, workload in enumerate(model.workloads):
         found += [((("workloads", index, *at)), text) for at, text in _workload(workload, model, network, hosts)]
     found += _ports_twice(model)
@@ -84,6 +83,8 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
 def _links(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
     links = {link.name: link for link in network.links}
     for link in links.values():
+        if link.serial is not None:
+            continue
         for described in (link.forward, link.reverse):
             if described.rate_bps is not None and described.rate_bps % 8 and not _given_rate(model, link, described):
                 yield ("parameters",), f"found {described.rate_bps} bit/s on {link.name}; expected a multiple of 8 bit/s. Change it by a few bit/s."
@@ -97,7 +98,8 @@ def _links(model: ScenarioFile, network: topology.Network, folder: Path) -> Iter
             if direction not in known:
                 yield at, f'found "{direction}"; {one_of(direction, known)}'
                 continue
-            for key, text in _direction(given, known[direction], links[name].via is not None, folder):
+            rules = _serial_direction(given) if links[name].serial else _direction(given, known[direction], links[name].via is not None)
+            for key, text in [*rules, *_vector_file(given, folder)]:
                 yield (*at, *key), text
 
 
@@ -106,11 +108,29 @@ def _given_rate(model: ScenarioFile, link: topology.Link, direction: topology.Di
     return given is not None and given.rate is not None
 
 
-def _direction(given: Direction, described: topology.Direction, has_relay: bool, folder: Path) -> Iterator[Problem]:
+def _serial_direction(given: Direction) -> Iterator[Problem]:
+    """A serial line has no packets before PPP finds them: only its rate, delay, bit errors and outages can be said."""
+    for key in ("overhead", "queue"):
+        if getattr(given, key) is not None:
+            yield (key,), f"found {key} on a serial link; expected rate, delay and errors only. Use the topology's parameters."
+    if given.delay_table:
+        yield ("delay_table",), "found delays in steps on a serial link; expected one delay. Use delay."
+    if given.errors is not None and given.errors.drop_packets:
+        yield ("errors", "drop_packets"), "found a drop list on a serial link, which knows bytes only; expected bit errors or outages. Use a vector file."
+
+
+def _vector_file(given: Direction, folder: Path) -> Iterator[Problem]:
+    if given.errors is not None and given.errors.file is not None and not (folder / given.errors.file).is_file():
+        yield ("errors", "file"), f'found no file "{given.errors.file}" beside the scenario; expected an error vector. Correct the name.'
+
+
+def _direction(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
     if not has_relay and given.delay is not None:
         yield ("delay",), "found a delay on a link without a relay; expected a link that goes through a switch. Put the delay on such a link."
     if not has_relay and given.delay_table:
         yield ("delay_table",), "found delays on a link without a relay; expected a link that goes through a switch. Put them on such a link."
+    if given.jitter is not None:
+        yield from _jitter(given, described, has_relay)
     times = [units.parse("duration", step.at) for step in given.delay_table]
     if times != sorted(set(times)):
         yield ("delay_table",), "found steps out of order; expected times that ascend. Sort them."
@@ -128,8 +148,17 @@ def _direction(given: Direction, described: topology.Direction, has_relay: bool,
     if given.rate is not None and described.queue is None and (given.queue is None or given.queue.limit is None):
         yield ("rate",), "found a rate on a direction that has no queue yet; expected the queue's limit too. Add queue: {limit: …}."
     yield from _queue(given, described)
-    if given.errors is not None and given.errors.file is not None and not (folder / given.errors.file).is_file():
-        yield ("errors", "file"), f'found no file "{given.errors.file}" beside the scenario; expected an error vector. Correct the name.'
+
+
+def _jitter(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
+    jitter = units.parse("duration", given.jitter)
+    least = min((units.parse("duration", text) for text in (*(step.delay for step in given.delay_table), given.delay) if text), default=described.delay_ns)
+    if not has_relay:
+        yield ("jitter",), "found jitter on a link without a relay; expected a link that goes through a switch. Put it on such a link."
+    elif jitter > least:
+        yield ("jitter",), f'found "{given.jitter}"; expected at most the delay of {units.text("duration", least)}. Correct the value.'
+    elif ((given.queue and given.queue.discipline) or (described.queue.discipline if described.queue else "drop-tail")) != "drop-tail":
+        yield ("jitter",), "found jitter behind a managed queue, whose packets stage 2 keeps in order; expected a drop-tail queue. Remove one of them."
 
 
 def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]:
@@ -147,14 +176,15 @@ def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]
         yield ("queue",), f"found red_min {least} B, red_max {most} B and a limit of {limit} B; expected them to ascend. Correct them."
 
 
-def _names_twice(model: ScenarioFile) -> Iterator[Problem]:
+def _names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
     named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
     named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if not isinstance(probe, Capture)]
+    own = ["lab", "accounting", *(link.name for link in network.links if link.serial)]
     seen: dict[str, KeyPath] = {}
-    for at, name in [*named, (("lab",), "lab"), (("accounting",), "accounting")]:
+    for at, name in [*named, *(((name,), name) for name in own)]:
         if name in seen:
             # The lab's own records have these names.
-            where = seen[name] if at[0] in ("lab", "accounting") else at
+            where = seen[name] if at == (name,) else at
             yield where, f'found the name "{name}", which another record has; expected a name of its own. Give it another name.'
         seen.setdefault(name, at)
     captures: set[str] = set()
@@ -170,11 +200,12 @@ def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:
     for index, workload in enumerate(model.workloads):
         if isinstance(workload, Ping):
             continue
-        place = (workload.to, workload.port)
+        serves = workload.from_ if isinstance(workload, Ftp) and workload.command == "get" else workload.to
+        place = (serves, workload.port)
         if place in seen:
             yield (
                 ("workloads", index, "port"),
-                f"found port {workload.port} of {workload.to}, where {seen[place]} listens; expected a port of its own. Add port.",
+                f"found port {workload.port} of {serves}, where {seen[place]} listens; expected a port of its own. Add port.",
             )
         seen.setdefault(place, workload.name)
 
@@ -187,6 +218,11 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
     found = way(network, workload.from_, workload.to)
     match workload:
         case Bulk():
+            if workload.congestion is not None and _stack(model, workload.from_) != "kernel":
+                yield (
+                    ("congestion",),
+                    f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
+                )
             yield from _segment(workload, mtu_bytes(found) or LARGEST_MTU, model)
             yield from _fits_in_time(workload, found, model)
         case CongestionTraffic():
@@ -195,8 +231,29 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
                 yield ("packet",), f'found "{workload.packet}"; expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B. Correct the value.'
             if workload.level is not None and slowest_bps(model, found) is None:
                 yield ("level",), f"found a level on a way without a rate; expected a slowest hop between {workload.from_} and {workload.to}. Use max_rate."
-        case Iperf3() if workload.duration is not None and units.parse("duration", workload.duration) % 10**9:
-            yield ("duration",), f'found "{workload.duration}"; expected whole seconds. Correct the value.'
+        case Ftp():
+            yield from _kernel_only(workload, model)
+            yield from _fits_in_time(workload, found, model)
+        case Iperf3():
+            yield from _iperf3(workload, model)
+
+
+def _iperf3(workload: Iperf3, model: ScenarioFile) -> Iterator[Problem]:
+    if workload.udp_rate is None:
+        yield from _kernel_only(workload, model)
+    if workload.duration is not None and units.parse("duration", workload.duration) % 10**9:
+        yield ("duration",), f'found "{workload.duration}"; expected whole seconds. Correct the value.'
+
+
+def _kernel_only(workload: Ftp | Iperf3, model: ScenarioFile) -> Iterator[Problem]:
+    """These programs know the kernel's TCP only."""
+    if other := [end for end in (workload.from_, workload.to) if _stack(model, end) != "kernel"]:
+        what = "ftp" if isinstance(workload, Ftp) else "iperf3 over TCP"
+        yield ("kind",), f"found {what} with the stack {_stack(model, other[0])} on {other[0]}; expected kernel. Use kind bulk, or stack kernel."
+
+
+def _stack(model: ScenarioFile, host: str) -> str:
+    return model.hosts[host].stack if host in model.hosts else "kernel"
 
 
 def _ends(workload: Any, network: topology.Network, hosts: list[str]) -> Iterator[Problem]:
@@ -210,7 +267,7 @@ def _ends(workload: Any, network: topology.Network, hosts: list[str]) -> Iterato
         yield ("to",), f'found "{workload.to}" at both ends; expected two hosts. Choose another.'
 
 
-def _fits_in_time(workload: Bulk, found: Way, model: ScenarioFile) -> Iterator[Problem]:
+def _fits_in_time(workload: Bulk | Ftp, found: Way, model: ScenarioFile) -> Iterator[Problem]:
     rate = slowest_bps(model, found)
     need_ns = units.parse("size", workload.size) * 8 * 10**9 // rate if rate else 0
     for limit, text in (("patience", workload.patience), ("limits.virtual", model.limits.virtual)):
@@ -222,11 +279,12 @@ def _fits_in_time(workload: Bulk, found: Way, model: ScenarioFile) -> Iterator[P
 
 def _segment(workload: Bulk, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
     segment = units.parse("size", workload.segment)
-    options = TIMESTAMP_BYTES if all(plan_node(model.hosts.get(host, KernelHost())).timestamps for host in (workload.from_, workload.to)) else 0
+    ends = [plan_node(model.hosts.get(host, KernelHost())) for host in (workload.from_, workload.to)]
+    options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
     room = mtu - IP_TCP_HEADERS_BYTES - options
     if segment > room:
         yield ("segment",), f'found "{workload.segment}"; expected at most the {room} B that an MTU of {mtu} B leaves. Correct segment or the parameter mtu.'
-    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room:
+    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room and ends[0].stack == "kernel":
         exact = segment + IP_TCP_HEADERS_BYTES + options
         yield (
             ("segment",),
@@ -247,8 +305,9 @@ def _probe(probe: Any, network: topology.Network) -> Iterator[Problem]:
                 if probe.link not in near:
                     yield ("link",), f'found "{probe.link}"; {one_of(probe.link, near)}'
         case QueueDepth() | Verdicts():
-            if probe.link not in links:
-                yield ("link",), f'found "{probe.link}"; {one_of(probe.link, links)}'
+            with_stages = [name for name, link in links.items() if link.serial is None]
+            if probe.link not in with_stages:
+                yield ("link",), f'found "{probe.link}"; {one_of(probe.link, with_stages)}'
                 return
             link = links[probe.link]
             known = [link.forward.name, link.reverse.name]

@@ -60,10 +60,10 @@ def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseMod
     if kind in ("literal_error", "union_tag_invalid"):
         choices = context.get("expected") or context.get("expected_tags") or ""
         words = [word.strip(" '") for word in choices.replace(" or ", ",").split(",")]
-        value = found.get(context["discriminator"].strip("'")) if kind == "union_tag_invalid" and isinstance(found, Mapping) else found
+        value = found.get(_tag_of(problem)) if kind == "union_tag_invalid" and isinstance(found, Mapping) else found
         return f"found {_shown(value)}; {one_of(value, words)}"
     if kind == "union_tag_not_found":
-        return f"found no {context['discriminator'].strip(chr(39))}; expected this key. Add it."
+        return f"found no {_tag_of(problem)}; expected this key. Add it."
     if kind == "value_error":
         return f"{context['error']}. Correct the value."
     return f"found {_shown(found)}; expected {_wish(problem)}. Correct the value."
@@ -102,9 +102,16 @@ def _shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
+def _tag_of(problem: ErrorDetails) -> str:
+    """The key that tells the members of a union apart; a function that looks for it has its name."""
+    return str(problem["ctx"]["discriminator"]).strip("'()")
+
+
 def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
     """The model's location without the words that are no keys of the file (names of union members)."""
     location, kept = problem["loc"], []
+    if problem["type"] == "union_tag_invalid":
+        location = (*location, _tag_of(problem))
     here: Any = data
     for index, part in enumerate(location):
         if isinstance(here, Mapping):
@@ -118,7 +125,7 @@ def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
 
 
 def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
-    """The keys that the model allows at a path, the kind of a part taken into account where there are several."""
+    """The keys that the model allows at a path, the kind of a part and the stack of a host taken into account where there are several."""
     models: list[type[BaseModel]] = [model]
     here: Any = data
     for part in at:
@@ -127,14 +134,15 @@ def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
             found for model in models for name, field in model.model_fields.items() if part == (field.alias or name) for found in _models_in(field.annotation)
         ]
         models = following or models
-    if isinstance(here, Mapping) and "kind" in here:
-        models = [model for model in models if here["kind"] in _kinds(model)] or models
+    for tag, plain in (("kind", None), ("stack", "kernel")):
+        if isinstance(here, Mapping) and (named := here.get(tag, plain)) and any(tag in model.model_fields for model in models):
+            models = [model for model in models if named in _choices(model, tag)] or models
     return sorted({field.alias or name for model in models for name, field in model.model_fields.items()})
 
 
-def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
-    """The values that a model's `kind` may have."""
-    field = model.model_fields.get("kind")
+def _choices(model: type[BaseModel], tag: str) -> tuple[Any, ...]:
+    """The values that a model's `kind` or `stack` may have."""
+    field = model.model_fields.get(tag)
     return getattr(field.annotation, "__args__", ()) if field else ()
 
 

@@ -68,7 +68,7 @@ def _meant(part: str, done: KeyPath, here: Mapping[str, Any], network: Network) 
         # Hosts that the scenario does not name stay as they are: a monitor is no party of the experiment.
         return list(here)
     if done == ("links",):
-        return [link.name for link in network.links if link.via]
+        return [link.name for link in network.links if link.via or link.serial]
     if len(done) == 2 and done[0] == "links":
         return [direction.name for link in network.links if link.name == done[1] for direction in (link.forward, link.reverse)]
     raise PathError(f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, links, directions, workloads or probes')

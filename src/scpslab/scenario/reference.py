@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from scpslab.scenario import model
-from scpslab.stacks.kernel import KernelHost
+from scpslab.stacks import KernelHost, ScpsHost
 
 SCHEMA_ID = "scenario.schema.json"
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
@@ -20,7 +20,9 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("links.LINK.DIRECTION.errors", model.Errors),
     ("links.LINK.DIRECTION.errors.outages", model.Outage),
     ("hosts.HOST: stack kernel", KernelHost),
+    ("hosts.HOST: stack scps", ScpsHost),
     ("workloads: kind bulk", model.Bulk),
+    ("workloads: kind ftp", model.Ftp),
     ("workloads: kind iperf3", model.Iperf3),
     ("workloads: kind ping", model.Ping),
     ("workloads: kind congestion", model.CongestionTraffic),

@@ -1,8 +1,8 @@
-"""Building what the engines need, and keeping it: lab kernel, guest image, the guest's small programs.
+"""Building what the engines need, and keeping it: lab kernel, guest image, the guest's small programs, the SCPS stack.
 
-Order of reading: images.py (what is built from what, and where it is kept), then kernel.py, guest.py, tools.py; job.py and apt.py serve them.
+Order of reading: images.py (what is built from what, and where it is kept), then kernel.py, guest.py, tools.py, stack.py; job.py and apt.py serve them.
 """
 
-from scpslab.setup.images import Images, cache_dir, ensure
+from scpslab.setup.images import Images, Program, cache_dir, ensure, ensure_stack
 
-__all__ = ["Images", "cache_dir", "ensure"]
+__all__ = ["Images", "Program", "cache_dir", "ensure", "ensure_stack"]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from pathlib import Path
 
 import scpslab
 from scpslab.errors import CapabilityError
-from scpslab.setup import guest, kernel, tools
+from scpslab.setup import guest, kernel, stack, tools
 from scpslab.setup.job import Job
 
-RECIPES = Path(scpslab.__file__).parents[2] / "images"
+PROJECT = Path(scpslab.__file__).parents[2]
 NEEDED_BYTES = 4 * 10**9
 
 
@@ -32,20 +33,35 @@ class Images:
 
 
 @dataclass(frozen=True)
+class Program:
+    """A program for the guest; `hash` stands for its bytes."""
+
+    path: Path
+    hash: str
+
+
+@dataclass(frozen=True)
 class Part:
-    """One thing to build: from a recipe folder, by a function, to a file or folder of that name."""
+    """One thing to build: from a recipe folder, by a function, to a file or folder of that name. `sources`: the recipe's files."""
 
     name: str
     title: str
     recipe: str
     build: Callable[[Job], None]
     product: str
+    sources: Callable[[Path], list[Path]]
 
 
-TOOLS = Part("tools", "guest programs", "guest/tools", tools.build, "bin")
-GUEST = Part("guest", "guest image", "guest", guest.build, "guest.erofs")
-KERNEL = Part("kernel", "lab kernel", "lab-kernel", kernel.build, "linux")
-# The quick one first: what is missing on the machine shows early.
+def files_of(folder: Path) -> list[Path]:
+    """The files of a recipe; folders inside are recipes of their own."""
+    return sorted(file for file in folder.iterdir() if file.is_file())
+
+
+TOOLS = Part("tools", "guest programs", "images/guest/tools", tools.build, "bin", files_of)
+GUEST = Part("guest", "guest image", "images/guest", guest.build, "guest.erofs", files_of)
+KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", kernel.build, "linux", files_of)
+STACK = Part("stack", "SCPS stack", "stack", stack.build, "scps", stack.sources)
+# What every cell needs. The quick one first: what is missing on the machine shows early.
 PARTS = (TOOLS, GUEST, KERNEL)
 
 
@@ -56,18 +72,18 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "scpslab"
 
 
-def recipe_hash(folder: Path) -> str:
-    """Hash of a recipe: its files with their names; folders inside are recipes of their own."""
+def recipe_hash(part: Part) -> str:
+    """Hash of a recipe: its files with their names."""
+    folder = PROJECT / part.recipe
     digest = hashlib.sha256()
-    for file in sorted(folder.iterdir()):
-        if file.is_file():
-            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    for file in part.sources(folder):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
 def place(part: Part, cache: Path) -> Path:
     """The folder of the cache that a part has, whether it is there or not."""
-    return cache / part.name / recipe_hash(RECIPES / part.recipe)
+    return cache / part.name / recipe_hash(part)
 
 
 def find(part: Part, cache: Path) -> Path | None:
@@ -83,17 +99,35 @@ def ensure(say: Callable[[str], None]) -> Images:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the cache.
     """
     cache = cache_dir()
-    try:
+    with _disk_trouble(cache):
         products = {part.name: find(part, cache) or _build(part, cache, say) for part in PARTS}
         boot = _boot_dir(cache, products["guest"], products["tools"])
         digest = hashlib.sha256()
         for name in ("kernel", "guest", "tools"):
             digest.update(_content_hash(products[name]).encode())
+    return Images(products["kernel"], boot, products["tools"], digest.hexdigest()[:16])
+
+
+def ensure_stack(say: Callable[[str], None]) -> Program:
+    """Finds the `scps` program in the cache, or builds it. Only cells with the stack `scps` or a serial line need it.
+
+    Raises:
+        CapabilityError: as `ensure`.
+    """
+    cache = cache_dir()
+    with _disk_trouble(cache):
+        path = find(STACK, cache) or _build(STACK, cache, say)
+        return Program(path, _content_hash(path)[:16])
+
+
+@contextmanager
+def _disk_trouble(cache: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise CapabilityError(
             f"{error.filename or cache}: found {error.strerror or error}; expected a folder to write to, with room. Free some room, or set SCPSLAB_CACHE."
         ) from error
-    return Images(products["kernel"], boot, products["tools"], digest.hexdigest()[:16])
 
 
 def timings(part: Part, cache: Path) -> list[tuple[str, float]]:
@@ -129,7 +163,7 @@ def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
         log = cache / f"{part.name}.log"
         log.write_bytes(b"")
         say(f"{part.title}: building it, once for all clones (log: {log})")
-        job = Job(part.title, RECIPES / part.recipe, work / part.product, log, say)
+        job = Job(part.title, PROJECT / part.recipe, work / part.product, log, say)
         try:
             part.build(job)
             _content_hash(job.target)
@@ -178,9 +212,11 @@ def _boot_dir(cache: Path, image: Path, programs: Path) -> Path:
     target = cache / "boot" / f"{image.parent.name}-{programs.parent.name}"
     if target.exists():
         return target
-    work = target.with_name(f"{target.name}.{os.getpid()}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent))
+    work.chmod(0o755)
     for folder in ("lower", "mnt"):
-        (work / folder).mkdir(parents=True)
+        (work / folder).mkdir()
     shutil.copy2(programs / "init", work / "init")
     (work / "guest.erofs").hardlink_to(image)
     try:

@@ -6,20 +6,31 @@ A stack's file has the model of what a scenario says of such a host, and the fun
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Tag
 
 from scpslab.stacks.kernel import KernelHost, kernel_node
 from scpslab.stacks.node import NodePlan
+from scpslab.stacks.scps import ScpsHost, scps_node
 
-STACKS: dict[str, Callable[[KernelHost], NodePlan]] = {
+STACKS: dict[str, Callable[[Any], NodePlan]] = {
     "kernel": kernel_node,
+    "scps": scps_node,
 }
-# With a second stack this becomes a union that `stack` tells apart.
-Host = KernelHost
 
 
-def plan_node(host: Host) -> NodePlan:
+def stack(host: Any) -> str:
+    """The stack that a host names; one that names none has the kernel's, and what is no host at all is that stack's to refuse."""
+    return str(host.get("stack", "kernel") if isinstance(host, dict) else getattr(host, "stack", "kernel"))
+
+
+Host = Annotated[Annotated[KernelHost, Tag("kernel")] | Annotated[ScpsHost, Tag("scps")], Discriminator(stack)]
+
+
+def plan_node(host: KernelHost | ScpsHost) -> NodePlan:
     """What a plan says of a host."""
     return STACKS[host.stack](host)
 
 
-__all__ = ["STACKS", "Host", "NodePlan", "plan_node"]
+__all__ = ["STACKS", "Host", "KernelHost", "NodePlan", "ScpsHost", "plan_node"]

@@ -23,7 +23,9 @@ class KernelHost(Part):
     """A host with the kernel's TCP. What is not named comes from the preset."""
 
     stack: Literal["kernel"] = key("kernel", says="What carries transport: the kernel's own TCP.", example="kernel")
-    preset: Literal["fy97-reno", "modern"] = key("modern", says="Where settings that are not named come from.", example="fy97-reno")
+    preset: Literal["fy97-reno", "linux-2.0", "linux-2.2", "linux-2.4", "modern"] = key(
+        "modern", says="Where settings that are not named come from.", example="fy97-reno"
+    )
     congestion: Congestion | None = key(None, says="Congestion control.", example="bbr")
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
     sack: bool | None = key(None, says="Selective acknowledgements (RFC 2018), DSACK (RFC 2883) with them.", example=False)
@@ -70,7 +72,7 @@ def kernel_node(host: KernelHost) -> NodePlan:
 def sysctls(settings: KernelSettings) -> dict[str, str]:
     """Kernel settings of the host's network namespace."""
     # Half of a receive buffer counts as window (tcp_adv_win_scale 1); without autotuning it has to be right from the start.
-    first_receive = FIRST_RECEIVE if settings.autotuning or settings.receive_buffer is None else max(FIRST_RECEIVE, 2 * settings.receive_buffer)
+    first_receive = FIRST_RECEIVE if settings.autotuning or settings.receive_buffer is None else 2 * settings.receive_buffer
     return {
         "net.ipv4.tcp_congestion_control": settings.congestion,
         "net.ipv4.tcp_sack": _flag(settings.sack),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
 class NodePlan:
-    """Kernel settings, options of every route, and what workloads on the host start from (None: the kernel's own choice)."""
+    """Kernel settings, options of every route, and what workloads on the host start from (None: the kernel's own choice).
+
+    `scps`: settings of the SCPS stack on the host (None: the kernel carries its transport); `paced_by_slowest_hop`: they lack a rate, which
+    the slowest hop on the way of a workload gives.
+    """
 
     stack: str
     sysctls: dict[str, str]
@@ -19,6 +24,8 @@ class NodePlan:
     receive_window_bytes: int | None
     delayed_ack: bool
     timestamps: bool
+    scps: dict[str, Any] | None = None
+    paced_by_slowest_hop: bool = False
 
     def route_options(self) -> dict[str, int | None]:
         """The options that each of the host's routes carries."""

@@ -4,7 +4,7 @@ Standard library only, because topology files are read on the user's machine (to
 """
 
 from scpslab.topology import custom
-from scpslab.topology.description import Direction, Link, Network, Node, Queue
+from scpslab.topology.description import Direction, Link, Network, Node, Queue, Serial
 from scpslab.topology.parameters import Parameter, Parameters, count, duration, rate, size
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Parameter",
     "Parameters",
     "Queue",
+    "Serial",
     "count",
     "custom",
     "duration",

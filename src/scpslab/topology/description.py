@@ -39,6 +39,22 @@ class Direction:
 
 
 @dataclass(frozen=True)
+class Serial:
+    """What makes a link a serial line: a byte stream paced at the directions' rates, with the kernel's PPP on both ends.
+
+    `bits_per_byte` on the line, start and stop bits included; `buffer_bytes` may wait for the line in each direction; error models draw a vector
+    of `vector_bits` and repeat it (0: never). PPP: `mru_bytes`, the characters that are escaped (`asyncmap`), Van Jacobson's header compression.
+    """
+
+    bits_per_byte: int = 10
+    buffer_bytes: int = 1 << 20
+    vector_bits: int = 1 << 20
+    mru_bytes: int = 1500
+    asyncmap: int = 0
+    header_compression: bool = False
+
+
+@dataclass(frozen=True)
 class Link:
     """Two ends and two directions (first: from `a` to `b`). `via` names the switch where the delay lives (a bent pipe)."""
 
@@ -51,6 +67,7 @@ class Link:
     reverse: Direction
     mtu_bytes: int
     via: str | None
+    serial: Serial | None = None
 
 
 @dataclass
@@ -101,6 +118,13 @@ class Network:
             if direction.delay_ns and via is None:
                 raise ValueError(f"link {a}-{b}: a delay needs a via node, where stage 2 lives")
         self.links.append(Link(name or f"{a}-{b}", a, b, a_ip, b_ip, forward, reverse, mtu_bytes, via))
+
+    def serial_link(self, a: str, b: str, *, name: str, a_ip: str, b_ip: str, forward: Direction, reverse: Direction, serial: Serial) -> None:
+        """Joins hosts `a` and `b` by a serial line; both directions have a rate (baud) and may have a delay, the addresses share a subnet."""
+        for direction in (forward, reverse):
+            if direction.rate_bps is None:
+                raise ValueError(f"serial link {name}: direction {direction.name} needs a rate")
+        self.links.append(Link(name, a, b, a_ip, b_ip, forward, reverse, serial.mru_bytes, None, serial))
 
     def node(self, name: str) -> Node:
         """The node of that name. Raises KeyError."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from scpslab.topology.description import Direction, Link, Network
+from scpslab.topology.description import Direction, Link, Network, Serial
 
 LONGEST_INTERFACE_NAME = 15
+# A host has at most one serial link, and pppd begins to count at 0.
+PPP_INTERFACE = "ppp0"
+NO_ROUTE_OPTIONS: dict[str, int | None] = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None}
 
 
 def layout(network: Network) -> dict[str, Any]:
-    """The plan's `topology`, `nodes` and `links` (docs/plan-format.md) with no errors, kernel settings or route options yet."""
+    """The plan's `topology`, `nodes`, `links` and `serial_links` (docs/plan-format.md) with no errors, kernel settings or route options yet."""
     macs = iter(range(1, 1 << 16))
     return {
         "topology": network.name,
         "nodes": [_node(network, node.name) for node in network.nodes],
-        "links": [_link(link, macs) for link in network.links],
+        "links": [_link(link, macs) for link in network.links if link.serial is None],
+        "serial_links": [_serial_link(link, link.serial) for link in network.links if link.serial is not None],
     }
 
 
@@ -23,9 +27,7 @@ def _node(network: Network, name: str) -> dict[str, Any]:
     node = network.node(name)
     if node.kind == "switch":
         return {"name": name, "kind": "switch", "mirror_to": node.mirror_to}
-    routes = [
-        {"to": to, "via": via, "initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None} for owner, to, via in network.routes if owner == name
-    ]
+    routes = [{"to": to, "via": via, **NO_ROUTE_OPTIONS} for owner, to, via in network.routes if owner == name]
     return {"name": name, "kind": node.kind, "stack": "kernel", "sysctls": {}, "routes": routes}
 
 
@@ -42,6 +44,23 @@ def _link(link: Link, macs: Any) -> dict[str, Any]:
         "ends": ends,
         "relay_interfaces": [_interface(link.via, link.a), _interface(link.via, link.b)] if link.via else None,
         "directions": [_direction(link.forward, link.a, link.b), _direction(link.reverse, link.b, link.a)],
+    }
+
+
+def _serial_link(link: Link, serial: Serial) -> dict[str, Any]:
+    ends = ((link.a, link.a_ip), (link.b, link.b_ip))
+    directions = ((link.forward, link.a, link.b), (link.reverse, link.b, link.a))
+    return {
+        "name": link.name,
+        "bits_per_byte": serial.bits_per_byte,
+        "buffer_bytes": serial.buffer_bytes,
+        "vector_bits": serial.vector_bits,
+        "ppp": {"mru_bytes": serial.mru_bytes, "asyncmap": serial.asyncmap, "header_compression": serial.header_compression},
+        "ends": [{"node": node, "interface": PPP_INTERFACE, "ip": ip, "route": dict(NO_ROUTE_OPTIONS)} for node, ip in ends],
+        "directions": [
+            {"name": direction.name, "from": start, "to": end, "rate_bps": direction.rate_bps, "delay_ns": direction.delay_ns, "errors": None}
+            for direction, start, end in directions
+        ],
     }
 
 
@@ -80,5 +99,6 @@ def _direction(direction: Direction, start: str, end: str) -> dict[str, Any]:
         "queue": queue,
         "delay_ns": direction.delay_ns,
         "delay_table": None,
+        "disorder": None,
         "errors": None,
     }

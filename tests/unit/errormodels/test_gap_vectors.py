@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scpslab.errormodels import gap_vector
+from scpslab.errormodels import bit_map, gap_vector
 from scpslab.errormodels.vector_file import gaps_of_bits
 from scpslab.errors import ScenarioError
 
@@ -89,3 +89,12 @@ def test_a_missing_vector_file_is_named(tmp_path):
     """The message names the file."""
     with pytest.raises(ScenarioError, match=r"none\.txt"):
         vector("vector-file", file=str(tmp_path / "none.txt"))
+
+
+def test_gaps_and_their_bit_map_are_the_same_vector(tmp_path):
+    text, bits = tmp_path / "some.txt", tmp_path / "some.bits"
+    text.write_text("3\n1\n20\n")
+    bits.write_bytes(bit_map(text))
+    assert bits.read_bytes() == bytes([0b00110000, 0, 0b00000001])
+    assert bit_map(bits) == bits.read_bytes()
+    assert list(gaps_of_bits(bits.read_bytes())) == [3, 1, 20]

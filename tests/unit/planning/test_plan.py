@@ -9,8 +9,10 @@ from scpslab import planning, scenario
 
 CONTRACT = (Path(__file__).parents[3] / "docs" / "plan-format.md").read_text()
 WORKLOAD_KEYS = {
-    "bulk": {"bytes", "segment_bytes", "port", "send_window_bytes", "receive_window_bytes", "congestion", "delayed_ack", "payload_seed", "patience_ns"},
+    "bulk": {"bytes", "segment_bytes", "port", "send_window_bytes", "receive_window_bytes", "congestion", "delayed_ack", "payload_seed", "patience_ns"}
+    | {"from_scps", "to_scps"},
     "iperf3": {"duration_ns", "bytes", "port", "congestion", "segment_bytes", "reverse", "udp_rate_bps", "parallel", "patience_ns"},
+    "ftp": {"bytes", "command", "mode", "port", "payload_seed", "patience_ns", "server_ip"},
     "ping": {"count", "interval_ns", "payload_bytes"},
     "congestion": {"max_rate_bps", "redraw_ns", "packet_bytes", "rates_bps", "port"},
 }
@@ -28,6 +30,7 @@ PROBES = """probes:
 WORKLOADS = """workloads:
   - {kind: iperf3, name: flow, from: h1, to: h2, duration: 5 s}
   - {kind: ping, name: rtt, from: h2, to: h1}
+  - {kind: ftp, name: file, from: h1, to: h2, size: 10 kB}
   - {kind: congestion, name: noise, from: h1, to: h2, level: 150}
 """
 EVERY_KIND = (("probes:\n", PROBES), ("workloads:\n", WORKLOADS))
@@ -41,11 +44,11 @@ def hop(plan):
 
 def test_plan_has_every_key_of_the_contract(plans):
     plan = next(iter(plans(*EVERY_KIND).values()))
-    assert set(plan) == {"format", "cell", "limits", "containers", "topology", "nodes", "links", "workloads", "probes"}
+    assert set(plan) == {"format", "cell", "limits", "containers", "topology", "nodes", "links", "serial_links", "workloads", "probes"}
     assert set(plan["cell"]) == {"id", "scenario", "axes", "repeat", "kernel_seed"}
     assert set(plan["limits"]) == {"virtual_s", "wall_s", "memory_mib"}
     for direction in hop(plan).values():
-        assert set(direction) == {"name", "from", "to", "rate_bps", "overhead_bytes", "queue", "delay_ns", "delay_table", "errors"}
+        assert set(direction) == {"name", "from", "to", "rate_bps", "overhead_bytes", "queue", "delay_ns", "delay_table", "disorder", "errors"}
         assert set(direction["errors"]) == {"model", "action", "settings", "seed", "vector_errors", "drop_packets", "drop_min_bytes", "outages"}
     common = {"name", "kind", "from", "to", "to_ip", "start_ns", "required"}
     for workload in plan["workloads"]:
@@ -201,3 +204,20 @@ def test_least_time_of_a_transfer(tmp_path):
     cell = scenario.cells(scenario.load("fy97/fig04-kernel"))[0]
     # Start at 1 s, 16 s of data at 2 Mbit/s, two round trips of 530 ms.
     assert planning.least_virtual_s(cell, planning.plan(cell)) == pytest.approx(1 + 16 + 2 * 0.53)
+
+
+def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
+    cells = scenario.cells(scenario.load("sgls/itc-unbalanced"))
+    planned = planning.plan(next(cell for cell in cells if cell.axes == {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5}))
+    (link,) = planned["serial_links"]
+    assert planned["links"] == []
+    assert set(link) == {"name", "bits_per_byte", "buffer_bytes", "vector_bits", "ppp", "ends", "directions"}
+    assert [(way["name"], way["from"], way["rate_bps"], way["delay_ns"]) for way in link["directions"]] == [
+        ("data", "satellite", 115_200, 23_300_000),
+        ("ack", "ground", 2400, 23_300_000),
+    ]
+    assert all(way["errors"]["settings"] == {"ber": 1e-5} for way in link["directions"])
+    assert link["directions"][0]["errors"]["seed"] != link["directions"][1]["errors"]["seed"]
+    assert [end["route"]["initcwnd"] for end in link["ends"]] == [1, 1]
+    (transfer,) = planned["workloads"]
+    assert (transfer["to_ip"], transfer["server_ip"]) == ("10.7.0.2", "10.7.0.1")

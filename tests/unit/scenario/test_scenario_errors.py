@@ -90,7 +90,7 @@ CASES = {
     "unknown congestion control": (("h1: {preset: fy97-reno", "h1: {congestion: cubik"), '10: hosts.h1.congestion: found "cubik"', "Did you mean cubic?"),
     "flag as text": (("h1: {preset", 'h1: {sack: "no", preset'), '10: hosts.h1.sack: found "no"; expected true or false'),
     "window of 0 segments": (("h1: {preset", "h1: {initial_window: 0, preset"), "10: hosts.h1.initial_window: found 0; expected at least 1"),
-    "unknown workload kind": (("kind: bulk", "kind: bilk"), '13: workloads[0]: found "bilk"', "Did you mean bulk?"),
+    "unknown workload kind": (("kind: bulk", "kind: bilk"), '13: workloads[0].kind: found "bilk"', "Did you mean bulk?"),
     "workload without kind": (("{kind: bulk, ", "{"), "13: workloads[0]: found no kind"),
     "no workloads": (("workloads:\n  - " + BULK, "workloads: []"), "12: workloads", "at least one"),
     "unknown sender": (("from: h1", "from: h3"), '13: workloads[0].from: found "h3"; expected one of h1, h2'),
@@ -112,7 +112,7 @@ CASES = {
         "13: workloads[0].packet",
         "the MTU of 1500 B",
     ),
-    "unknown probe kind": (("kind: capture", "kind: captur"), '15: probes[0]: found "captur"', "Did you mean capture?"),
+    "unknown probe kind": (("kind: capture", "kind: captur"), '15: probes[0].kind: found "captur"', "Did you mean capture?"),
     "unknown node": (("node: h2", "node: h4"), '15: probes[0].node: found "h4"'),
     "key of another kind of probe": (("node: h2", "node: h2, interval: 1 s"), '15: probes[0].interval: found the unknown key "interval"', "snaplen"),
     "probe of an unknown direction": (
@@ -249,3 +249,42 @@ def test_wrong_variant_is_told_at_its_line(variant, words, write):
 def test_unknown_variant(write):
     with pytest.raises(ScenarioError, match='found no "demo"; expected none here'):
         scenario.load(f"{write(SMALL)}:demo")
+
+
+SERIAL = """kind: scenario
+version: 1
+title: Serial
+topology: sgls
+links:
+  serial:
+    data: {errors: {model: independent, ber: 1e-5}}
+workloads:
+  - {kind: ftp, name: transfer, from: satellite, to: ground, size: 100 kB}
+"""
+SERIAL_CASES = {
+    "queue": (("{errors: {model: independent, ber: 1e-5}}", "{queue: {limit: 10 kB}}"), "7: links.serial.data.queue", "rate, delay and errors only"),
+    "framing": (("{errors: {model: independent, ber: 1e-5}}", "{overhead: 4 B}"), "7: links.serial.data.overhead", "rate, delay and errors only"),
+    "drop list": (("ber: 1e-5", "drop_packets: [3]"), "7: links.serial.data.errors.drop_packets", "bytes only"),
+    "verdicts": (("workloads:", "probes:\n  - {kind: verdicts, link: serial, direction: data}\nworkloads:"), "9: probes[0].link"),
+    "its own record's name": (("name: transfer", "name: serial"), "9: workloads[0]", "another record has"),
+    "too large for the time": (("size: 100 kB", "size: 1 GB"), "9: workloads[0].size", "fit in patience"),
+    "stack": (("workloads:", "hosts:\n  ground: {stack: scps}\nworkloads:"), "11: workloads[0].kind", "expected kernel"),
+    "two servers on a port": (
+        ("size: 100 kB}", "size: 100 kB}\n  - {kind: ftp, name: second, from: satellite, to: ground, size: 1 kB}"),
+        "10: workloads[1].port: found port 21 of satellite",
+    ),
+}
+
+
+def test_the_serial_scenario_itself_is_right(load):
+    load(SERIAL)
+
+
+@pytest.mark.parametrize("case", SERIAL_CASES)
+def test_serial_links_say_what_they_cannot_do(load, case):
+    (old, new), *words = SERIAL_CASES[case]
+    assert old in SERIAL
+    with pytest.raises(ScenarioError) as error:
+        load(SERIAL.replace(old, new))
+    for word in words:
+        assert word in str(error.value)

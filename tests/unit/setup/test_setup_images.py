@@ -20,7 +20,7 @@ def recipes(tmp_path, monkeypatch):
     for name in ("kernel", "guest", "tools"):
         (tmp_path / "recipes" / name).mkdir(parents=True)
         (tmp_path / "recipes" / name / "list").write_text(name)
-    monkeypatch.setattr(images, "RECIPES", tmp_path / "recipes")
+    monkeypatch.setattr(images, "PROJECT", tmp_path / "recipes")
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(images, "NEEDED_BYTES", 1)
     built: list[str] = []
@@ -34,7 +34,7 @@ def recipes(tmp_path, monkeypatch):
             else:
                 job.target.write_text((job.recipe / "list").read_text())
 
-    parts = tuple(images.Part(name, name, name, build, "product") for name in ("tools", "guest", "kernel"))
+    parts = tuple(images.Part(name, name, name, build, "product", images.files_of) for name in ("tools", "guest", "kernel"))
     monkeypatch.setattr(images, "PARTS", parts)
     return tmp_path, built, parts
 
@@ -70,7 +70,7 @@ def test_a_failed_build_leaves_its_log_and_nothing_else(recipes, monkeypatch):
         (job.work / "read-only").chmod(0o500)
         job.run(["sh", "-c", "echo cannot do it; exit 7"])
 
-    monkeypatch.setattr(images, "PARTS", (*parts[:2], images.Part("kernel", "kernel", "kernel", build, "product")))
+    monkeypatch.setattr(images, "PARTS", (*parts[:2], images.Part("kernel", "kernel", "kernel", build, "product", images.files_of)))
     with pytest.raises(CapabilityError, match=r"sh: found exit code 7, last lines .cannot do it.; expected 0"):
         images.ensure(lambda _: None)
     assert list((folder / "cache" / "kernel").iterdir()) == []

@@ -22,7 +22,7 @@ def test_an_option_that_does_not_exist_counts_as_left_out(tmp_path):
 
 
 def test_no_option_is_said_twice():
-    text = (images.RECIPES / "lab-kernel" / "config.fragment").read_text()
+    text = (images.PROJECT / "images" / "lab-kernel" / "config.fragment").read_text()
     names = [name for name, _ in map(kernel._option, text.splitlines()) if name]
     assert len(names) == len(set(names))
 
@@ -51,7 +51,7 @@ def test_the_variable_overrides_the_mirror(tmp_path, monkeypatch):
 
 
 def test_lists_of_a_recipe_have_one_item_a_line():
-    packages = guest.lines(images.RECIPES / "guest" / "packages.txt")
+    packages = guest.lines(images.PROJECT / "images" / "guest" / "packages.txt")
     assert "mininet" in packages
     assert packages == sorted(set(packages))
     assert not [name for name in packages if " " in name or name.startswith("#")]

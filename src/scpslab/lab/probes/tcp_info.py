@@ -1,13 +1,15 @@
-"""The kernel's own view of a node's TCP connections (struct tcp_info of Linux 6.12), by inet_diag."""
+"""The view that a node's transport has of its connections: the kernel's (struct tcp_info of Linux 6.12) by inet_diag, SCPS programs' by their traces."""
 
 from __future__ import annotations
 
 import socket
 import struct
 
+from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.netlink import NLM_DUMP, Netlink, attributes
 from scpslab.lab.netns import inside
 from scpslab.lab.probes.base import Sampler
+from scpslab.lab.probes.scps_trace import samples, with_epoch
 from scpslab.lab.records import Records
 
 SOCK_DIAG_BY_FAMILY = 20
@@ -38,9 +40,14 @@ class TcpInfo(Sampler):
             self.records.write(t_s=t_s, local=f"{source}:{source_port}", remote=f"{destination}:{destination_port}", **fields(body[1], info))
 
     def stop(self) -> None:
-        """Closes socket and file."""
+        """Adds what SCPS programs on the node traced; closes socket and file."""
         super().stop()
         self.netlink.close()
+        for workload in self.cell.workloads:
+            for trace in workload.traces(self.spec["node"]):
+                lines = with_epoch(trace, self.cell.epoch.t_s(trace.origin_ns))
+                for sample in samples(trace, lines, self.spec["interval_ns"] / SECOND_NS):
+                    self.records.write(**sample)
         self.records.close()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scpslab.lab.nodes import LABTOOL
+from scpslab.lab.probes.scps_trace import Trace
 from scpslab.lab.records import Records
 
 if TYPE_CHECKING:
@@ -49,15 +50,23 @@ class Workload:
         """Whether every process of the workload has ended."""
         return all(process.poll() is not None for process in self.processes)
 
+    def traces(self, _node: str) -> list[Trace]:
+        """Traces of SCPS programs of the workload on a node, once they have ended."""
+        return []
+
     def finish(self, outcome: str, reason: str = "") -> None:
         """Settles the outcome, once."""
         if not self.outcome:
             self.outcome, self.reason = outcome, reason
 
-    def run(self, node: str, argv: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None]) -> subprocess.Popen[bytes]:
-        """Starts a program in a node; its output comes line by line, its errors go to logs/<workload>-<node>.log."""
+    def run(
+        self, node: str, argv: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Starts a program in a node; its output comes line by line, its errors go to logs/<workload>-<node>.log. It inherits the descriptor `keep`."""
         with (self.cell.logs / f"{self.name}-{node}.log").open("ab") as errors:
-            process = self.cell.network.node(node).start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp")
+            process = self.cell.network.node(node).start(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp", pass_fds=() if keep is None else (keep,)
+            )
         assert process.stdout is not None
         self.cell.loop.on_lines(process.stdout, on_line)
         self.cell.loop.on_exit(process, on_exit)

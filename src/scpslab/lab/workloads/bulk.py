@@ -1,39 +1,60 @@
-"""A bulk transfer over the kernel's TCP, measured at both ends (FY97 measure M-01 and the user's own)."""
+"""A bulk transfer over the kernel's TCP or SCPS-TP, each end for itself, measured at both ends (FY97 measure M-01 and the user's own)."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
+from scpslab.lab.probes.scps_trace import Trace
+from scpslab.lab.records import trace_path
+from scpslab.lab.workloads import scps_end
 from scpslab.lab.workloads.base import Workload
 
 TIMESTAMP_OPTION_BYTES = 12
+SECOND_NS = 10**9
+# A receiver waits longer than the sender tries: it is the sender that gives up.
+RECEIVER_EXTRA_NS = 120 * SECOND_NS
 
 
 class Bulk(Workload):
-    """`labtool bulk-send` at one node, `bulk-recv` at the other; completed when both say so and every byte is right."""
+    """`labtool bulk-send` or `scps send` at one node, `bulk-recv` or `scps recv` at the other; completed when both say so and every byte is right."""
 
     def prepare(self) -> None:
-        """Starts the receiver and states the send window's ceiling for its port."""
+        """Starts the receiver, and states the send window's ceiling for its port where the kernel sends."""
         spec = self.spec
         self.listening = False
         self.ends: dict[str, dict[str, object]] = {}
+        self.reports: dict[str, dict[str, Any]] = {}
         self.left = 2
+        patience_ns = spec["start_ns"] + spec["patience_ns"] + RECEIVER_EXTRA_NS
+        if spec["to_scps"]:
+            with self.trace(spec["to"]) as trace:
+                command = scps_end.receive_command(spec["to_scps"], spec, patience_ns / SECOND_NS, trace)
+                self.run(spec["to"], command, self._line, self._exit, keep=trace)
+        else:
+            options = {
+                "port": spec["port"],
+                "bytes": spec["bytes"],
+                "window": spec["receive_window_bytes"],
+                "delayed-ack": spec["delayed_ack"],
+                "payload-seed": spec["payload_seed"],
+                "patience-ns": patience_ns,
+            }
+            self.run_tool(spec["to"], "bulk-recv", options, self._line, self._exit)
         if spec["send_window_bytes"]:
             self.cell.network.stages.send_ceilings.put(spec["port"], max(1, spec["send_window_bytes"] // spec["segment_bytes"]))
-        options = {
-            "port": spec["port"],
-            "bytes": spec["bytes"],
-            "window": spec["receive_window_bytes"],
-            "delayed-ack": spec["delayed_ack"],
-            "payload-seed": spec["payload_seed"],
-            "patience-ns": spec["start_ns"] + spec["patience_ns"] + 120 * 10**9,
-        }
-        self.run_tool(spec["to"], "bulk-recv", options, self._line, self._exit)
         self.cell.loop.run_until(lambda: self.listening or self.left < 2)
 
     def start(self) -> None:
         """Starts the sender."""
         spec = self.spec
+        if spec["from_scps"]:
+            with self.trace(spec["from"]) as trace:
+                command = scps_end.send_command(spec["from_scps"], spec, spec["patience_ns"] / SECOND_NS, trace)
+                self.run(spec["from"], command, self._line, self._exit, keep=trace)
+            return
         timestamps = self.cell.sysctl(spec["from"], "net.ipv4.tcp_timestamps", "1") != "0"
         options = {
             "to": spec["to_ip"],
@@ -47,11 +68,30 @@ class Bulk(Workload):
         }
         self.run_tool(spec["from"], "bulk-send", options, self._line, self._exit)
 
+    @contextmanager
+    def trace(self, node: str) -> Iterator[int | None]:
+        """A descriptor for the SCPS program's trace, where a tcp_info probe looks at the node: what the kernel samples is in there."""
+        if not any(probe["kind"] == "tcp_info" and probe["node"] == node for probe in self.cell.plan["probes"]):
+            yield None
+            return
+        with trace_path(self.cell.records, self.name, node).open("wb") as file:
+            yield file.fileno()
+
+    def traces(self, node: str) -> list[Trace]:
+        """The trace of this transfer's program on the node, if it has one."""
+        path, report = trace_path(self.cell.records, self.name, node), self.reports.get(node)
+        if report is None or not path.exists():
+            return []
+        return [Trace(path, report["origin_ns"], report["local"], report["remote"], report["negotiated"]["segment_bytes"])]
+
     def _line(self, line: str) -> None:
         fields = json.loads(line)
-        if fields["event"] == "listening":
+        if fields.get("event") == "listening":
             self.listening = True
             return
+        if "role" in fields:
+            self.reports[self.spec["from" if fields["role"] == "send" else "to"]] = fields
+            fields = scps_end.as_record(fields, self.spec["bytes"])
         self.ends[fields["event"]] = fields
         self.records.write(**self.in_seconds(fields))
 

@@ -15,6 +15,7 @@ COLUMNS = (
     Column("throughput_report_pct", 6, "FY97's unit: bytes * 8 / 1024 as a share of transfer_s * link rate / 1000, in percent. SI percent is this * 1.024."),
     Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path)."),
     Column("retransmissions", None, "Segments sent again, as the sender's TCP counts them."),
+    Column("superfluous_resends", None, "SCPS-TP: segments sent again whose first copy had arrived, by the sender's own estimate."),
     Column("rtos", None, "Retransmission timeouts of the sender's TCP."),
     Column("mss_bytes", None, "Payload bytes of a full segment."),
     Column("payload_match", None, "`true` when every byte arrived as it was sent (compared byte by byte, or by SHA-256)."),
@@ -31,6 +32,7 @@ def measure(subject: Subject) -> dict[str, Value]:
         "bytes": received_bytes,
         "user_s": _elapsed(sender, "connect_t_s", "close_t_s"),
         "retransmissions": count(sender, "retransmits"),
+        "superfluous_resends": _superfluous(sender),
         "rtos": count(sender, "rtos"),
         "mss_bytes": count(sender, "mss_bytes"),
         "payload_match": _payload_match(sender, receiver),
@@ -68,6 +70,11 @@ def _transfer(subject: Subject, received_bytes: int | None) -> dict[str, Value] 
 def _elapsed(fields: dict[str, object], start: str, end: str) -> float | None:
     begin_s, end_s = number(fields, start), number(fields, end)
     return None if begin_s is None or end_s is None else end_s - begin_s
+
+
+def _superfluous(sender: dict[str, object]) -> int | None:
+    scps = sender.get("scps")
+    return count(scps, "superfluous_resends") if isinstance(scps, dict) else None
 
 
 def _payload_match(sender: dict[str, object], receiver: dict[str, object]) -> bool | None:

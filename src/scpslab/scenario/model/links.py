@@ -29,7 +29,8 @@ class Outage(Part):
 class Errors(Part):
     """Stage 3 of a direction: bit errors, drop lists and outages.
 
-    Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model.
+    Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model. On a serial link the wrong bits are changed
+    in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` is for links of packets.
     """
 
     model: ErrorModel = key("independent", says="Where the distances between bit errors come from.", example="clustered")
@@ -90,13 +91,24 @@ class Queue(Part):
 
 
 class Direction(Part):
-    """Overrides of one direction of a link; what is not named stays as the topology has it. Asymmetric links say so direction by direction."""
+    """Overrides of one direction of a link; what is not named stays as the topology has it. Asymmetric links say so direction by direction.
+
+    Of a serial link: `rate` (baud), `delay` and `errors`; the rest are parameters of its topology.
+    """
 
     rate: Rate | None = key(None, says="Rate of the serialiser.", example="2 Mbit/s")
     overhead: SizeOrZero | None = key(None, says="Framing bytes that every packet costs on the wire beside its IP length.", example="4 B")
     queue: Queue | None = key(None, says="The queue before the serialiser.", example={"discipline": "red", "limit": "132.5 kB"})
-    delay: Duration | None = key(None, says="One-way delay; only on links that go through a relay.", example="265 ms")
+    delay: Duration | None = key(None, says="One-way delay; only on links that go through a relay, and on serial links.", example="265 ms")
     delay_table: Annotated[tuple[DelayStep, ...], Field(max_length=100_000)] = key(
-        (), says="A delay that changes in steps, times ascending; packets are never reordered.", example=[{"at": "5 s", "delay": "300 ms"}]
+        (),
+        says="A delay that changes in steps, times ascending; packets are not reordered, unless jitter asks for it.",
+        example=[{"at": "5 s", "delay": "300 ms"}],
     )
+    jitter: PositiveDuration | None = key(
+        None,
+        says="Disorder on purpose: the delay of every packet is drawn anew, up to this much less or more, so that packets overtake each other.",
+        example="20 ms",
+    )
+    duplicate: Probability | None = key(None, says="Disorder on purpose: probability that a packet which arrives does so twice.", example=0.01)
     errors: Errors | None = key(None, says="Bit errors, drop lists and outages at the receiving end.", example={"model": "independent", "ber": 1e-6})

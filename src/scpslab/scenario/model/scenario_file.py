@@ -25,7 +25,7 @@ class Limits(Part):
 
 
 class Check(Part):
-    """What a metric of results.csv must be. Kept with the run in its resolved scenario, for what judges the results."""
+    """What a metric of results.csv must be, in every cell; `scpslab run` says which cells do not hold it, and exits with 1."""
 
     metric: str = key(says="A column of results.csv.", example="utilization")
     of: Name | None = key(None, says="The workload, where several have the metric.", example="transfer")

@@ -56,6 +56,20 @@ class Iperf3(Traffic):
         return self
 
 
+class Ftp(Traffic):
+    """A file by FTP over the kernel's TCP, vsftpd and curl, timed as the client reports it (the NMSU papers' ftp)."""
+
+    kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
+    size: Size = key(says="Bytes of the file.", example="100 kB")
+    command: Literal["get", "put"] = key("get", says="get: the receiving host has the client; put: the sending host has it.", example="put")
+    mode: Literal["active", "passive"] = key(
+        "active", says="Who opens the data connection: the server (PORT, as clients of the period) or the client.", example="passive"
+    )
+    port: Port = key(21, says="TCP port of the control connection.", example=21)
+    patience: PositiveDuration = key("900 s", says="When a transfer is given up; the cell then counts as incomplete.", example="900 s")
+    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+
+
 class Ping(Traffic):
     """ping: round trips without a transport."""
 
@@ -86,4 +100,4 @@ class CongestionTraffic(Traffic):
         return self
 
 
-Workload = Annotated[Bulk | Iperf3 | Ping | CongestionTraffic, Field(discriminator="kind")]
+Workload = Annotated[Bulk | Ftp | Iperf3 | Ping | CongestionTraffic, Field(discriminator="kind")]

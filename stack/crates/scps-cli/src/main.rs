@@ -6,6 +6,7 @@
 mod commands;
 mod error;
 mod pace;
+mod payload;
 mod report;
 mod settings;
 mod trace;
@@ -14,7 +15,7 @@ mod world;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// SCPS transport: send, receive, decode.
+/// SCPS transport: send, receive, decode; and the serial space link it was tested over.
 #[derive(Debug, Parser)]
 #[command(name = "scps", version, about, after_help = EXIT_CODES)]
 struct Cli {

@@ -37,6 +37,14 @@ pub struct Report {
     preset: crate::settings::Preset,
     bytes: u64,
     sha256: Option<String>,
+    wrong_bytes: Option<u64>,
+    origin_ns: i64,
+    opened_s: Option<f64>,
+    established_s: Option<f64>,
+    first_data_s: Option<f64>,
+    last_data_s: Option<f64>,
+    last_data_ack_s: Option<f64>,
+    flushed_s: Option<f64>,
     connect_s: Option<f64>,
     transfer_s: Option<f64>,
     goodput_bps: Option<f64>,
@@ -81,6 +89,8 @@ pub struct Facts {
     pub bytes: u64,
     /// Hash of them.
     pub sha256: Option<String>,
+    /// Octets that differ from what was expected, where something was.
+    pub wrong_bytes: Option<u64>,
     /// Holes: offset and length in the stream.
     pub holes: Vec<(u64, u64)>,
 }
@@ -109,6 +119,14 @@ impl Report {
             preset: resolved.preset,
             bytes: facts.bytes,
             sha256: facts.sha256,
+            wrong_bytes: facts.wrong_bytes,
+            origin_ns: stack.origin_unix_ns(),
+            opened_s: stats.opened_at.map(Instant::as_secs_f64),
+            established_s: stats.established_at.map(Instant::as_secs_f64),
+            first_data_s: stats.first_data_at.map(Instant::as_secs_f64),
+            last_data_s: stats.last_data_at.map(Instant::as_secs_f64),
+            last_data_ack_s: stats.last_data_ack_at.map(Instant::as_secs_f64),
+            flushed_s: stats.flushed_at.map(Instant::as_secs_f64),
             connect_s: connection_time(facts.role, &stats),
             transfer_s: transfer,
             goodput_bps: goodput,

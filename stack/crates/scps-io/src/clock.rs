@@ -6,6 +6,7 @@ use scps_types::Instant;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: std::time::Instant,
+    origin_unix_ns: i64,
 }
 
 impl Default for Clock {
@@ -17,7 +18,16 @@ impl Default for Clock {
 impl Clock {
     /// A clock that starts now.
     pub fn new() -> Self {
-        Clock { origin: std::time::Instant::now() }
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Clock {
+            origin: std::time::Instant::now(),
+            origin_unix_ns: i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// The start on the system's clock, nanoseconds since 1970.
+    pub fn origin_unix_ns(&self) -> i64 {
+        self.origin_unix_ns
     }
 
     /// Time since the start.

@@ -2,16 +2,19 @@
 //!
 //! One thread, one epoll set. The loop sleeps until a packet, a timer or the caller's deadline: it never polls idly,
 //! because the lab runs it in a kernel whose time stands still while a process spins. This is the only crate that may
-//! read a clock or make system calls; unsafe code is confined to `sys.rs`.
+//! read a clock or make system calls; unsafe code is confined to `sys.rs` and `sys_tty.rs`.
 
+mod byte_stream;
 mod clock;
 mod device;
 mod stack;
 mod stream;
 mod sys;
+mod sys_tty;
 mod tun;
 mod udp;
 
+pub use byte_stream::{exact_timers, wait_for, ByteEnd, EndAddress, Interest, ReadOutcome, Signal, Signals};
 pub use clock::Clock;
 pub use device::{Device, DeviceStats};
 pub use stack::Stack;

@@ -36,6 +36,11 @@ impl Stack {
         self.clock.now()
     }
 
+    /// Time zero of the engine on the system's clock, nanoseconds since 1970.
+    pub fn origin_unix_ns(&self) -> i64 {
+        self.clock.origin_unix_ns()
+    }
+
     /// The engine, for queries.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint

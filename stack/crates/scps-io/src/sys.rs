@@ -1,4 +1,5 @@
-//! System calls that the standard library does not offer. Every `unsafe` of the workspace is here, each with its reason.
+//! System calls that the standard library does not offer. Every `unsafe` of the workspace is here and in `sys_tty.rs`,
+//! each with its reason.
 #![allow(unsafe_code, reason = "the one place where system calls are made")]
 
 use scps_types::{Duration, Seed};

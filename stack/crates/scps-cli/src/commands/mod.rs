@@ -1,6 +1,8 @@
 //! The subcommands: one file each, one line in [`Command`] and one in its `run`.
 
+mod channel;
 mod decode;
+mod line_spec;
 mod recv;
 mod send;
 
@@ -15,6 +17,8 @@ pub enum Command {
     Send(Box<send::SendArgs>),
     /// Receive from `scps send`, or from any TCP source
     Recv(Box<recv::RecvArgs>),
+    /// Join two ptys, devices or sockets by a serial space link with rate, delay, errors and outages
+    Channel(Box<channel::ChannelArgs>),
     /// Print the packets of a capture, one line each
     Decode(decode::DecodeArgs),
 }
@@ -25,6 +29,7 @@ impl Command {
         match self {
             Command::Send(args) => args.run(),
             Command::Recv(args) => args.run(),
+            Command::Channel(args) => args.run(),
             Command::Decode(args) => args.run(),
         }
     }

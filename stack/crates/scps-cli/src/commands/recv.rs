@@ -2,6 +2,7 @@
 
 use super::send::hex;
 use crate::error::CliError;
+use crate::payload::Comparison;
 use crate::report::{Facts, Report};
 use crate::settings::{Resolved, Tunables};
 use crate::trace::TraceWriter;
@@ -34,6 +35,12 @@ pub struct RecvArgs {
     /// Do not hash the data
     #[arg(long)]
     no_hash: bool,
+    /// Compare the data with what `scps send --data-seed` generates
+    #[arg(long, value_name = "SEED")]
+    expect_seed: Option<u64>,
+    /// Say `{"event": "listening"}` on standard output when connections are accepted
+    #[arg(long)]
+    announce: bool,
     /// Write results here, one line per transfer, instead of to standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -50,6 +57,7 @@ pub struct RecvArgs {
 struct Intake {
     bytes: u64,
     hash: Option<Sha256>,
+    comparison: Option<Comparison>,
     holes: Vec<(u64, u64)>,
     output: Option<BufWriter<File>>,
     is_at_end: bool,
@@ -70,6 +78,9 @@ impl RecvArgs {
         }
         let mut stack = self.driver.open(*self.listen.ip(), &mut resolved)?;
         stack.listen((*self.listen.ip(), self.listen.port()), resolved.config.clone());
+        if self.announce {
+            println!("{{\"event\": \"listening\"}}");
+        }
         let deadline = self.driver.limit().map(|l| stack.now() + l);
         let mut intakes: BTreeMap<ConnectionId, Intake> = BTreeMap::new();
         let mut accepted = 0;
@@ -129,6 +140,7 @@ impl RecvArgs {
         Ok(Intake {
             bytes: 0,
             hash: (!self.no_hash).then(Sha256::new),
+            comparison: self.expect_seed.map(Comparison::new),
             holes: Vec::new(),
             output,
             is_at_end: false,
@@ -157,6 +169,7 @@ impl RecvArgs {
             note,
             bytes: intake.bytes,
             sha256: intake.hash.map(|h| hex(&h.finalize())),
+            wrong_bytes: intake.comparison.map(|c| c.wrong()),
             holes: intake.holes,
         };
         Report::new(facts, stack, id, resolved).write(self.json.as_deref(), true)
@@ -181,6 +194,9 @@ impl Intake {
                     self.bytes += n as u64;
                     if let Some(hash) = &mut self.hash {
                         hash.update(&buffer[..n]);
+                    }
+                    if let Some(comparison) = &mut self.comparison {
+                        comparison.update(&buffer[..n]);
                     }
                     if let Some(output) = &mut self.output {
                         let write_error = |source| CliError::File { path: "output".to_owned(), source };

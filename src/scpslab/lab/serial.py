@@ -1,0 +1,154 @@
+"""Serial links: `scps channel` between two pseudo-terminals, the kernel's PPP on both, one host at each end (design §5).
+
+The link is set up without errors; they, and the counters, begin with the epoch. PPP's own frame check finds what the channel broke.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import Loop
+from scpslab.lab.netlink import Netlink
+from scpslab.lab.netns import inside
+from scpslab.lab.network import LabNetwork, route_metrics
+from scpslab.lab.records import Records
+from scpslab.lab.serial_options import channel_options, pppd_options
+
+SCPS = "/opt/scpslab/scps"
+SET_UP_LIMIT_NS = 600 * SECOND_NS
+SETTLE_LIMIT_NS = 60 * SECOND_NS
+RECEIVED, SENT = ("bytes", "packets", "errors", "dropped"), ("bytes", "packets", "errors", "dropped")
+RECEIVED_AT, SENT_AT = 0, 8
+
+
+class SerialLink:
+    """One serial link of the plan: a channel, and pppd on both ends."""
+
+    def __init__(self, plan: dict[str, Any], network: LabNetwork, loop: Loop, vectors: Path, logs: Path) -> None:
+        self.plan, self.network, self.loop, self.logs, self.name = plan, network, loop, logs, plan["name"]
+        self.vectors = vectors
+        self.said: list[dict[str, Any]] = []
+        self.channel_ended = False
+        self.up: set[str] = set()
+        self.gone: dict[str, int] = {}
+        self.at_epoch: dict[str, dict[str, int]] = {}
+
+    def set_up(self, now_ns: Callable[[], int], routes: dict[str, list[dict[str, Any]]]) -> None:
+        """Starts the channel, then pppd in both nodes, waits until IP is up and gives the peers their routes.
+
+        Raises:
+            OSError: a program ended, or IP did not come up in time; the message names it.
+        """
+        ends = [f"/tmp/{self.name}-{index}" for index in range(2)]
+        with (self.logs / f"{self.name}-channel.log").open("wb") as log:
+            argv = [SCPS, "channel", *(f"pty:{end}" for end in ends), *channel_options(self.plan, self.vectors)]
+            self.channel = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
+        assert self.channel.stdout is not None
+        self.loop.on_lines(self.channel.stdout, lambda line: self.said.append(json.loads(line)))
+        self.loop.on_exit(self.channel, self._channel_exit)
+        self.loop.run_until(lambda: bool(self.said) or self.channel_ended)
+        if self.channel_ended:
+            raise OSError(self.channel.returncode, f"serial link {self.name}: scps channel ended; see logs/{self.name}-channel.log")
+        for index, end in enumerate(self.plan["ends"]):
+            # A node has a /tmp of its own, but the same terminals.
+            self._start_pppd(index, end["node"], os.readlink(ends[index]))
+        self.loop.run_until(lambda: len(self.up) == 2 or bool(self.gone), now_ns() + SET_UP_LIMIT_NS)
+        if len(self.up) < 2:
+            node = next(iter(self.gone), self.plan["ends"][0]["node"])
+            raise OSError(self.gone.get(node, 0), f"serial link {self.name}: PPP did not come up; see logs/{self.name}-pppd-{node}.log")
+        for index, end in enumerate(self.plan["ends"]):
+            self._add_routes(end, self.plan["ends"][1 - index], routes[end["node"]])
+
+    def _start_pppd(self, index: int, node: str, terminal: str) -> None:
+        process = self.network.node(node).start(
+            ["pppd", terminal, *pppd_options(self.plan, index)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        assert process.stdout is not None
+        log = (self.logs / f"{self.name}-pppd-{node}.log").open("w", buffering=1)
+
+        def said(line: str) -> None:
+            log.write(line + "\n")
+            if "remote IP address" in line:
+                self.up.add(node)
+
+        def ended(code: int) -> None:
+            self.gone[node] = code
+
+        self.loop.on_lines(process.stdout, said)
+        self.loop.on_exit(process, ended)
+
+    def _add_routes(self, end: dict[str, Any], peer: dict[str, Any], routes: list[dict[str, Any]]) -> None:
+        own, other = (one["ip"].split("/")[0] for one in (end, peer))
+        node = self.network.node(end["node"])
+        options = end["route"]
+        words = ["initcwnd", "initrwnd", "advmss"]
+        given = [word for name in words if options[name] is not None for word in (name, str(options[name]))]
+        if options["rto_min_ms"] is not None:
+            given += ["rto_min", f"{options['rto_min_ms']}ms"]
+        if given:
+            # pppd has made the route to the peer; it gets the host's options.
+            argv = ["ip", "route", "change", f"{other}/32", "dev", end["interface"], "proto", "kernel", "scope", "link", "src", own, *given]
+            process = node.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            _, complaint = process.communicate()
+            if process.returncode:
+                raise OSError(process.returncode, f"serial link {self.name}: {' '.join(argv)}: {complaint.decode().strip()}")
+        with inside(node.pid):
+            here = Netlink()
+            for route in routes:
+                here.route(route["to"], route["via"], route_metrics(route))
+            here.close()
+
+    def _channel_exit(self, _code: int) -> None:
+        self.channel_ended = True
+
+    def start_epoch(self) -> None:
+        """Lets errors and outages begin, and the counters count from here."""
+        self.at_epoch = self._interfaces()
+        self.channel.send_signal(signal.SIGUSR1)
+
+    def settle(self, now_ns: Callable[[], int], rest: Callable[[int], None]) -> None:
+        """Waits until neither end has sent anything for as long as a frame takes to cross the link."""
+        pause_ns = SECOND_NS + max(direction["delay_ns"] for direction in self.plan["directions"])
+        limit_ns = now_ns() + SETTLE_LIMIT_NS
+        before: dict[str, dict[str, int]] = {}
+        while now_ns() < limit_ns and before != (before := self._interfaces()):
+            rest(pause_ns)
+
+    def close(self, records: Path) -> None:
+        """Ends the channel (both pppd see that as a hang-up) and writes records/<link>.jsonl."""
+        after = self._interfaces()
+        self.channel.send_signal(signal.SIGTERM)
+        self.loop.run_until(lambda: self.channel_ended and len(self.gone) == 2)
+        counters = next((line for line in self.said if line["event"] == "counters"), None)
+        file = Records(records / f"{self.name}.jsonl")
+        for node, interface in after.items():
+            file.write(event="ppp", node=node, **{name: value - self.at_epoch[node][name] for name, value in interface.items()})
+        for direction, key in zip(self.plan["directions"], ("a_to_b", "b_to_a"), strict=True):
+            start, end = direction["from"], direction["to"]
+            sent = after[start]["sent_packets"] - self.at_epoch[start]["sent_packets"]
+            received = after[end]["received_packets"] - self.at_epoch[end]["received_packets"]
+            channel = {} if counters is None else counters[key]
+            file.write(event="direction", direction=direction["name"], sent_frames=sent, received_frames=received, lost_frames=sent - received, **channel)
+        file.close()
+
+    def _interfaces(self) -> dict[str, dict[str, int]]:
+        """Counters of the PPP interface of each end."""
+        return {end["node"]: interface_counters(self.network.pid(end["node"]), end["interface"]) for end in self.plan["ends"]}
+
+
+def interface_counters(pid: int | None, interface: str) -> dict[str, int]:
+    """Bytes, packets, errors and drops of an interface, received and sent, since it was made. Raises OSError when it is not there."""
+    for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines():
+        name, _, numbers = line.partition(":")
+        if name.strip() == interface:
+            values = [int(number) for number in numbers.split()]
+            received = {f"received_{key}": values[RECEIVED_AT + index] for index, key in enumerate(RECEIVED)}
+            return received | {f"sent_{key}": values[SENT_AT + index] for index, key in enumerate(SENT)}
+    raise OSError(0, f"{interface}: the interface is gone; the pppd of its host has ended")

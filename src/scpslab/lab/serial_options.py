@@ -1,0 +1,65 @@
+"""A serial link of the plan in the words of the programs that make it: `scps channel` and pppd."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+SECOND_NS = 10**9
+PPP_FLAG = 0x7E
+# The channel hands frames on whole: all but their last bytes are late by at most this many byte times, the end of a frame never is.
+GRAIN_BYTES = 256
+LEAST_LCP_RESTART_S = 3
+# Header, frame check and flags of PPP's longest frame of the set-up, with every character escaped.
+SET_UP_FRAME_BYTES = 200
+
+
+def channel_options(plan: dict[str, Any], vectors: Path) -> list[str]:
+    """Options of `scps channel` for a serial link of the plan; vector files are taken from the folder `vectors`."""
+    options = ["--hold"]
+    shared = f"bits={plan['bits_per_byte']},buffer={plan['buffer_bytes']},period={plan['vector_bits']},grain={GRAIN_BYTES},flush={PPP_FLAG:#x}"
+    options += ["--both", shared]
+    for direction, option in zip(plan["directions"], ("--a-to-b", "--b-to-a"), strict=True):
+        words = [f"baud={direction['rate_bps']}", f"delay-ms={direction['delay_ns'] / 10**6:.6f}"]
+        errors = direction["errors"]
+        if errors is not None:
+            words += [f"outage={start / 10**9:.9f}..{end / 10**9:.9f}" for start, end in errors["outages"]]
+            words += error_words(errors, vectors / f"{plan['name']}-{direction['name']}.bits")
+        options += [option, ",".join(words)]
+    seeds = [direction["errors"]["seed"] for direction in plan["directions"] if direction["errors"]]
+    # 48 bits of it; the two directions draw from streams of their own.
+    return [*options, "--seed", str(int(seeds[0][:12], 16) if seeds else 0)]
+
+
+def error_words(errors: dict[str, Any], vector: Path) -> list[str]:
+    """The plan's error model in the channel's words."""
+    settings = errors["settings"]
+    match errors["model"]:
+        case "none":
+            return []
+        case "vector-file":
+            return ["errors=file", f"file={vector}"]
+        case model:
+            names = {"mean_errors_per_burst": "burst-errors", "mean_gap_in_burst": "burst-gap"}
+            return [f"errors={model}", *(f"{names.get(name, name.replace('_', '-'))}={value!r}" for name, value in settings.items())]
+
+
+def pppd_options(plan: dict[str, Any], index: int) -> list[str]:
+    """Options of pppd for end `index` of a serial link. Nothing comes from its files but what the command line does not say."""
+    own, other = (plan["ends"][which]["ip"].split("/")[0] for which in (index, 1 - index))
+    ppp = plan["ppp"]
+    # A request and its answer must fit between two tries, or the set-up never ends.
+    slowest = min(direction["rate_bps"] for direction in plan["directions"])
+    round_trip_s = sum(direction["delay_ns"] for direction in plan["directions"]) / SECOND_NS + 2 * SET_UP_FRAME_BYTES * plan["bits_per_byte"] / slowest
+    restart = str(max(LEAST_LCP_RESTART_S, 1 + int(round_trip_s)))
+    mru = str(ppp["mru_bytes"])
+    return [
+        *("nodetach", "local", "nocrtscts", "nolock", "noauth", "noipv6", "nodefaultroute", "noproxyarp", "nopersist"),
+        # Compression of data would hide what the papers measure; only headers may be compressed.
+        *("noccp", "nobsdcomp", "nodeflate", *(() if ppp["header_compression"] else ("novj",))),
+        *("mru", mru, "mtu", mru, "asyncmap", f"{ppp['asyncmap']:x}"),
+        *("lcp-restart", restart, "ipcp-restart", restart, "lcp-max-configure", "100", "ipcp-max-configure", "100"),
+        # The line is up for as long as the cell; a burst of errors must not end it.
+        *("lcp-echo-interval", "0", "lcp-echo-failure", "0"),
+        f"{own}:{other}",
+    ]

@@ -1,0 +1,147 @@
+"""A file by FTP over the kernel's TCP: vsftpd on one node, curl on the other, timed as the client reports it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+from pathlib import Path
+
+from scpslab.lab.workloads.base import Workload
+
+LISTENING = "0A"  # TCP_LISTEN as /proc/net/tcp writes it
+LOOK_AGAIN_NS = 10_000_000
+START_LIMIT_NS = 30 * 10**9
+FILE = "files/file.bin"  # vsftpd refuses a root that its user may write to, so files are one folder further down
+# One process, one anonymous user who may store files. What it waits for is as patient as the workload.
+SERVER = """listen=YES
+background=NO
+listen_port={port}
+anonymous_enable=YES
+no_anon_password=YES
+anon_root={root}
+write_enable=YES
+anon_upload_enable=YES
+anon_umask=022
+one_process_model=YES
+seccomp_sandbox=NO
+port_enable=YES
+pasv_enable=YES
+connect_from_port_20=YES
+xferlog_enable=NO
+secure_chroot_dir={empty}
+accept_timeout={patience}
+connect_timeout={patience}
+data_connection_timeout={patience}
+idle_session_timeout={patience}
+"""
+# What curl reports of itself, in seconds since its start (curl(1), --write-out), under the names of the record.
+TIMES = {
+    "time_connect": "connected_s",
+    "time_pretransfer": "before_transfer_s",
+    "time_starttransfer": "first_byte_s",
+    "time_total": "total_s",
+}
+
+
+class Ftp(Workload):
+    """`put`: the sending host has the client; `get`: the receiving one."""
+
+    def prepare(self) -> None:
+        """Writes the file, starts the server and waits until it listens."""
+        spec = self.spec
+        self.client, self.server = (spec["from"], spec["to"]) if spec["command"] == "put" else (spec["to"], spec["from"])
+        self.text: list[str] = []
+        self.server_exit: int | None = None
+        self.data = random.Random(spec["payload_seed"]).randbytes(spec["bytes"])  # noqa: S311  # content, no secret
+        self.folders = {node: self._inside(node, f"/tmp/{self.name}") for node in (self.client, self.server)}
+        for folder in self.folders.values():
+            files = (folder / FILE).parent
+            files.mkdir(parents=True)
+            files.chmod(0o777)
+        (self.folders[spec["from"]] / FILE).write_bytes(self.data)
+        self._inside(self.server, f"/tmp/{self.name}-empty").mkdir()
+        settings = {"port": spec["port"], "root": f"/tmp/{self.name}", "empty": f"/tmp/{self.name}-empty", "patience": -(-spec["patience_ns"] // 10**9)}
+        self._inside(self.server, f"/tmp/{self.name}.conf").write_text(SERVER.format(**settings))
+        self.run(self.server, ["vsftpd", f"/tmp/{self.name}.conf"], self.text.append, self._server_exit)
+        limit_ns = self.cell.now_ns() + START_LIMIT_NS
+        while not self._listens():
+            if self.server_exit is not None or self.cell.now_ns() >= limit_ns:
+                raise OSError(self.server_exit or 0, f"{self.name}: vsftpd does not listen: {' '.join(self.text)}; see logs/{self.name}-{self.server}.log")
+            self.cell.loop.run_until(lambda: self.server_exit is not None, self.cell.now_ns() + LOOK_AGAIN_NS)
+        self.text.clear()
+
+    def start(self) -> None:
+        """Starts the client and the clock of its patience."""
+        spec = self.spec
+        local, url = f"/tmp/{self.name}/{FILE}", f"ftp://{spec['server_ip']}:{spec['port']}/{FILE}"
+        argv = [
+            "curl",
+            "--silent",
+            "--show-error",
+            "--write-out",
+            "%{json}\n",
+            "--ftp-method",
+            "nocwd",
+            "--connect-timeout",
+            str(-(-spec["patience_ns"] // 10**9)),
+        ]
+        argv += ["--ftp-port", "-", "--disable-eprt"] if spec["mode"] == "active" else ["--ftp-pasv", "--disable-epsv"]
+        argv += ["--upload-file", local, url] if spec["command"] == "put" else ["--output", local, url]
+        self.start_t_s = self.cell.epoch.now_s()
+        self.run(self.client, argv, self.text.append, self._client_exit)
+        self.cell.loop.at(self.cell.now_ns() + spec["patience_ns"], self._give_up)
+
+    def _inside(self, node: str, path: str) -> Path:
+        """A path of a node as seen from here."""
+        return Path(f"/proc/{self.cell.network.pid(node)}/root{path}")
+
+    def _listens(self) -> bool:
+        table = Path(f"/proc/{self.cell.network.pid(self.server)}/net/tcp").read_text().splitlines()[1:]
+        return any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{self.spec['port']:04X}") for line in table)
+
+    def _server_exit(self, code: int) -> None:
+        self.server_exit = code
+
+    def _give_up(self) -> None:
+        if not self.outcome:
+            self.finish("incomplete", f"{self.name}: patience ran out")
+            self.stop()
+
+    def _client_exit(self, code: int) -> None:
+        end_t_s = self.cell.epoch.now_s()
+        try:
+            said = json.loads("".join(self.text))
+        except ValueError:
+            said = {}
+        arrived = self._arrived()
+        times = {name: said.get(key) for key, name in TIMES.items()}
+        self.records.write(
+            event="client",
+            command=self.spec["command"],
+            start_t_s=self.start_t_s,
+            end_t_s=end_t_s,
+            exit_code=code,
+            bytes=said.get("size_upload" if self.spec["command"] == "put" else "size_download"),
+            **times,
+            error=said.get("errormsg"),
+        )
+        self.records.write(event="file", bytes=len(arrived), sha256=hashlib.sha256(arrived).hexdigest(), sent_sha256=hashlib.sha256(self.data).hexdigest())
+        if code:
+            self.finish("incomplete", f"{self.name}: curl exit code {code}: {said.get('errormsg')}")
+        elif arrived != self.data:
+            self.finish("incomplete", f"{self.name}: found {len(arrived)} bytes that differ from those sent; expected {self.spec['bytes']} bytes as sent")
+        else:
+            self.finish("completed")
+        self.stop()
+
+    def _arrived(self) -> bytes:
+        path = self.folders[self.spec["to"]] / FILE
+        return path.read_bytes() if path.exists() else b""
+
+    def close(self) -> None:
+        """Ends server and client, and gives the files' memory back."""
+        super().close()
+        for folder in self.folders.values():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,88 @@
+"""The `scps` program (stack/): compiled by the machine's cargo where it is new enough, else by Debian 13's in a root file system of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from scpslab.setup.apt import SUITE, sources_line
+from scpslab.setup.job import Job
+
+LEAST_CARGO = (1, 85)
+# Static, so that it runs in any guest image, whatever its C library.
+TARGET = "x86_64-unknown-linux-gnu"
+RUSTFLAGS = "-C target-feature=+crt-static -C strip=symbols"
+BUILD = ["cargo", "build", "--release", "--locked", "--bin", "scps", "--target", TARGET]
+BUILDER_PACKAGES = "ca-certificates,cargo,gcc,libc6-dev,rustc"
+
+
+def sources(recipe: Path) -> list[Path]:
+    """The files that the program is made from, without tests and benches."""
+    return sorted([recipe / "Cargo.toml", recipe / "Cargo.lock", *recipe.glob("crates/*/Cargo.toml"), *recipe.glob("crates/*/src/**/*.rs")])
+
+
+def cargo_version() -> tuple[int, ...] | None:
+    """The version of the cargo on the path; None when there is none that works."""
+    try:
+        said = subprocess.run(["cargo", "--version"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return None
+    found = re.match(r"cargo (\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def build(job: Job) -> None:
+    """Compiles the program of the recipe folder to the target.
+
+    Raises:
+        CapabilityError: no compiler could be had, or it refused.
+    """
+    folder = job.work / "target"
+    version = cargo_version()
+    if version is not None and version >= LEAST_CARGO:
+        with job.step("compile"):
+            job.run([*BUILD, "--target-dir", str(folder)], cwd=job.recipe, env={"RUSTFLAGS": RUSTFLAGS})
+        (folder / TARGET / "release" / "scps").rename(job.target)
+        shutil.rmtree(folder)
+    else:
+        with job.step(f"compile in a root file system with Debian's cargo (here: {_named(version)})"):
+            _build_in_debian(job)
+
+
+def _named(version: tuple[int, ...] | None) -> str:
+    return "none" if version is None else ".".join(map(str, version))
+
+
+def _build_in_debian(job: Job) -> None:
+    """Unpacks Debian 13 with cargo, compiles inside and brings the program out; the root file system goes as it came."""
+    archive = job.work / "stack.tar"
+    job.run(["tar", "--create", "--file", str(archive), "--exclude=./target", "--directory", str(job.recipe), "."])
+    compile_it = f"mkdir /src && cd /src && tar --extract --file /stack.tar && HOME=/root RUSTFLAGS='{RUSTFLAGS}' {' '.join(BUILD)}"
+    hooks = [
+        f"upload {archive} /stack.tar",
+        "upload /etc/resolv.conf /etc/resolv.conf",
+        f'chroot "$1" sh -c "{compile_it}"',
+        f"download /src/target/{TARGET}/release/scps {job.target}",
+    ]
+    job.run(
+        [
+            "mmdebstrap",
+            "--variant=apt",
+            f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
+            f"--include={BUILDER_PACKAGES}",
+            "--aptopt=APT::Install-Recommends false",
+            "--aptopt=Acquire::Languages none",
+            "--aptopt=Acquire::Retries 3",
+            *(f"--customize-hook={hook}" for hook in hooks),
+            "--format=null",
+            SUITE,
+            "-",
+            sources_line(),
+        ],
+        cwd=Path("/"),
+    )
+    job.target.chmod(0o755)
+    archive.unlink()

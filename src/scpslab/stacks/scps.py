@@ -1,0 +1,96 @@
+"""Stack `scps`: SCPS-TP as the `scps` program speaks it (stack/). Names and defaults are those of its presets (crates/scps-cli/src/settings.rs)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from scpslab import units
+from scpslab.parts import Part, key
+from scpslab.quantities import Duration, PositiveDuration, Rate, Size
+from scpslab.stacks.node import NodePlan
+
+ScpsPreset = Literal["fy97-rate", "fy97-vegas", "nmsu-vj", "nmsu-vegas", "modern"]
+# What a preset's congestion control is: without any, something else must set the pace.
+CONGESTION_OF = {"fy97-rate": "none", "fy97-vegas": "vegas", "nmsu-vj": "vj", "nmsu-vegas": "vegas", "modern": "vegas"}
+DURATIONS = ("ack_delay", "ack_floor", "initial_rto", "rto_min", "rto_max")
+SIZES = ("send_buffer", "receive_buffer")
+PLAIN = (
+    *("congestion", "loss", "vegas_slow_start", "vegas_alpha", "vegas_beta", "vegas_gamma", "byte_counting"),
+    *("timestamps", "window_scaling", "sack", "snack", "snack_long", "compression", "bets", "double_retransmission", "ack_every", "rto_to_persist"),
+)
+# The host passes packets between its links and the program's device, and is no router that sends redirects.
+SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
+
+
+class ScpsHost(Part):
+    """A host with SCPS-TP (CCSDS 714.0-B). What is not named comes from the preset. Bulk transfers use it; ping and datagrams stay the kernel's."""
+
+    stack: Literal["scps"] = key(says="What carries transport: SCPS-TP.", example="scps")
+    preset: ScpsPreset = key("modern", says="Where settings that are not named come from.", example="fy97-rate")
+    congestion: Literal["none", "vj", "vegas"] | None = key(
+        None, says="Congestion control: none (rate control alone), Van Jacobson, or Vegas.", example="vegas"
+    )
+    loss: Literal["congestion", "corruption"] | None = key(
+        None, says="What a loss on the route means: slow down, or resend at the same pace.", example="corruption"
+    )
+    rate: Rate | Literal["none"] | None = key(
+        None, says="Rate control: IP bytes per time. Not set: with congestion control none, and without it as much as fits the slowest hop.", example="2 Mbit/s"
+    )
+    vegas_slow_start: Literal["every-rtt", "every-other-rtt"] | None = key(
+        None, says="Vegas: how often slow start doubles the window.", example="every-other-rtt"
+    )
+    vegas_alpha: int | None = key(None, says="Vegas: grow below this many segments in queues.", least=0, most=1000, example=1)
+    vegas_beta: int | None = key(None, says="Vegas: shrink above this many.", least=0, most=1000, example=3)
+    vegas_gamma: int | None = key(None, says="Vegas: leave slow start above this many.", least=0, most=1000, example=1)
+    byte_counting: bool | None = key(None, says="VJ: grow by bytes acknowledged (RFC 3465), not by acknowledgements.", example=True)
+    initial_window: int | None = key(None, says="First congestion window, in segments.", least=1, most=1000, example=1)
+    timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323).", example=True)
+    window_scaling: bool | None = key(None, says="Window scaling (RFC 7323).", example=True)
+    sack: bool | None = key(None, says="Selective acknowledgements (RFC 2018).", example=False)
+    snack: bool | None = key(None, says="Selective negative acknowledgements.", example=True)
+    snack_long: bool | None = key(None, says="SNACK with a bit vector of further holes.", example=True)
+    compression: bool | None = key(None, says="Header compression of SCPS-TP.", example=True)
+    bets: bool | None = key(None, says="Best-effort transport service: gaps instead of endless resending.", example=True)
+    double_retransmission: bool | None = key(None, says="Resend every SNACKed segment twice, as FY97's program did.", example=False)
+    ack_every: int | None = key(None, says="Acknowledge every n-th segment; 0: by the timer only.", least=0, most=1000, example=2)
+    ack_delay: PositiveDuration | None = key(None, says="Delayed-acknowledgement timer, whole milliseconds.", example="200 ms")
+    ack_floor: Duration | None = key(None, says="Least time between acknowledgements of data in order, whole milliseconds; 0 ms for none.", example="100 ms")
+    initial_rto: PositiveDuration | None = key(None, says="Retransmission timeout before the first measurement, whole milliseconds.", example="6 s")
+    rto_min: PositiveDuration | None = key(None, says="Least retransmission timeout, whole milliseconds.", example="1 s")
+    rto_max: PositiveDuration | None = key(None, says="Greatest retransmission timeout, whole milliseconds.", example="60 s")
+    rto_to_persist: int | None = key(None, says="Timeouts after which the route counts as unavailable; 0 for never.", least=0, most=1000, example=3)
+    send_buffer: Size | None = key(None, says="Send buffer.", example="400000 B")
+    receive_buffer: Size | None = key(None, says="Receive buffer.", example="400000 B")
+
+
+def scps_node(host: ScpsHost) -> NodePlan:
+    """What a plan says of the host. `scps` holds the program's settings file (`scps send --config`)."""
+    settings: dict[str, Any] = {"preset": host.preset}
+    settings |= {name: value for name in PLAIN if (value := getattr(host, name)) is not None}
+    settings |= {
+        f"{name}_ms": max(1, _ms(value)) if _ms(value) or name != "ack_floor" else 0 for name in DURATIONS if (value := getattr(host, name)) is not None
+    }
+    settings |= {name: units.parse("size", value) for name in SIZES if (value := getattr(host, name)) is not None}
+    if host.initial_window is not None:
+        settings["initial_window"] = str(host.initial_window)
+    if host.rate is not None:
+        settings["rate"] = "none" if host.rate == "none" else str(units.parse("rate", host.rate))
+    unpaced = (host.congestion or CONGESTION_OF[host.preset]) == "none" and host.rate is None
+    return NodePlan(
+        stack="scps",
+        sysctls=dict(SYSCTLS),
+        initcwnd=None,
+        initrwnd=None,
+        advmss=None,
+        rto_min_ms=None,
+        send_window_bytes=None,
+        receive_window_bytes=None,
+        delayed_ack=False,
+        timestamps=host.timestamps is not False,
+        scps=settings,
+        paced_by_slowest_hop=unpaced,
+    )
+
+
+def _ms(text: str) -> int:
+    return int(units.parse("duration", text) // 10**6)

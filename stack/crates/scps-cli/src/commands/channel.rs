@@ -1,0 +1,251 @@
+//! `scps channel`: joins two byte streams by a serial space link, as the Space-to-Ground Link Simulator joined two
+//! serial ports.
+
+use super::line_spec::LineSpec;
+use crate::error::CliError;
+use clap::Args;
+use scps_channel::{Counters, Direction};
+use scps_io::{entropy_seed, wait_for, ByteEnd, Clock, EndAddress, Interest, IoError, ReadOutcome, Signal, Signals};
+use scps_types::{Instant, Seed};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+/// Options of `scps channel`.
+#[derive(Debug, Args)]
+#[command(after_help = SPEC_HELP)]
+pub struct ChannelArgs {
+    /// One end: pty:PATH (made, and found under PATH), a device, unix:PATH, unix-listen:PATH, tcp:HOST:PORT or
+    /// tcp-listen:HOST:PORT
+    a: EndAddress,
+    /// The other end
+    b: EndAddress,
+    /// Both directions: KEY=VALUE,...
+    #[arg(long, value_name = "SPEC")]
+    both: Vec<String>,
+    /// From A to B: KEY=VALUE,... on top of --both
+    #[arg(long, value_name = "SPEC")]
+    a_to_b: Vec<String>,
+    /// From B to A: KEY=VALUE,... on top of --both
+    #[arg(long, value_name = "SPEC")]
+    b_to_a: Vec<String>,
+    /// Seed of the error models; real entropy without it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Carry bytes without errors and outages until SIGUSR1; their times count from then
+    #[arg(long)]
+    hold: bool,
+}
+
+const SPEC_HELP: &str = "Keys of a SPEC:
+  baud=N        line rate in bit/s; 0 for none [default: 0]
+  bits=N        bits on the line per byte, start and stop bits included [default: 10]
+  delay-ms=X    one-way delay after the line [default: 0]
+  buffer=N      bytes that may wait for the line before the channel stops reading [default: 1048576]
+  errors=MODEL  none, independent, clustered, gilbert-elliott or file [default: independent if ber is given]
+  ber=P         bit error rate (independent, clustered)
+  burst-errors=X, burst-gap=X   clustered: mean errors of an event [4] and mean bits between two of them [3]
+  p-good-bad=P, p-bad-good=P, ber-good=P, ber-bad=P   gilbert-elliott, probabilities per bit
+  file=FILE     error vector: raw bytes, XORed with the stream and repeated
+  period=N      bits of a model's vector before it repeats; 0 for never [default: 1048576]
+  outage=X..Y   nothing arrives from X to Y seconds after the start; may be given several times
+  record=FILE   write the stream as it was handed on
+  grain=N       hand on up to N bytes together, when the last one is due [default: 1]
+  flush=BYTE    a byte (0x7e for PPP) that is handed on at its own instant even so
+
+One line of JSON says when both ends are open; another, on SIGTERM, SIGINT or when both ends have ended, what became
+of the bytes.";
+
+/// Most that is read at once.
+const READ_BYTES: usize = 16 * 1024;
+/// What a receiver that does not read can make us keep; more is lost as at a serial port.
+const UNREAD_LIMIT_BYTES: usize = 1 << 20;
+
+#[derive(Serialize)]
+struct Ready<'a> {
+    event: &'static str,
+    a: &'a str,
+    b: &'a str,
+}
+
+#[derive(Serialize)]
+struct Account {
+    baud: u32,
+    taken_bytes: u64,
+    taken_before_start_bytes: u64,
+    delivered_bytes: u64,
+    outage_bytes: u64,
+    unread_bytes: u64,
+    under_way_bytes: u64,
+    wrong_bytes: u64,
+    bit_errors: u64,
+    most_waiting_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Report {
+    event: &'static str,
+    a_to_b: Account,
+    b_to_a: Account,
+}
+
+/// A direction with its way out.
+struct Path {
+    direction: Direction,
+    baud: u32,
+    /// Handed on by the line, not yet taken by the receiver.
+    unread: Vec<u8>,
+    lost_unread: u64,
+    record: Option<BufWriter<File>>,
+    is_ended: bool,
+}
+
+impl ChannelArgs {
+    /// Carries bytes until told to end.
+    pub fn run(&self) -> Result<ExitCode, CliError> {
+        let seed = match self.seed {
+            Some(number) => Seed::from_u64(number),
+            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
+        };
+        let mut paths = [
+            Path::new("a-to-b", &[&self.both, &self.a_to_b], seed)?,
+            Path::new("b-to-a", &[&self.both, &self.b_to_a], seed)?,
+        ];
+        let mut signals = Signals::new()?;
+        scps_io::exact_timers()?;
+        let mut ends = [ByteEnd::open(&self.a)?, ByteEnd::open(&self.b)?];
+        say(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
+        let clock = Clock::new();
+        if !self.hold {
+            let now = clock.now();
+            for path in &mut paths {
+                path.direction.start(now);
+            }
+        }
+        let mut input = Vec::new();
+        loop {
+            let now = clock.now();
+            for (index, path) in paths.iter_mut().enumerate() {
+                path.hand_on(now, &mut ends[1 - index])?;
+            }
+            if paths.iter().all(Path::is_done) {
+                break;
+            }
+            let mut interests = [0, 1].map(|end: usize| Interest {
+                read: !paths[end].is_ended && paths[end].direction.room_at(now).is_none(),
+                write: !paths[1 - end].unread.is_empty(),
+            });
+            let wake_at = paths.iter().flat_map(|p| [p.direction.deliver_at(), p.wants_room_at(now)]).flatten().min();
+            wait_for([&ends[0], &ends[1]], &mut interests, &signals, wake_at.map(|at| at.since(now)))?;
+            let now = clock.now();
+            match signals.take()? {
+                Some(Signal::End) => break,
+                Some(Signal::Begin) => {
+                    for path in &mut paths {
+                        path.direction.start(now);
+                    }
+                }
+                None => {}
+            }
+            for (index, end) in ends.iter_mut().enumerate().filter(|(i, _)| interests[*i].read) {
+                let path = &mut paths[index];
+                input.clear();
+                match end.read(&mut input, READ_BYTES.min(path.direction.room(now)))? {
+                    ReadOutcome::Bytes(_) => path.direction.take(now, &input),
+                    ReadOutcome::Nothing => {}
+                    ReadOutcome::Ended => path.is_ended = true,
+                }
+            }
+        }
+        let [a_to_b, b_to_a] = paths;
+        say(&Report { event: "counters", a_to_b: a_to_b.account()?, b_to_a: b_to_a.account()? })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Path {
+    fn new(name: &'static str, specs: &[&[String]], seed: Seed) -> Result<Self, CliError> {
+        let spec = LineSpec::read(name, specs.iter().copied().flatten())?;
+        let record = match &spec.record {
+            Some(path) => Some(BufWriter::new(File::create(path).map_err(CliError::file(path))?)),
+            None => None,
+        };
+        let config = spec.line(name, seed)?;
+        Ok(Path {
+            baud: config.baud.map_or(0, std::num::NonZero::get),
+            direction: Direction::new(config),
+            unread: Vec::new(),
+            lost_unread: 0,
+            record,
+            is_ended: false,
+        })
+    }
+
+    /// Gives the receiver what has arrived.
+    fn hand_on(&mut self, now: Instant, to: &mut ByteEnd) -> Result<(), CliError> {
+        if self.direction.deliver_at().is_some_and(|at| at <= now) {
+            let before = self.unread.len();
+            self.direction.deliver(now, &mut self.unread);
+            if let Some(record) = &mut self.record {
+                let written = record.write_all(&self.unread[before..]);
+                written.map_err(|source| CliError::File { path: "--record".into(), source })?;
+            }
+            if self.unread.len() > UNREAD_LIMIT_BYTES {
+                self.lost_unread += (self.unread.len() - UNREAD_LIMIT_BYTES) as u64;
+                self.unread.truncate(UNREAD_LIMIT_BYTES);
+            }
+        }
+        if !self.unread.is_empty() {
+            to.write(&mut self.unread)?;
+        }
+        Ok(())
+    }
+
+    fn wants_room_at(&self, now: Instant) -> Option<Instant> {
+        if self.is_ended {
+            None
+        } else {
+            self.direction.room_at(now)
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_ended && self.unread.is_empty() && self.direction.under_way() == 0
+    }
+
+    fn account(mut self) -> Result<Account, CliError> {
+        if let Some(record) = &mut self.record {
+            record.flush().map_err(|source| CliError::File { path: "--record".into(), source })?;
+        }
+        let Counters {
+            taken_bytes,
+            taken_before_start_bytes,
+            delivered_bytes,
+            outage_bytes,
+            wrong_bytes,
+            bit_errors,
+            most_waiting_bytes,
+        } = self.direction.counters();
+        Ok(Account {
+            baud: self.baud,
+            taken_bytes,
+            taken_before_start_bytes,
+            delivered_bytes,
+            outage_bytes,
+            unread_bytes: self.lost_unread + self.unread.len() as u64,
+            under_way_bytes: self.direction.under_way() as u64,
+            wrong_bytes,
+            bit_errors,
+            most_waiting_bytes,
+        })
+    }
+}
+
+fn say(line: &impl Serialize) -> Result<(), CliError> {
+    let failed = |source| CliError::File { path: "standard output".into(), source };
+    let mut text = serde_json::to_string(line).map_err(|e| failed(e.into()))?;
+    text.push('\n');
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed)
+}

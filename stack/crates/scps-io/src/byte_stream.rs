@@ -1,0 +1,240 @@
+//! Ends of byte streams: pseudo-terminals, serial devices, sockets; and the wait for two of them.
+
+use crate::{sys, sys_tty, IoError};
+use scps_types::Duration;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Where a byte stream comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EndAddress {
+    /// A new pseudo-terminal, to be found under this path (a symbolic link, made and removed by us).
+    Pty(PathBuf),
+    /// A terminal, serial device or FIFO that is there.
+    Device(PathBuf),
+    /// A Unix socket to connect to.
+    Unix(PathBuf),
+    /// A Unix socket to be made; one peer is waited for.
+    UnixListen(PathBuf),
+    /// A TCP address to connect to.
+    Tcp(String),
+    /// A TCP address to listen on; one peer is waited for.
+    TcpListen(String),
+}
+
+impl std::str::FromStr for EndAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, rest) = text.split_once(':').unwrap_or(("", text));
+        if rest.is_empty() {
+            return Err(format!(
+                "found \"{text}\"; expected pty:PATH, unix:PATH, tcp:HOST:PORT or the path of a device"
+            ));
+        }
+        Ok(match kind {
+            "pty" => EndAddress::Pty(rest.into()),
+            "unix" => EndAddress::Unix(rest.into()),
+            "unix-listen" => EndAddress::UnixListen(rest.into()),
+            "tcp" => EndAddress::Tcp(rest.into()),
+            "tcp-listen" => EndAddress::TcpListen(rest.into()),
+            _ => EndAddress::Device(text.into()),
+        })
+    }
+}
+
+impl std::fmt::Display for EndAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EndAddress::Pty(path) => write!(f, "pty:{}", path.display()),
+            EndAddress::Device(path) => write!(f, "{}", path.display()),
+            EndAddress::Unix(path) => write!(f, "unix:{}", path.display()),
+            EndAddress::UnixListen(path) => write!(f, "unix-listen:{}", path.display()),
+            EndAddress::Tcp(address) => write!(f, "tcp:{address}"),
+            EndAddress::TcpListen(address) => write!(f, "tcp-listen:{address}"),
+        }
+    }
+}
+
+/// What reading an end gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadOutcome {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing now.
+    Nothing,
+    /// The peer is gone.
+    Ended,
+}
+
+/// An open end, non-blocking.
+#[derive(Debug)]
+pub struct ByteEnd {
+    fd: OwnedFd,
+    /// A pseudo-terminal whose other side nobody has open reports a hang-up for ever: we keep it open ourselves.
+    _other_side: Option<File>,
+    made_path: Option<PathBuf>,
+}
+
+impl ByteEnd {
+    /// Opens the end; a listening one waits for its peer.
+    pub fn open(address: &EndAddress) -> Result<Self, IoError> {
+        Self::try_open(address).map_err(|source| IoError::Device {
+            what: address.to_string(),
+            advice: "expected a byte stream that can be opened for reading and writing.",
+            source,
+        })
+    }
+
+    fn try_open(address: &EndAddress) -> io::Result<Self> {
+        let end = |fd: OwnedFd, made_path| ByteEnd { fd, _other_side: None, made_path };
+        match address {
+            EndAddress::Pty(path) => {
+                let (fd, slave) = sys_tty::open_pty()?;
+                let other_side = open_device(&slave)?;
+                sys_tty::make_raw(other_side.as_raw_fd())?;
+                // A link left by an earlier run is replaced; anything else in this place is not ours.
+                if path.symlink_metadata().is_ok_and(|m| m.file_type().is_symlink()) {
+                    std::fs::remove_file(path)?;
+                }
+                std::os::unix::fs::symlink(&slave, path)?;
+                Ok(ByteEnd { fd, _other_side: Some(other_side), made_path: Some(path.clone()) })
+            }
+            EndAddress::Device(path) => {
+                let file = open_device(path)?;
+                if sys_tty::is_terminal(file.as_raw_fd()) {
+                    sys_tty::make_raw(file.as_raw_fd())?;
+                }
+                Ok(end(file.into(), None))
+            }
+            EndAddress::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_nonblocking(true)?;
+                Ok(end(stream.into(), None))
+            }
+            EndAddress::UnixListen(path) => {
+                let (stream, _) = UnixListener::bind(path)?.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok(end(stream.into(), Some(path.clone())))
+            }
+            EndAddress::Tcp(address) => tcp(TcpStream::connect(address)?),
+            EndAddress::TcpListen(address) => tcp(TcpListener::bind(address)?.accept()?.0),
+        }
+    }
+
+    /// Reads at most `limit` bytes to the end of `into`.
+    pub fn read(&mut self, into: &mut Vec<u8>, limit: usize) -> Result<ReadOutcome, IoError> {
+        let before = into.len();
+        into.resize(before + limit, 0);
+        let result = sys::read_packet(self.fd.as_raw_fd(), &mut into[before..]);
+        into.truncate(before + result.as_ref().map_or(0, |n| n.unwrap_or(0)));
+        match result {
+            Ok(Some(0)) => Ok(ReadOutcome::Ended),
+            Ok(Some(n)) => Ok(ReadOutcome::Bytes(n)),
+            Ok(None) => Ok(ReadOutcome::Nothing),
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EIO | libc::ECONNRESET)) => Ok(ReadOutcome::Ended),
+            Err(e) => Err(IoError::system("read")(e)),
+        }
+    }
+
+    /// Writes what fits of `bytes` and takes that away from their front.
+    pub fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), IoError> {
+        match sys_tty::write_some(self.fd.as_raw_fd(), bytes) {
+            Ok(n) => {
+                bytes.drain(..n);
+                Ok(())
+            }
+            // The peer is gone; what it would have read goes where bytes on an unplugged line go.
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET | libc::EIO)) => {
+                bytes.clear();
+                Ok(())
+            }
+            Err(e) => Err(IoError::system("write")(e)),
+        }
+    }
+}
+
+impl Drop for ByteEnd {
+    fn drop(&mut self) {
+        if let Some(path) = &self.made_path {
+            // Somebody may have taken it away already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn open_device(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK).open(path)
+}
+
+fn tcp(stream: TcpStream) -> io::Result<ByteEnd> {
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    Ok(ByteEnd { fd: stream.into(), _other_side: None, made_path: None })
+}
+
+/// A signal that was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// SIGTERM or SIGINT: end.
+    End,
+    /// SIGUSR1: begin.
+    Begin,
+}
+
+/// Signals of this process as something to wait for.
+#[derive(Debug)]
+pub struct Signals(OwnedFd);
+
+impl Signals {
+    /// Takes SIGTERM, SIGINT and SIGUSR1 over. SIGPIPE is ignored by Rust's start-up code.
+    pub fn new() -> Result<Self, IoError> {
+        let fd = sys_tty::signal_descriptor(&[libc::SIGTERM, libc::SIGINT, libc::SIGUSR1]);
+        fd.map(Signals).map_err(IoError::system("signals"))
+    }
+
+    /// The next signal that came.
+    pub fn take(&mut self) -> Result<Option<Signal>, IoError> {
+        let signal = sys_tty::read_signal(self.0.as_raw_fd()).map_err(IoError::system("signals"))?;
+        Ok(signal.map(|number| if number == libc::SIGUSR1 { Signal::Begin } else { Signal::End }))
+    }
+}
+
+/// What to wait for at an end, and afterwards what it is ready for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Interest {
+    /// Bytes to read.
+    pub read: bool,
+    /// Room to write.
+    pub write: bool,
+}
+
+/// Waits for two ends, a signal or `timeout`; forever without one. The interests say what was found.
+pub fn wait_for(
+    ends: [&ByteEnd; 2],
+    interests: &mut [Interest; 2],
+    signals: &Signals,
+    timeout: Option<Duration>,
+) -> Result<(), IoError> {
+    let watch = |fd: &OwnedFd, i: Interest| sys_tty::Watch { fd: fd.as_raw_fd(), read: i.read, write: i.write };
+    let mut watches = [
+        watch(&ends[0].fd, interests[0]),
+        watch(&ends[1].fd, interests[1]),
+        watch(&signals.0, Interest { read: true, write: false }),
+    ];
+    sys_tty::wait(&mut watches, timeout).map_err(IoError::system("poll"))?;
+    for (interest, found) in interests.iter_mut().zip(watches) {
+        *interest = Interest { read: found.read, write: found.write };
+    }
+    Ok(())
+}
+
+/// Lets waits of this thread end at their time instead of up to 50 µs later.
+pub fn exact_timers() -> Result<(), IoError> {
+    sys_tty::exact_timers().map_err(IoError::system("timer slack"))
+}

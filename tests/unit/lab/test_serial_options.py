@@ -1,0 +1,82 @@
+"""A serial link's plan in the words of `scps channel` and pppd."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scpslab.lab.serial_options import channel_options, pppd_options
+from scpslab.topology import catalogue
+from scpslab.topology.layout import layout
+
+ERRORS = {"model": "none", "settings": {}, "seed": "5c" * 32, "outages": []}
+
+
+def serial_link(**parameters):
+    module = catalogue.module("sgls")
+    (link,) = layout(module.describe(module.PARAMETERS.read(parameters)))["serial_links"]
+    for direction in link["directions"]:
+        direction["errors"] = dict(ERRORS)
+    return link
+
+
+def words(options: list[str], option: str) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in options[options.index(option) + 1].split(","))
+
+
+def test_each_direction_has_its_own_rate_and_delay():
+    options = channel_options(serial_link(ack_rate="2400 bit/s", data_delay="120 ms"), Path("/vectors"))
+    data, ack = words(options, "--a-to-b"), words(options, "--b-to-a")
+    assert (data["baud"], data["delay-ms"]) == ("115200", "143.300000")
+    assert (ack["baud"], ack["delay-ms"]) == ("2400", "23.300000")
+
+
+def test_frames_are_handed_on_at_their_flag():
+    both = words(channel_options(serial_link(), Path("/vectors")), "--both")
+    assert (both["bits"], both["flush"], both["period"], both["buffer"]) == ("10", "0x7e", "1048576", "1048576")
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ({"model": "none", "settings": {}}, {}),
+        ({"model": "independent", "settings": {"ber": 1e-05}}, {"errors": "independent", "ber": "1e-05"}),
+        (
+            {"model": "clustered", "settings": {"ber": 1e-05, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}},
+            {"errors": "clustered", "ber": "1e-05", "burst-errors": "4.0", "burst-gap": "3.0"},
+        ),
+        (
+            {"model": "gilbert-elliott", "settings": {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "ber_bad": 0.01}},
+            {"errors": "gilbert-elliott", "p-good-bad": "1e-06", "p-bad-good": "0.001", "ber-good": "0.0", "ber-bad": "0.01"},
+        ),
+        ({"model": "vector-file", "settings": {"file": "/home/a.bits", "sha256": "0"}}, {"errors": "file", "file": "/vectors/serial-data.bits"}),
+        ({"model": "none", "settings": {}, "outages": [[10 * 10**9, 125 * 10**8]]}, {"outage": "10.000000000..12.500000000"}),
+    ],
+)
+def test_every_error_model_has_its_words(errors, expected):
+    link = serial_link()
+    link["directions"][0]["errors"] = ERRORS | errors
+    data = words(channel_options(link, Path("/vectors")), "--a-to-b")
+    assert {key: value for key, value in data.items() if key not in ("baud", "delay-ms")} == expected
+
+
+def test_the_seed_is_the_plan_s():
+    options = channel_options(serial_link(), Path("/vectors"))
+    assert options[options.index("--seed") + 1] == str(int("5c" * 6, 16))
+
+
+def test_pppd_gets_addresses_sizes_and_compression():
+    first, second = (pppd_options(serial_link(mru="296 B", asyncmap=655360, header_compression=1), index) for index in (0, 1))
+    assert (first[-1], second[-1]) == ("10.7.0.1:10.7.0.2", "10.7.0.2:10.7.0.1")
+    assert first[first.index("mru") + 1] == first[first.index("mtu") + 1] == "296"
+    assert first[first.index("asyncmap") + 1] == "a0000"
+    assert "novj" not in first
+    assert "novj" in pppd_options(serial_link(), 0)
+    assert "noccp" in first
+
+
+@pytest.mark.parametrize(("parameters", "least_s"), [({}, 3), ({"data_delay": "5 s", "ack_delay": "5 s"}, 11), ({"ack_rate": "300 bit/s"}, 14)])
+def test_a_try_of_the_set_up_outlasts_the_round_trip(parameters, least_s):
+    options = pppd_options(serial_link(**parameters), 0)
+    assert int(options[options.index("lcp-restart") + 1]) >= least_s

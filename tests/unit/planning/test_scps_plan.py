@@ -1,0 +1,79 @@
+"""Hosts with the stack `scps` in plans: addresses the kernel does not own, ways to them, and the rate that fits."""
+
+from __future__ import annotations
+
+from scpslab import planning, scenario
+from scpslab.lab.probes.scps_trace import Trace, samples
+
+FY97 = ("sweep={}", "repeats=1")
+
+
+def plan(*overrides):
+    loaded = scenario.load("fy97/fig04", [*FY97, *overrides])
+    (cell,) = scenario.cells(loaded)
+    return planning.plan(cell)
+
+
+def routes(planned, name):
+    (node,) = (node for node in planned["nodes"] if node["name"] == name)
+    return {route["to"]: route["via"] for route in node["routes"]}
+
+
+def test_every_node_knows_the_way_and_the_host_drops_the_rest():
+    """ws2 is behind both routers: each node sends its prefix towards it, itself drops what no program owns."""
+    planned = plan("hosts.ws2={stack: scps}")
+    (transfer,) = planned["workloads"]
+    prefix = "198.18.1.0/24"
+    assert transfer["to_ip"] == transfer["to_scps"]["ip"] == "198.18.1.1"
+    assert transfer["from_scps"] is None
+    assert routes(planned, "ws1")[prefix] == routes(planned, "ws1")["default"]
+    assert routes(planned, "r1")[prefix] == "10.9.0.2"
+    assert routes(planned, "r2")[prefix] == "10.2.0.2"
+    assert routes(planned, "ws2")[prefix] is None
+
+
+def test_kernel_hosts_have_no_such_thing():
+    planned = plan()
+    assert not any("198.18" in to for node in planned["nodes"] if node["kind"] != "switch" for to in routes(planned, node["name"]))
+
+
+def test_a_rate_that_is_not_named_fills_the_slowest_hop_with_its_framing():
+    """1452 bytes of IP are 1456 on the hop of 2 Mbit/s."""
+    (transfer,) = plan("hosts.*={stack: scps, preset: fy97-rate}")["workloads"]
+    assert transfer["from_scps"]["settings"]["rate"] == str(2_000_000 * 1452 // 1456)
+    assert transfer["from_scps"]["settings"]["segment"] == 1400
+
+
+def test_named_settings_reach_the_program_in_its_own_words():
+    overrides = "{stack: scps, preset: nmsu-vj, rate: 1 Mbit/s, ack_delay: 100 ms, rto_min: 2 s, send_buffer: 64 KiB, initial_window: 3, sack: true}"
+    (transfer,) = plan(f"hosts.*={overrides}")["workloads"]
+    assert transfer["from_scps"]["settings"] == {
+        "preset": "nmsu-vj",
+        "sack": True,
+        "ack_delay_ms": 100,
+        "rto_min_ms": 2000,
+        "send_buffer": 65_536,
+        "initial_window": "3",
+        "rate": "1000000",
+        "segment": 1400,
+        "mtu": 1500,
+    }
+
+
+def test_programs_of_one_host_have_an_address_and_a_device_each():
+    two = "workloads=[{kind: bulk, name: a, from: ws1, to: ws2, size: 1 kB}, {kind: bulk, name: b, from: ws1, to: ws2, size: 1 kB, port: 5002}]"
+    first, second = plan("hosts.*={stack: scps}", two)["workloads"]
+    assert (first["from_scps"]["ip"], first["from_scps"]["device"]) == ("198.18.1.1", "scps0")
+    assert (second["from_scps"]["ip"], second["from_scps"]["device"]) == ("198.18.1.2", "scps1")
+    assert first["from_scps"]["seed"] != second["from_scps"]["seed"]
+
+
+def test_a_trace_is_sampled_on_the_grid(tmp_path):
+    """Events at 0.05, 0.12 and 0.31 s: samples at 0.1, 0.2, 0.3 and 0.4 s, each with the last event before it."""
+    event = {"event": "sent", "cwnd": 2800, "ssthresh": None, "srtt_s": 0.5, "rto_s": 1.5, "flight_size": 1400, "rate_credit": None}
+    lines = [event | {"t_s": 0.05}, event | {"t_s": 0.12, "event": "resent"}, event | {"t_s": 0.31, "cwnd": None}]
+    found = list(samples(Trace(tmp_path / "trace", 0, "a:1", "b:2", 1400), lines, 0.1))
+    assert [line["t_s"] for line in found] == [0.1, 0.2, 0.3, 0.4]
+    assert [line["retrans_total"] for line in found] == [0, 1, 1, 1]
+    assert [line["cwnd_segments"] for line in found] == [2, 2, 2, None]
+    assert found[0]["unacked"] == 1

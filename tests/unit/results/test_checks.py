@@ -1,0 +1,49 @@
+"""Checks of a scenario against results.csv."""
+
+from __future__ import annotations
+
+import pytest
+
+from scpslab.errors import ResultError
+from scpslab.results.checks import evaluate
+from scpslab.scenario.model import Check
+
+ROWS = """cell,status,transfer_s,payload_match,second_transfer_s
+a,completed,10.5,true,1.0
+b,completed,20.5,false,2.0
+c,incomplete,,,
+"""
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    (tmp_path / "results.csv").write_text(ROWS)
+    return tmp_path
+
+
+def verdict(run_dir, **keys):
+    (found,) = evaluate(run_dir, [Check(**keys)])
+    return found
+
+
+def test_a_bound_may_have_a_unit(run_dir):
+    """20 s is 20 in a column of seconds; a cell that did not complete does not hold it."""
+    found = verdict(run_dir, metric="transfer_s", at_most="20 s")
+    assert found.missed == (("b", "20.5"), ("c", "incomplete"))
+    assert str(found) == "check transfer_s <= 20 s: not 2 of 3 cells (b: 20.5, c: incomplete)"
+
+
+def test_yes_counts_as_one(run_dir):
+    assert [cell for cell, _ in verdict(run_dir, metric="payload_match", at_least=1).missed] == ["b", "c"]
+
+
+def test_of_names_the_workload(run_dir):
+    assert [cell for cell, _ in verdict(run_dir, metric="transfer_s", of="second", at_least=0.5, at_most=5).missed] == ["c"]
+
+
+@pytest.mark.parametrize(
+    "keys", [{"metric": "wrong", "at_least": 1}, {"metric": "transfer_s", "at_least": "5 MB"}, {"metric": "payload_match", "at_least": "5 s"}]
+)
+def test_what_cannot_be_checked_is_said(run_dir, keys):
+    with pytest.raises(ResultError, match="expected"):
+        verdict(run_dir, **keys)
