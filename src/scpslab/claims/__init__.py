@@ -6,6 +6,6 @@ Order of reading: model.py (what a file says), load.py, evidence.py (rows of run
 
 from scpslab.claims.evaluate import Outcome, Verdict, evaluate
 from scpslab.claims.evidence import Evidence
-from scpslab.claims.load import Paper, load_all
+from scpslab.claims.load import QUESTIONS, Paper, load_all
 
-__all__ = ["Evidence", "Outcome", "Paper", "Verdict", "evaluate", "load_all"]
+__all__ = ["QUESTIONS", "Evidence", "Outcome", "Paper", "Verdict", "evaluate", "load_all"]

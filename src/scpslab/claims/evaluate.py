@@ -1,7 +1,8 @@
 """From claims and rows to verdicts: what holds, by which number, with which interval.
 
-A number inside the band that was stated beforehand: reproduced. Outside, but its interval reaches into the band: undecided, more repeats
-would tell. Outside and in the band that was foreseen with a reason: different. Elsewhere: not reproduced.
+A number inside the band: reproduced; of a bound with one side the whole interval has to keep to it. Outside and in the band that was
+foreseen with a reason: different. Elsewhere, but with an interval that reaches into the band: undecided, more repeats would tell. Else: not
+reproduced.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from enum import StrEnum
 
 from scpslab.claims.evidence import Evidence
 from scpslab.claims.load import Paper
-from scpslab.claims.model import Check, Claim, ClaimsFile, Era, Order, Trend
+from scpslab.claims.model import Check, Claim, ClaimsFile, Completion, Era, Order, Trend
 from scpslab.claims.numbers import NUMBERS, Measured
 from scpslab.claims.relations import RELATIONS, Relation, decide
 from scpslab.quantities import AxisValue
@@ -109,10 +110,11 @@ def _number_finding(check: Check, at: Mapping[str, AxisValue], measured: Measure
     if measured.estimate is None:
         return Finding(at, Outcome.NO_DATA, measured.text)
     number, low, high = measured.estimate.number, measured.estimate.low, measured.estimate.high
-    inside = _within(check, number) or measured.agrees
     reaches = low is not None and high is not None and _overlaps(check, low, high)
-    if inside:
+    if measured.agrees or (_within(check, number) and _is_certain(check, low, high)):
         outcome = Outcome.REPRODUCED
+    elif _within(check, number):
+        outcome = Outcome.UNDECIDED
     elif check.different is not None and _within(check.different, number):
         outcome = Outcome.DIFFERENT
     else:
@@ -130,6 +132,16 @@ def _relation_finding(check: Order | Trend, at: Mapping[str, AxisValue], relatio
     else:
         outcome = Outcome.UNDECIDED if holds is None else Outcome.NOT_REPRODUCED
     return Finding(at, outcome, relation.text, relation.number)
+
+
+def _is_certain(check: Check, low: float | None, high: float | None) -> bool:
+    """Whether the interval too keeps to a bound that has only one side: "more than" is a difference, and a difference has to be certain.
+
+    A band with two sides is a tolerance around the paper's number, which the mean has to keep to. Completion is judged by its count.
+    """
+    if isinstance(check, Completion) or None not in (getattr(check, "at_least", None), getattr(check, "at_most", None)):
+        return True
+    return low is not None and high is not None and _within(check, low) and _within(check, high)
 
 
 def _within(band: object, number: float) -> bool:

@@ -12,6 +12,8 @@ from scpslab.scenario.places import Places, one_of
 from scpslab.scenario.yaml_lines import KeyPath, read_yaml
 
 FOLDER = Path(__file__).resolve().parents[3] / "analysis" / "claims"
+# What the papers left open, as statements of the same form.
+QUESTIONS = FOLDER.parent / "questions"
 
 
 @dataclass(frozen=True)

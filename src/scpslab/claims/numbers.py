@@ -16,6 +16,8 @@ from scpslab.results.statistics import Estimate, clopper_pearson, fisher_exact, 
 At = Mapping[str, tuple[AxisValue, ...]]
 SIGNIFICANT = 0.05
 PERCENT = 100
+# Where the upper end of a ratio's interval crosses comes first along the axis, where the lower end does comes last.
+ENDS = ("number", "high", "low")
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,13 @@ def crossover(check: Crossover, file: ClaimsFile, evidence: Evidence, at: At) ->
             samples += pair
     if len(points) < 2:
         return Measured(None, f"{absent(check.of, file, at)} at two values of {check.along} at least")
-    crossing = _crossing([(number, found.number) for number, found in points], check.ratio)
-    if crossing is None:
-        curve = ", ".join(f"{number:g}: {found.number:.3g}" for number, found in points)
-        is_above = points[-1][1].number >= check.ratio
-        place = f"below {points[0][0]:g}" if is_above else f"above {points[-1][0]:g}"
-        return Measured(Estimate(0.0 if is_above else math.inf, None, None), f"if anywhere, {place}; the ratio by {check.along}: {curve}")
-    ends = [_crossing([(number, end) for number, found in points if (end := getattr(found, name)) is not None], check.ratio) for name in ("high", "low")]
-    return _said(Estimate(crossing, ends[0], ends[1]), samples)
+    crossing, first, last = (_crossing([(number, end) for number, found in points if (end := getattr(found, name)) is not None], check.ratio) for name in ENDS)
+    if crossing is not None:
+        return _said(Estimate(crossing, first, last), samples)
+    curve = ", ".join(f"{number:g}: {found.number:.3g}" for number, found in points)
+    if points[-1][1].number >= check.ratio:
+        return Measured(Estimate(0.0, 0.0, last or 0.0), f"if anywhere, below {points[0][0]:g}; the ratio by {check.along}: {curve}")
+    return Measured(Estimate(math.inf, first or math.inf, math.inf), f"if anywhere, above {points[-1][0]:g}; the ratio by {check.along}: {curve}")
 
 
 def arithmetic(check: Arithmetic, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
@@ -133,7 +134,9 @@ def absent(operand: Operand, file: ClaimsFile, at: At) -> str:
     """Which cells a check waits for."""
     series = file.series[operand.series]
     wanted = {**series.where, **operand.at, **at}
-    return " ".join(["no cells of", ", ".join(series.scenarios), *(f"{name}={'|'.join(map(str, values))}" for name, values in wanted.items())])
+    return " ".join(
+        ["no cells of", ", ".join(series.scenarios), *(f"{name}={'|'.join(str(value).lower() for value in values)}" for name, values in wanted.items())]
+    )
 
 
 def _said(estimate: Estimate | None, samples: Sequence[Sample], how: str = "") -> Measured:

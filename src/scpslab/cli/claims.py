@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from scpslab.claims import Evidence, evaluate, load_all, scoreboard
+from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all, scoreboard
 from scpslab.cli.results import split
 from scpslab.errors import UsageError
 from scpslab.results.run import runs_of
@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
 def claims(
     runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN]...", help='Runs or campaigns: a folder, a name under runs/, "last"; default: all.')] = None,
     paper: Annotated[list[str] | None, typer.Option(help="Only this file of analysis/claims/; repeat or separate with commas.")] = None,
+    questions: Annotated[bool, typer.Option("--questions", help="What the papers left open instead, as statements: reproduced means yes.")] = False,
     details: Annotated[bool, typer.Option("--details", help="Every claim with its number, not only the counts.")] = False,
     format_: Annotated[Format, typer.Option("--format", help="A table to read, or csv or json for other programs.")] = Format.TABLE,
 ) -> None:
@@ -43,7 +44,7 @@ def claims(
 
     Examples: scpslab claims · scpslab claims last --details · scpslab claims --paper fy97 --format csv > fy97.csv
     """
-    papers = load_all()
+    papers = load_all(QUESTIONS) if questions else load_all()
     wanted = split(paper)
     unknown = [name for name in wanted if name not in {item.name for item in papers}]
     if unknown:
@@ -58,7 +59,7 @@ def claims(
     if not console.is_terminal:
         console = Console(width=WIDE)
     console.print(scoreboard.as_table(verdicts))
-    if details:
+    if details or questions:
         console.print(scoreboard.as_list(verdicts))
     count = scoreboard.decided(verdicts)
     console.print(f"{count} of {len(verdicts)} claims decided by {len(folders)} runs; --details shows each with its number.", style="dim", highlight=False)

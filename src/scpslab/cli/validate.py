@@ -8,6 +8,7 @@ import typer
 
 from scpslab import planning, scenario
 from scpslab.errors import ScenarioError
+from scpslab.scenario.campaign import is_campaign, load_campaign
 
 SCENARIO_HELP = "A scenario by name or path, with :VARIANT for a smaller one, e.g. fy97/fig04-kernel:test."
 SET_HELP = "Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."
@@ -23,13 +24,16 @@ def validate(
     resolved: Annotated[bool, typer.Option("--resolved", help="Print the scenario as YAML with every default written out.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
 ) -> None:
-    """Checks a scenario without running it.
+    """Checks a scenario, or all scenarios of a campaign, without running it.
 
     Its form, its names, every point of its sweep, every variant, every plan. Everything that is wrong is reported at once: file and line, key,
     what was found, what was expected, what to do.
 
     Examples: scpslab validate fy97/fig04-kernel · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set repeats=2
     """
+    if is_campaign(name):
+        _campaign(name, set_ or [])
+        return
     loaded = scenario.load(name, set_ or [])
     cells = checked_cells(loaded)
     if resolved:
@@ -46,6 +50,21 @@ def validate(
                 wrong += str(error).splitlines()
         if wrong:
             raise ScenarioError("\n".join(dict.fromkeys(wrong)))
+
+
+def _campaign(name: str, overrides: list[str]) -> None:
+    """Says how many cells each scenario of a campaign has; all that is wrong with any of them is reported at once."""
+    loaded = load_campaign(name)
+    wrong: list[str] = []
+    for member in loaded.members:
+        try:
+            typer.echo(f"{member.name}: {_counted(checked_cells(member.load(overrides)))}")
+        except ScenarioError as error:
+            wrong += str(error).splitlines()
+    for pattern in loaded.left_out:
+        typer.echo(f"{pattern}: no scenario is called so; left out")
+    if wrong:
+        raise ScenarioError("\n".join(dict.fromkeys(wrong)))
 
 
 def checked_cells(loaded: scenario.Scenario) -> list[scenario.Cell]:

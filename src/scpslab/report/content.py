@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from scpslab.claims import Evidence, Outcome, Verdict, evaluate, load_all, scoreboard
+from scpslab.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, scoreboard
 from scpslab.claims.contradictions import Contradiction, load_contradictions
 from scpslab.claims.evaluate import CheckResult
 from scpslab.claims.model import Era
@@ -64,6 +64,7 @@ class Content:
     verdicts: tuple[Verdict, ...]
     all_claims: int
     contradictions: tuple[tuple[Contradiction, tuple[Verdict, ...]], ...]
+    questions: tuple[Verdict, ...]
 
     @cached_property
     def scores(self) -> list[tuple[Score, Score]]:
@@ -118,8 +119,10 @@ def gather(folder: Path) -> Content:
         order = [Path(entry["run"]).name for entry in campaign["runs"]]
         folders.sort(key=lambda run: order.index(run.name))
     papers = load_all()
-    verdicts = evaluate(papers, Evidence.of_runs(folders))
+    evidence = Evidence.of_runs(folders)
+    verdicts = evaluate(papers, evidence)
     shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if _has_data(verdict))
+    questions = tuple(verdict for verdict in evaluate(load_all(QUESTIONS), evidence) if campaign or _has_data(verdict))
     titles = {recipe.name: recipe.title for recipe in load_recipes(MODELS).values()}
     runs = tuple(_run_part(run, titles) for run in folders)
     known = {f"{verdict.paper.name}/{verdict.claim.id}": verdict for verdict in shown}
@@ -127,7 +130,7 @@ def gather(folder: Path) -> Content:
         (item, tuple(known[name] for name in item.claims)) for item in load_contradictions(papers) if all(name in known for name in item.claims)
     )
     title = campaign["title"] if campaign else (runs[0].title if runs else folder.name)
-    return Content(folder.name, title, campaign, runs, shown, len(verdicts), contradictions)
+    return Content(folder.name, title, campaign, runs, shown, len(verdicts), contradictions, questions)
 
 
 def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:

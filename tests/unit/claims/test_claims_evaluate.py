@@ -196,7 +196,7 @@ def test_a_crossover_is_found_between_points(rows, verdict, ratios, outcome, at)
 
 
 def test_a_spread_is_a_coefficient_of_variation(rows, verdict):
-    check = "    checks:\n      - {kind: spread, metric: transfer_s, of: tcp, at_most: 0.1, because: A reason.}\n"
+    check = "    checks:\n      - {kind: spread, metric: transfer_s, of: tcp, at_most: 0.4, because: A reason.}\n"
 
     judged = verdict(check, rows("reno", {}, [19, 20, 21]))
     assert judged.outcome() is Outcome.REPRODUCED
@@ -245,3 +245,48 @@ def test_the_scoreboard_counts_every_claim_once(rows, verdict):
     assert scores(judged)[0].counts[Outcome.REPRODUCED] == 1
     assert as_table(judged).row_count == 1
     assert '"outcome": "no data yet"' in as_json(judged)
+
+
+ONE_SIDED = """    checks:
+      - kind: ratio
+        metric: transfer_s
+        of: tcp
+        to: tp
+        at_least: 3
+        because: Three times.
+"""
+
+
+@pytest.mark.parametrize(
+    ("tcp", "outcome"),
+    [
+        ([100, 101, 102], Outcome.REPRODUCED),
+        # 80 over 21 is 3.8, but with an interval of 1.4 to 10.7: more than three times is not certain.
+        ([50, 80, 110], Outcome.UNDECIDED),
+        # One repeat has no interval.
+        ([100], Outcome.UNDECIDED),
+        ([40, 41, 42], Outcome.NOT_REPRODUCED),
+    ],
+)
+def test_a_bound_with_one_side_has_to_hold_with_its_interval(rows, verdict, tcp, outcome):
+    assert verdict(ONE_SIDED, [*rows("scps", {}, [20, 21, 22]), *rows("reno", {}, tcp)]).outcome() is outcome
+
+
+def test_completion_is_judged_by_its_count(rows, verdict):
+    """Ten of ten have an exact interval from 69 percent on, and are all of them."""
+    check = "    checks:\n      - {kind: completion, of: tcp, at_least: 100, because: It works or it does not.}\n"
+
+    assert verdict(check, rows("reno", {}, [1.0] * 10)).outcome() is Outcome.REPRODUCED
+    assert verdict(check, rows("reno", {}, [1.0] * 9 + [None])).outcome() is Outcome.NOT_REPRODUCED
+
+
+def test_a_crossover_that_may_lie_beyond_the_points_has_an_open_interval(rows, verdict):
+    """The ratio stays below 2 on average; the upper end of its interval passes 2 between the two points."""
+    cells = []
+    for rate, values in (("10 kbit/s", [1.0, 1.0, 1.0]), ("100 kbit/s", [1.6, 1.8, 2.0])):
+        cells += [*rows("reno", {"rate": rate}, values), *rows("scps", {"rate": rate}, [1, 1, 1])]
+
+    found = verdict(CROSSOVER, cells).results[0].deciding
+    assert (found.number, found.high) == (math.inf, math.inf)
+    assert 10_000 < found.low < 100_000
+    assert found.outcome is Outcome.UNDECIDED

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.claims import Evidence, evaluate, load_all
+from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all
 from scpslab.claims.contradictions import load_contradictions
 from scpslab.claims.load import load
 from scpslab.claims.numbers import NUMBERS
@@ -15,6 +15,8 @@ from scpslab.claims.relations import RELATIONS
 from scpslab.errors import ScenarioError
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
+from scpslab.results.metrics import FAMILIES
+from scpslab.results.metrics.losses import CAUSES
 
 CLAIM = """  - id: one
     weight: headline
@@ -87,3 +89,24 @@ def test_the_documented_counts_are_those_of_the_files():
     assert re.findall(r"^\| `(\w+)\.yaml` .*\| (\d+) \|$", documented, re.MULTILINE) == [(name, str(count)) for name, count in FINDINGS.items()]
     assert f"{sum(FINDINGS.values())} findings" in documented
     assert [kind for kind in (*NUMBERS, *RELATIONS) if f"| `{kind}` |" not in documented] == []
+
+
+def test_questions_are_of_the_same_form_and_undecided_without_runs():
+    verdicts = evaluate(load_all(QUESTIONS), Evidence([]))
+    assert len(verdicts) == 14
+    assert {verdict.outcome() for verdict in verdicts} == {"no data yet"}
+
+
+def test_every_metric_that_a_check_looks_at_is_a_column():
+    """Of results.csv: of a family, or what the hop lost."""
+    columns = {column.name for family in FAMILIES for column in family.columns}
+    columns |= {f"hop_data_lost_{cause}_packets" for cause in CAUSES}
+    named = [
+        (f"{paper.name}/{claim.id}", metric)
+        for paper in (*load_all(), *load_all(QUESTIONS))
+        for claim in paper.file.claims
+        for check in claim.checks
+        for metric in (getattr(check, "metric", None), *(operand.metric for operand in check.operands()))
+        if metric
+    ]
+    assert [item for item in named if item[1] not in columns] == []

@@ -88,3 +88,20 @@ def test_an_estimate_that_follows_the_queue_correlates(row):
     assert float(grown["queue_estimate_r"]) > 0.8
     assert float(row(window_segments=1000, total_bytes=1_000_000, queue=lambda t_s: -t_s * 1e4)["queue_estimate_r"]) < -0.8
     assert float(grown["queue_end_packets"]) > float(row(window_segments=8)["queue_end_packets"])
+
+
+def test_an_acknowledgement_with_timestamps_has_52_bytes(row):
+    """20 of IP, 20 of TCP, 12 of options."""
+    assert row()["ack_bytes"] == "52"
+
+
+def test_half_of_the_flight_is_left_after_a_loss(row):
+    """The model halves its window of 64 segments, in which growth of a second adds little, and fills it again at once."""
+    found = row(losses=[300], window_segments=64, total_bytes=2_000_000)
+
+    assert 0.4 <= float(found["flight_share_after_recovery"]) <= 1
+    assert row()["flight_share_after_recovery"] == ""
+
+
+def test_without_congestion_traffic_no_correlation_with_it_is_stated(row):
+    assert row(total_bytes=1_000_000)["rate_congestion_r"] == ""

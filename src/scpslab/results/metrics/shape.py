@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scpslab.results.capture import Bools, Floats
+from scpslab.results.capture import FIN, SYN, UDP, Bools, Connection, Floats, Ints
 from scpslab.results.metrics.base import Column, Family, Subject, Value, number
 from scpslab.results.run import Cell
 from scpslab.results.traces import Flow, binned_rate, flight_bytes, flow_of, queue_estimate, round_trips, transfer_times
@@ -12,6 +12,8 @@ from scpslab.results.traces import Flow, binned_rate, flight_bytes, flow_of, que
 FLIGHTS = 4
 HEADER_BYTES = 56  # with which the report reckons (A.1, A.2): 1400 bytes of data are 1456 on the link
 BIN_S = 0.5  # its bins (M-06)
+CONGESTION_BIN_S = 1.0  # two round trips: TCP answers a change after one
+LEAST_BINS = 5
 BURST_S = 0.1  # A.2.1: 72 segments in about 100 ms
 NEARLY = 0.95
 END_SHARE = 0.1  # the last tenth of a transfer is its end
@@ -31,6 +33,11 @@ COLUMNS = (
     Column("repair_s", 9, "From the first sending of the first segment that is sent again to its second."),
     Column("longest_silence_s", 9, "Longest time without a data packet from the sender after its first retransmission."),
     Column("burst_segments", None, "Most data packets that the sender sent within 100 ms after its first retransmission."),
+    Column(
+        "flight_share_after_recovery", 6, "Median flight between one and two seconds after the last retransmission, over the largest flight before the first."
+    ),
+    Column("ack_bytes", None, "Most common length of a packet that only acknowledges, as IP packet, from the sink."),
+    Column("rate_congestion_r", 6, "Correlation of the transfer's sending rate with the congestion traffic's, in bins of 1 s from linear_from_s on."),
     Column("window_growth_segments_per_s", 6, "Growth of the flight from 2 s after the first retransmission on, up to the next one or the end."),
 )
 
@@ -48,7 +55,8 @@ def measure(subject: Subject) -> dict[str, Value]:
     hop = plan.bottleneck(workload.source, workload.destination)
     rate_bps = hop[1].rate_bps if hop else None
     found: dict[str, Value] = {**_start(flow), **_rates(flow), **_after_loss(flow)}
-    found["first_ack_delay_s"] = _first_ack_delay(subject)
+    found |= {"first_ack_delay_s": _first_ack_delay(subject), "ack_bytes": _ack_bytes(connection)}
+    found["rate_congestion_r"] = _against_congestion(subject, flow, found.get("linear_from_s"))
     if rate_bps:
         found |= _queue(subject.cell, flow, rate_bps, (hop[0].name, hop[1].name) if hop else ("", ""))
     return found
@@ -103,6 +111,30 @@ def _first_ack_delay(subject: Subject) -> Value:
     return float(answered[0] - flow.t_s[0]) if len(answered) and len(flow.t_s) else None
 
 
+def _ack_bytes(connection: Connection) -> Value:
+    """The most common length among the sink's packets without data, handshake and closing."""
+    plain = ~connection.from_client & (connection.payload_bytes == 0) & (connection.flags & (SYN | FIN) == 0)
+    lengths = connection.ip_bytes[plain]
+    return int(np.bincount(lengths).argmax()) if len(lengths) else None
+
+
+def _against_congestion(subject: Subject, flow: Flow, linear_from_s: Value) -> Value:
+    """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
+    plan, zero_s = subject.cell.plan, flow.syn_t_s
+    ports = [item.port for item in plan.workloads if item.kind == "congestion" and item.port is not None]
+    probe = plan.capture_beside(subject.workload.source)
+    packets = subject.cell.packets(probe.name) if probe and ports else None
+    if packets is None or zero_s is None or not isinstance(linear_from_s, float):
+        return None
+    is_congestion = (packets.protocol == UDP) & np.isin(packets.destination_port, ports)
+    congestion_t_s = (packets.t_ns[is_congestion] - (subject.cell.epoch_realtime_ns or 0)) / 1e9
+    span = (CONGESTION_BIN_S, zero_s + linear_from_s, float(flow.t_s.max()))
+    rates = (binned_rate(flow.t_s, flow.end - flow.seq, *span)[1], binned_rate(congestion_t_s, packets.ip_bytes[is_congestion], *span)[1])
+    if len(rates[0]) < LEAST_BINS or min(rate.std() for rate in rates) == 0:
+        return None
+    return float(np.corrcoef(*rates)[0, 1])
+
+
 def _queue(cell: Cell, flow: Flow, rate_bps: int, hop: tuple[str, str]) -> dict[str, Value]:
     """Estimated and true queue before the hop; what needs the probe only where there is one."""
     ack_t_s, estimate_bytes = queue_estimate(flow, rate_bps)
@@ -147,10 +179,18 @@ def _after_loss(flow: Flow) -> dict[str, Value]:
         found["repair_s"] = float(since_s - flow.t_s[earlier[-1]])
     if len(sent_s) > 1:
         found["longest_silence_s"] = float(np.diff(sent_s).max())
-    return found | _growth(flow, float(since_s), again)
+    return found | _share_after(flow, again) | _growth(flow, float(since_s), again)
 
 
-def _growth(flow: Flow, since_s: float, again: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> dict[str, Value]:
+def _share_after(flow: Flow, again: Ints) -> dict[str, Value]:
+    t_s, flight = flight_bytes(flow)
+    last_s = float(flow.t_s[again[-1]])
+    before = flight[t_s < flow.t_s[again[0]]]
+    after = flight[(t_s >= last_s + 1) & (t_s <= last_s + 2)]
+    return {"flight_share_after_recovery": float(np.median(after)) / int(before.max())} if len(before) and len(after) else {}
+
+
+def _growth(flow: Flow, since_s: float, again: Ints) -> dict[str, Value]:
     """Slope of the flight after recovery, in segments per second."""
     later = flow.t_s[again][flow.t_s[again] > since_s + 2]
     until_s = float(later[0]) if len(later) else float(flow.t_s.max())

@@ -1,0 +1,85 @@
+"""The commands around a finished run: claims, compare, report, export, and what verify refuses."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from scpslab.cli import app
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+@pytest.fixture
+def scpslab(monkeypatch, capsys, tmp_path):
+    """Runs a command line beside a folder `runs` with two runs; gives exit code, standard output and standard error."""
+    spec = importlib.util.spec_from_file_location("synthetic_run_for_cli", DATA / "synthetic_run.py")
+    synthetic = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, synthetic)
+    spec.loader.exec_module(synthetic)
+    for name, seed in (("first-0001", 1), ("second-0002", 2)):
+        run = synthetic.write_run(tmp_path / "runs" / name, seed=seed, repeats=2)
+        (run / "manifest.json").write_text('{"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "live", "seed": 1, "cells": {}}')
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["scpslab", *words])
+        code = 0
+        try:
+            app.main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_claims_are_counted_listed_and_written_for_programs(scpslab):
+    code, said, _ = scpslab("claims")
+    assert code == 0
+    assert "of 173 claims decided by 2 runs" in said
+    assert "iw-3mss" in scpslab("claims", "--paper", "jzus2005", "--details")[1]
+    rows = list(csv.DictReader(io.StringIO(scpslab("claims", "first-0001", "--paper", "fy97", "--format", "csv")[1])))
+    assert {row["paper"] for row in rows} == {"fy97"}
+    assert len(json.loads(scpslab("claims", "--format", "json")[1])["claims"]) == 173
+    assert "open/crossover-then" in scpslab("claims", "--questions")[1]
+
+
+def test_an_unknown_paper_has_neighbours(scpslab):
+    code, _, wrong = scpslab("claims", "--paper", "fy98")
+    assert code == 2
+    assert 'found "fy98"; expected one of fy97' in wrong
+
+
+def test_two_runs_are_compared(scpslab):
+    code, said, _ = scpslab("compare", "first-0001", "second-0002", "--metric", "transfer_s", "--format", "csv")
+
+    rows = list(csv.DictReader(io.StringIO(said)))
+    assert code == 0
+    assert [row["metric"] for row in rows if row["stack"] == "bbr"] == ["transfer_s"] * 3
+    assert "after Holm's correction" in " ".join(scpslab("compare", "first-0001", "second-0002")[1].split())
+
+
+def test_the_report_s_path_is_printed(scpslab, tmp_path):
+    code, said, _ = scpslab("report", "first-0001")
+    assert code == 0
+    assert Path(said.strip()) == Path("runs/first-0001/report.html")
+    assert (tmp_path / said.strip()).read_text().startswith("<!DOCTYPE html>")
+
+
+def test_export_writes_one_file_and_verify_refuses_what_cannot_repeat(scpslab, tmp_path):
+    """The run is of engine live: it can be exported, and not be had again byte for byte."""
+    code, said, _ = scpslab("export", "first-0001")
+    assert code == 0
+    assert said.strip() == "first-0001.scpslab.tar.gz"
+
+    code, _, wrong = scpslab("verify", said.strip())
+    assert code == 5
+    assert "found engine live; expected virtual" in wrong
