@@ -166,11 +166,17 @@ def test_ftp_takes_the_time_of_its_bytes(tmp_path):
 
 def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
     """Every option that a host can have of its routes, at once."""
-    route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000}
+    route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000, "quickack": 1}
     outcome = run_serial([over_serial(FTP | {"server_ip": "10.7.0.2"})], (capture("ground") | {"interface": "ppp0"},), route=route)
 
     assert outcome.status["status"] == "completed", outcome.status["reason"]
-    assert set(outcome.packets("ground").mss_bytes.tolist()) == {-1, 536}
+    packets = outcome.packets("ground")
+    assert set(packets.mss_bytes.tolist()) == {-1, 536}
+    # Every segment of the file is acknowledged by itself.
+    is_data = packets.payload_bytes > 500
+    is_bare = (packets.payload_bytes == 0) & np.isin(packets.destination_port, packets.source_port[is_data])
+    assert is_data.sum() >= 10_000 // 536
+    assert is_bare.sum() >= is_data.sum()
 
 
 def test_two_runs_give_the_same_bytes(tmp_path):

@@ -88,7 +88,7 @@ class SerialLink:
         own, other = (one["ip"].split("/")[0] for one in (end, peer))
         node = self.network.node(end["node"])
         options = end["route"]
-        words = ["initcwnd", "initrwnd", "advmss"]
+        words = ["initcwnd", "initrwnd", "advmss", "quickack"]
         given = [word for name in words if options[name] is not None for word in (name, str(options[name]))]
         if options["rto_min_ms"] is not None:
             given += ["rto_min", f"{options['rto_min_ms']}ms"]

@@ -26,4 +26,5 @@ LINUX_2_0 = KernelSettings(
     send_buffer=65_535,
     receive_buffer=31_744,
     delayed_ack=True,
+    quick_ack=False,
 )
