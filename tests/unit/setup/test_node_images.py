@@ -108,3 +108,13 @@ def test_a_wrong_environment_is_named(endpoint, environment, named):
     code, said = endpoint(**environment)
     assert code == 2
     assert said.startswith(f"{named}: found")
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="build-images asks for Docker first")
+def test_a_wrong_base_is_named():
+    environment = {**os.environ, "SCPSLAB_IMAGE_BASE": "nonsense"}
+    done = subprocess.run([ROOT / "tools" / "build-images"], env=environment, capture_output=True, text=True, check=False, timeout=20)
+    if "no engine that answers" in done.stderr:
+        pytest.skip("no Docker engine answers")
+    assert done.returncode == 3
+    assert done.stderr == 'error: SCPSLAB_IMAGE_BASE: found "nonsense"; expected registry, debian or auto.\n'
