@@ -1,12 +1,14 @@
 # make demo: sets up what is missing and shows a result.   make test: sets up the same way and runs the tests.
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
-SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh
+SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh \
+	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh \
+	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: help demo test test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: lint-playbooks docker-images playbooks-test vagrant-test help demo test test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
 	./scpslab run fy97/fig04-kernel:demo
@@ -37,6 +39,24 @@ lint: python ## formatting, style, types, shell, YAML, repository rules, Rust
 	.venv/bin/yamllint --strict .
 	$(PYTHON) -m pytest tests/test_tidy.py
 	@tools/with-cargo $(MAKE) -C stack lint
+
+lint-playbooks: .venv-machines/done ## playbooks (ansible-lint, profile production) and Dockerfiles (hadolint); has an environment of its own
+	cd playbooks && ../.venv-machines/bin/ansible-lint --offline site.yml fleet.yml reset.yml remove.yml requirements.yml inventory/example.yml
+	.venv-machines/bin/hadolint $(wildcard images/*/Dockerfile)
+
+.venv-machines/done: playbooks/requirements.lock
+	python3 -m venv --clear .venv-machines
+	.venv-machines/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes --requirement $<
+	touch $@
+
+docker-images: python ## Docker images of nodes, each started until its health check has spoken (needs Docker Engine)
+	tools/build-images --check
+
+playbooks-test: python ## site.yml in a fresh Debian, twice, and in check mode (needs Docker Engine and root)
+	tools/playbooks-test
+
+vagrant-test: python ## a box of Debian's packages, and a real vagrant up with it (needs root; tens of minutes without KVM)
+	tools/vagrant-test
 
 fmt: python ## format the code, and mend what can be mended by itself
 	.venv/bin/ruff format .

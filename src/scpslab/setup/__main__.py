@@ -1,24 +1,32 @@
-"""`python -m scpslab.setup`: builds everything the engines need and says how long each step took."""
+"""`python -m scpslab.setup`: builds everything the engines need and says how long each step took; `--programs FOLDER` only what the images of nodes contain."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from scpslab.errors import ScpslabError
-from scpslab.setup.images import PARTS, cache_dir, ensure, find, timings
+from scpslab.setup.images import PARTS, cache_dir, ensure, ensure_programs, find, timings
 
 
 def main() -> int:
     """Builds what is missing; the exit code is the error's."""
-    present = {part.name for part in PARTS if find(part, cache_dir())}
     try:
-        images = ensure(lambda text: print(text, flush=True))
+        if sys.argv[1:2] == ["--programs"] and len(sys.argv) == 3:
+            ensure_programs(Path(sys.argv[2]), lambda text: print(text, flush=True))
+            return 0
+        return _everything()
     except ScpslabError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+
+
+def _everything() -> int:
+    present = {part.name for part in PARTS if find(part, cache_dir())}
+    images = ensure(lambda text: print(text, flush=True))
     if len(present) < len(PARTS):
         Console().print(_table(present))
     print(f"images {images.hash}: lab kernel and guest are in {cache_dir()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from scpslab.setup.job import Job
 
 LEAST_CARGO = (1, 85)
 # Static, so that it runs in any guest image, whatever its C library.
-TARGET = "x86_64-unknown-linux-gnu"
+TARGET = f"{platform.machine()}-unknown-linux-gnu"
 RUSTFLAGS = "-C target-feature=+crt-static -C strip=symbols"
 BUILD = ["cargo", "build", "--release", "--locked", "--bin", "scps", "--target", TARGET]
 BUILDER_PACKAGES = "ca-certificates,cargo,gcc,libc6-dev,rustc"

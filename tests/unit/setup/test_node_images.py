@@ -1,0 +1,120 @@
+"""The images of nodes: one list of packages each, shared with the guest image and the playbooks; programs that keep the contract without Docker."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scpslab.setup.guest import lines
+
+ROOT = Path(__file__).parents[3]
+IMAGES = ROOT / "images"
+NODES = ("base", "tcp-host", "scps-host", "router", "gateway", "traffic", "monitor")
+# The network around the nodes, which no container has: the machine's own, or the guest's.
+AROUND = {"mininet", "openvswitch-switch"}
+
+
+def packages(node: str) -> set[str]:
+    """What an image adds to its parent."""
+    file = IMAGES / node / "packages.txt"
+    return set(lines(file)) if file.exists() else set()
+
+
+def test_nodes_and_guest_have_the_same_packages():
+    assert set().union(*map(packages, NODES)) == set(lines(IMAGES / "guest" / "packages.txt")) - AROUND
+
+
+def test_no_image_lists_what_its_parent_has():
+    parents = {"tcp-host": "base", "traffic": "base", "monitor": "base"}
+    assert {node: packages(node) & packages(parent) for node, parent in parents.items()} == {node: set() for node in parents}
+
+
+def test_packages_are_named_in_lists_only():
+    named = set().union(*map(packages, NODES))
+    # Python, bash and ppp are words of other meanings.
+    words = re.compile(r"\b(" + "|".join(sorted(named - {"bash", "less", "ppp", "python3", "curl"})) + r")\b")
+    wrong = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in [*IMAGES.glob("*/Dockerfile"), *(ROOT / "playbooks").rglob("*.yml")]
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if "apt" in line and words.search(line)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_every_image_says_what_it_is_and_is_no_root(node):
+    text = (IMAGES / node / "Dockerfile").read_text()
+    assert f'org.opencontainers.image.title="scpslab {node}"' in text
+    assert "org.opencontainers.image.description=" in text
+    users = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
+    assert users[-1:] in ([], ["1000"])
+    assert node != "base" or {"HEALTHCHECK", "ENTRYPOINT", "STOPSIGNAL"} <= set(re.findall(r"^[A-Z]+", text, re.MULTILINE))
+
+
+def test_the_base_is_pinned_by_digest():
+    assert re.search(r"^ARG ROOT=debian:trixie-slim@sha256:[0-9a-f]{64}$", (IMAGES / "base" / "Dockerfile").read_text(), re.MULTILINE)
+
+
+def test_default_tags_are_the_versions_of_the_project():
+    version = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version
+    tags = {tag for file in IMAGES.glob("*/Dockerfile") for tag in re.findall(r"=scpslab/[a-z-]+:(\S+)", file.read_text())}
+    assert tags == {version[1]}
+
+
+@pytest.fixture
+def endpoint(tmp_path):
+    """Runs base's entry point with its roles and one more, as in a container; returns its exit code and message."""
+    home = tmp_path / "lib"
+    shutil.copytree(IMAGES / "base" / "roles", home / "roles")
+    shutil.copytree(IMAGES / "tcp-host" / "roles", home / "roles", dirs_exist_ok=True)
+    shutil.copy(IMAGES / "base" / "roles.sh", home)
+    for file in [IMAGES / "base" / "endpoint", *(home / "roles").iterdir()]:
+        text = file.read_text().replace("/usr/local/lib/scpslab", str(home))
+        target = tmp_path / "endpoint" if file.name == "endpoint" else file
+        target.write_text(text)
+        target.chmod(0o755)
+
+    def run(**environment: str) -> tuple[int, str]:
+        done = subprocess.run([tmp_path / "endpoint"], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True, check=False, timeout=20)
+        return done.returncode, done.stderr
+
+    return run
+
+
+def test_a_role_that_the_image_has_not_is_unsupported(endpoint):
+    code, said = endpoint(SCPSLAB_ROLE="orbit")
+    assert code == 127
+    assert 'found "orbit"' in said
+    assert "check idle receive send" in said
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"SCPSLAB_ROLE": "../endpoint"}, "SCPSLAB_ROLE"),
+        ({"SCPSLAB_ROLE": "send"}, "SCPSLAB_PEER"),
+        ({"SCPSLAB_ROLE": "send", "SCPSLAB_PEER": "127.0.0.1", "SCPSLAB_BYTES": "4 MB"}, "SCPSLAB_BYTES"),
+        ({"SCPSLAB_ROLE": "receive", "SCPSLAB_PORT": "-1"}, "SCPSLAB_PORT"),
+    ],
+)
+def test_a_wrong_environment_is_named(endpoint, environment, named):
+    code, said = endpoint(**environment)
+    assert code == 2
+    assert said.startswith(f"{named}: found")
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="build-images asks for Docker first")
+def test_a_wrong_base_is_named():
+    environment = {**os.environ, "SCPSLAB_IMAGE_BASE": "nonsense"}
+    done = subprocess.run([ROOT / "tools" / "build-images"], env=environment, capture_output=True, text=True, check=False, timeout=20)
+    if "no engine that answers" in done.stderr:
+        pytest.skip("no Docker engine answers")
+    assert done.returncode == 3
+    assert done.stderr == 'error: SCPSLAB_IMAGE_BASE: found "nonsense"; expected registry, debian or auto.\n'
