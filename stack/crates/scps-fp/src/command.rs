@@ -224,12 +224,13 @@ impl Command {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Arguments<'a> {
     verb: &'static str,
     rest: Option<&'a str>,
 }
 
-impl<'a> Arguments<'a> {
+impl Arguments<'_> {
     fn wrong(&self, expected: &'static str) -> CommandError {
         CommandError::Argument { verb: self.verb, expected }
     }
@@ -264,7 +265,10 @@ impl<'a> Arguments<'a> {
     }
 
     fn word(&self) -> Result<String, CommandError> {
-        self.rest.map(|r| r.trim().to_ascii_uppercase()).filter(|w| !w.is_empty()).ok_or_else(|| self.wrong("expected a word"))
+        self.rest
+            .map(|r| r.trim().to_ascii_uppercase())
+            .filter(|w| !w.is_empty())
+            .ok_or_else(|| self.wrong("expected a word"))
     }
 
     fn two_paths(&self) -> Result<Command, CommandError> {
@@ -291,7 +295,13 @@ impl<'a> Arguments<'a> {
         Ok(Command::Site(site))
     }
 
-    fn only(&self, accepted: &[&str], known: &[&str], command: Command, offered: &'static str) -> Result<Command, CommandError> {
+    fn only(
+        &self,
+        accepted: &[&str],
+        known: &[&str],
+        command: Command,
+        offered: &'static str,
+    ) -> Result<Command, CommandError> {
         let word = self.word()?;
         if accepted.contains(&word.as_str()) {
             Ok(command)
@@ -367,9 +377,9 @@ fn parse_arguments(a: Arguments<'_>) -> Result<Command, CommandError> {
         "STOU" => Command::Stou(a.rest.map(|_| a.path()).transpose()?),
         "APPE" => Command::Appe(a.path()?),
         // The second form, "n R m", gives a record size, which a stream of octets has not.
-        "ALLO" => Command::Allo(
-            a.rest.and_then(|r| decimal(r.split(' ').next()?)).ok_or_else(|| a.wrong("expected octets"))?,
-        ),
+        "ALLO" => {
+            Command::Allo(a.rest.and_then(|r| decimal(r.split(' ').next()?)).ok_or_else(|| a.wrong("expected octets"))?)
+        }
         "REST" => Command::Rest(a.number("expected an octet count")?),
         "RNFR" => Command::Rnfr(a.path()?),
         "RNTO" => Command::Rnto(a.path()?),

@@ -193,7 +193,9 @@ fn addresses(value: &str) -> Result<Vec<IpAddr>, String> {
 
 fn port_range(value: &str) -> Result<(u16, u16), String> {
     let parsed = value.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-    parsed.filter(|(a, b): &(u16, u16)| *a >= 1024 && a <= b).ok_or_else(|| "two ports from 1024 on, as 5000-5100".to_owned())
+    parsed
+        .filter(|(a, b): &(u16, u16)| *a >= 1024 && a <= b)
+        .ok_or_else(|| "two ports from 1024 on, as 5000-5100".to_owned())
 }
 
 #[cfg(test)]
@@ -203,7 +205,8 @@ mod tests {
     #[test]
     fn a_file_sets_what_it_names_and_the_rest_is_told() {
         let mut mib = Mib::default();
-        let warnings = mib.read("# comment\nCTLPORT=2200\nautorestart 1\nIDLE\t5\nNOSUCH=1\nBETSFILL=256\n\nPASVRANGE=5000-5010\n");
+        let warnings = mib
+            .read("# comment\nCTLPORT=2200\nautorestart 1\nIDLE\t5\nNOSUCH=1\nBETSFILL=256\n\nPASVRANGE=5000-5010\n");
         assert_eq!((mib.control_port, mib.auto_restart, mib.idle), (2200, true, Duration::from_secs(5)));
         assert_eq!(mib.passive_ports, Some((5000, 5010)));
         assert_eq!(warnings.len(), 2, "{warnings:?}");

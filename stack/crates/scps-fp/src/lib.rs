@@ -11,7 +11,7 @@
 
 pub mod address;
 pub mod ascii;
-
+pub mod client;
 pub mod command;
 pub mod config;
 pub mod crc;
@@ -22,7 +22,7 @@ pub mod partial;
 pub mod ranges;
 pub mod reply;
 pub mod restart;
-
+pub mod server;
 pub mod store;
 pub mod update;
 pub mod users;

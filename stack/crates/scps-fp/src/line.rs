@@ -162,7 +162,7 @@ mod tests {
     fn a_flood_is_told_once() {
         let mut reader = LineReader::commands();
         for _ in 0..40 {
-            reader.push(&[b'x'; 65_536]);
+            reader.push(&vec![b'x'; 65_536]);
         }
         assert_eq!(reader.pop(), Some(Line::Flood));
         assert_eq!(reader.pop(), None);

@@ -143,6 +143,11 @@ impl Outgoing {
         self.crc.value()
     }
 
+    /// True if ranges that do not exist are passed over.
+    pub fn is_forced(&self) -> bool {
+        matches!(self.source, Source::Ranges { forced: true, .. })
+    }
+
     /// True if a range did not exist.
     pub fn has_missing(&self) -> bool {
         self.missing
@@ -203,7 +208,8 @@ mod tests {
     fn ranges_come_in_order_and_never_hold_other_octets() {
         let alphabet: Vec<u8> = (b'A'..=b'Z').collect();
         let range = |low, high| Range { low, high };
-        let (sent, outgoing) = drain(Outgoing::ranges(file(&alphabet), vec![range(0, 2), range(5, 5), range(20, 25)], false));
+        let (sent, outgoing) =
+            drain(Outgoing::ranges(file(&alphabet), vec![range(0, 2), range(5, 5), range(20, 25)], false));
         assert_eq!(sent, b"ABCFUVWXYZ");
         assert_eq!(outgoing.crc(), 0xC188_8866);
         let beyond = vec![range(24, 30), range(0, 0)];

@@ -25,6 +25,15 @@ pub enum Base {
     End,
 }
 
+/// How much may be stored.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Bounds {
+    /// Octets that may be added.
+    pub room: Option<u64>,
+    /// Octets the file may have.
+    pub size: Option<u64>,
+}
+
 /// A file being received.
 #[derive(Debug)]
 pub struct Partial {
@@ -61,20 +70,21 @@ pub fn stored_size(file: &File, file_type: FileType) -> StoreResult<u64> {
 
 impl Partial {
     /// Starts or continues. A marker continues the part beside the target if that is long enough, otherwise a copy of
-    /// the target's beginning. A `limit` bounds the file's size.
-    pub fn begin(folder: Dir, name: &str, base: Base, file_type: FileType, limit: Option<u64>) -> StoreResult<Partial> {
+    /// the target's beginning.
+    pub fn begin(folder: Dir, name: &str, base: Base, file_type: FileType, bounds: Bounds) -> StoreResult<Partial> {
         let part = format!("{name}{SUFFIX}");
         if folder.metadata(name).is_ok_and(|m| !m.is_file()) {
             return Err(StoreError::new(550, "not a regular file"));
         }
         let (file, start, position, continues_part) = match base {
-            Base::Fresh => (create(&folder, &part)?, 0, 0, false),
-            Base::Marker(0) => (create(&folder, &part)?, 0, 0, false),
+            Base::Fresh | Base::Marker(0) => (create(&folder, &part)?, 0, 0, false),
             Base::Marker(marker) => continued(&folder, name, &part, marker, file_type)?,
             Base::End => appended(&folder, name, &part, file_type)?,
         };
         let mut file = file;
         file.seek(SeekFrom::Start(position))?;
+        let room = bounds.room.map(|r| position.saturating_add(r));
+        let limit = [room, bounds.size].into_iter().flatten().min();
         Ok(Partial {
             folder,
             name: name.to_owned(),
@@ -256,7 +266,7 @@ mod tests {
 
     fn begin(folder: &Path, base: Base, file_type: FileType) -> StoreResult<Partial> {
         let dir = Dir::open_ambient_dir(folder, cap_std::ambient_authority()).unwrap();
-        Partial::begin(dir, "f", base, file_type, None)
+        Partial::begin(dir, "f", base, file_type, Bounds::default())
     }
 
     fn read(folder: &Path, name: &str) -> Option<Vec<u8>> {
@@ -337,7 +347,8 @@ mod tests {
     fn a_limit_and_gaps_are_kept() {
         let folder = folder_with(b"old");
         let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
-        let mut partial = Partial::begin(dir, "f", Base::Fresh, FileType::Image, Some(5)).unwrap();
+        let mut partial =
+            Partial::begin(dir, "f", Base::Fresh, FileType::Image, Bounds { room: Some(9), size: Some(5) }).unwrap();
         partial.fill(4, b'.').unwrap();
         assert_eq!(partial.write(b"xy").unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
     }

@@ -51,7 +51,8 @@ impl ReadRequest {
     pub fn parse(octets: &[u8]) -> Result<ReadRequest, RangeError> {
         use RangeError::Malformed;
         let (source, rest) = line(octets).ok_or(Malformed("the path is missing"))?;
-        let source = std::str::from_utf8(source).ok().filter(|p| is_path(p)).ok_or(Malformed("the path is unusable"))?;
+        let source =
+            std::str::from_utf8(source).ok().filter(|p| is_path(p)).ok_or(Malformed("the path is unusable"))?;
         let (flag, rest) = line(rest).ok_or(Malformed("the flag is missing"))?;
         let forced = match flag {
             b"Y" | b"y" => true,

@@ -173,7 +173,7 @@ pub fn find_size(text: &str) -> Option<u64> {
 
 /// The marker in a 256 or 350 reply: its last number.
 pub fn find_marker(text: &str) -> Option<u64> {
-    text.split(|c: char| !c.is_ascii_digit()).filter(|s| !s.is_empty()).next_back().and_then(crate::address::decimal)
+    text.split(|c: char| !c.is_ascii_digit()).rfind(|s| !s.is_empty()).and_then(crate::address::decimal)
 }
 
 #[cfg(test)]
@@ -211,7 +211,8 @@ mod tests {
     fn what_is_no_reply_is_told() {
         assert!(matches!(read(b"hello\r\n")[0], Incoming::Garbage(_)));
         assert!(matches!(read(b"999 x\r\n")[0], Incoming::Garbage(_)));
-        let endless = [b"211-x\r\n".to_vec(), b"y".repeat(100).into_iter().chain(*b"\r\n").collect::<Vec<u8>>().repeat(1000)];
+        let endless =
+            [b"211-x\r\n".to_vec(), b"y".repeat(100).into_iter().chain(*b"\r\n").collect::<Vec<u8>>().repeat(1000)];
         assert!(matches!(read(&endless.concat())[0], Incoming::Garbage(_)));
     }
 

@@ -140,6 +140,8 @@ mod tests {
         }
         let mut off = Attempts::new(&Mib::default(), false, Instant::ZERO);
         assert!(matches!(off.judge(&broken(), Instant::ZERO), Decision::GiveUp(_)));
-        assert!(matches!(attempts(9).judge(&broken(), Instant::from_secs(999)), Decision::GiveUp(t) if t.contains("time")));
+        assert!(
+            matches!(attempts(9).judge(&broken(), Instant::from_secs(999)), Decision::GiveUp(t) if t.contains("time"))
+        );
     }
 }

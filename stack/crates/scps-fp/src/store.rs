@@ -175,11 +175,7 @@ impl Store {
     }
 
     /// Makes a file that appears whole or not at all, and only where nothing is yet.
-    pub fn create_whole(
-        &self,
-        path: &str,
-        write: impl FnOnce(&mut File) -> StoreResult<()>,
-    ) -> StoreResult<()> {
+    pub fn create_whole(&self, path: &str, write: impl FnOnce(&mut File) -> StoreResult<()>) -> StoreResult<()> {
         let (folder, name) = self.folder_of(path)?;
         if folder.symlink_metadata(&name).is_ok() {
             return Err(StoreError::new(550, "the new name exists already"));
@@ -308,11 +304,8 @@ impl Entry {
         let bits = "rwxrwxrwx".chars().enumerate();
         let mode: String = bits.map(|(i, c)| if self.mode & (0o400 >> i) == 0 { '-' } else { c }).collect();
         let (year, month, day, hour, minute, _) = calendar(self.modified);
-        let when = if self.modified + RECENT_S > unix_time {
-            format!("{hour:02}:{minute:02}")
-        } else {
-            format!(" {year:04}")
-        };
+        let when =
+            if self.modified + RECENT_S > unix_time { format!("{hour:02}:{minute:02}") } else { format!(" {year:04}") };
         let (kind, month) = (if self.is_dir { 'd' } else { '-' }, MONTHS[month as usize - 1]);
         format!("{kind}{mode} {:3} fp       fp       {:12} {month} {day:2} {when} {}", self.links, self.size, self.name)
     }

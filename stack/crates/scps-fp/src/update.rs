@@ -73,6 +73,14 @@ pub enum UpdateError {
 }
 
 impl Signal {
+    /// Octets it brings.
+    pub fn data_length(&self) -> u64 {
+        match &self.edit {
+            Edit::Insert(data) | Edit::Append(data) | Edit::Overwrite(data) => data.len() as u64,
+            Edit::Delete(_) => 0,
+        }
+    }
+
     fn emit(&self, out: &mut Vec<u8>) {
         let (opcode, length, data): (u8, usize, &[u8]) = match &self.edit {
             Edit::Insert(data) => (b'i', data.len(), data),
@@ -221,7 +229,9 @@ pub fn overwrite(offset: u32, data: &[u8]) -> Vec<Signal> {
 pub fn delete(offset: u32, length: u32) -> Vec<Signal> {
     let end = offset.saturating_add(length);
     let starts = (offset..end).step_by(SIGNAL_LENGTH_MAX);
-    starts.map(|at| Signal { offset: at, edit: Edit::Delete((end - at).min(SIGNAL_LENGTH_MAX as u32) as u16) }).collect()
+    starts
+        .map(|at| Signal { offset: at, edit: Edit::Delete((end - at).min(SIGNAL_LENGTH_MAX as u32) as u16) })
+        .collect()
 }
 
 /// The edits that turn `old` into `new`: one stretch between their common start and end (notes §6.9).
@@ -302,7 +312,9 @@ mod tests {
     fn all_opcodes_take_65535_octets() {
         let original = vec![7u8; 65_535];
         let long = vec![9u8; 65_535];
-        for edit in [Edit::Insert(long.clone()), Edit::Append(long.clone()), Edit::Overwrite(long), Edit::Delete(65_535)] {
+        for edit in
+            [Edit::Insert(long.clone()), Edit::Append(long.clone()), Edit::Overwrite(long), Edit::Delete(65_535)]
+        {
             let update = Update { signals: vec![Signal { offset: 0, edit }], ..example() };
             let read = Update::parse(&update.emit()).unwrap();
             assert_eq!(read, update);

@@ -93,7 +93,9 @@ mod tests {
         let hash = hash_password("secret", [7; 16]).unwrap();
         assert!(hash.starts_with("$argon2id$") && !hash.contains("secret"));
         assert_ne!(hash, hash_password("secret", [8; 16]).unwrap());
-        let text = format!(r#"{{"users": {{"a": {{"password": "{hash}", "root": "r"}}, "anonymous": {{"root": "p", "read_only": true}}}}}}"#);
+        let text = format!(
+            r#"{{"users": {{"a": {{"password": "{hash}", "root": "r"}}, "anonymous": {{"root": "p", "read_only": true}}}}}}"#
+        );
         let mut users = Users::parse(&text, Path::new("/base")).unwrap();
         assert_eq!(users.check("a", "secret").unwrap().root, Path::new("/base/r"));
         assert_eq!(users.check("a", "Secret"), None);
