@@ -5,6 +5,7 @@
 
 mod commands;
 mod error;
+mod fp;
 mod pace;
 mod report;
 mod settings;
@@ -14,7 +15,7 @@ mod world;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// SCPS transport: send, receive, decode.
+/// SCPS: transport and file protocol.
 #[derive(Debug, Parser)]
 #[command(name = "scps", version, about, after_help = EXIT_CODES)]
 struct Cli {

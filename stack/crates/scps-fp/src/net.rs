@@ -70,6 +70,8 @@ pub trait Net {
     fn finish(&mut self, id: ConnId);
     /// Gives the connection up, orderly; what was taken is still delivered.
     fn release(&mut self, id: ConnId);
+    /// Ends the connection at once; what was taken and not delivered is lost, and the peer is told so.
+    fn abort(&mut self, id: ConnId);
     /// Octets taken that the peer has not acknowledged yet: while this shrinks, the connection is alive.
     fn unacknowledged(&self, id: ConnId) -> u64;
     /// Our address and the peer's.

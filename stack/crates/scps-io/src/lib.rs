@@ -6,6 +6,7 @@
 
 mod clock;
 mod device;
+mod fp;
 mod stack;
 mod stream;
 mod sys;
@@ -14,6 +15,7 @@ mod udp;
 
 pub use clock::Clock;
 pub use device::{Device, DeviceStats};
+pub use fp::{KernelNet, TpNet};
 pub use stack::Stack;
 pub use stream::{Listener, SharedStack, Stream};
 pub use sys::{cpu_time, entropy_seed};

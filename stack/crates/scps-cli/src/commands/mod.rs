@@ -1,6 +1,8 @@
 //! The subcommands: one file each, one line in [`Command`] and one in its `run`.
 
 mod decode;
+mod fp;
+mod fpd;
 mod recv;
 mod send;
 
@@ -15,6 +17,10 @@ pub enum Command {
     Send(Box<send::SendArgs>),
     /// Receive from `scps send`, or from any TCP source
     Recv(Box<recv::RecvArgs>),
+    /// Move files to and from `scps fpd`, or an FTP server: interactive or by script
+    Fp(Box<fp::FpArgs>),
+    /// Serve files to `scps fp`, or to FTP clients
+    Fpd(Box<fpd::FpdArgs>),
     /// Print the packets of a capture, one line each
     Decode(decode::DecodeArgs),
 }
@@ -25,6 +31,8 @@ impl Command {
         match self {
             Command::Send(args) => args.run(),
             Command::Recv(args) => args.run(),
+            Command::Fp(args) => args.run(),
+            Command::Fpd(args) => args.run(),
             Command::Decode(args) => args.run(),
         }
     }

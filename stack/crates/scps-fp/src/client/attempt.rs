@@ -104,6 +104,9 @@ impl Client<'_> {
         let peer = remote.address.ip();
         let mut run = Running { link, peer, flow, course, data_ended: false, fill: self.mib.bets_fill };
         let result = self.begin(remote, request, run.course).and_then(|()| self.run(remote, &mut run));
+        if result.is_err() && matches!(run.flow, Flow::Send(_)) && !remote.is_reference() {
+            run.abort(self.net);
+        }
         run.close(self.net);
         result
     }
@@ -378,6 +381,14 @@ impl Running<'_, '_> {
             Link::Open(_) | Link::Closed => {}
         }
         Ok(())
+    }
+
+    /// What the transport still holds would be sent for nothing. (The reference does not survive a reset.)
+    fn abort(&mut self, net: &mut dyn Net) {
+        if let Link::Open(id) | Link::Connecting(id) = self.link {
+            net.abort(id);
+            self.link = Link::Closed;
+        }
     }
 
     fn close(&mut self, net: &mut dyn Net) {

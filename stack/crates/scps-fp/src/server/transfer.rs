@@ -269,7 +269,9 @@ impl Session {
         match transfer.link {
             Link::Listening(listener) => net.unlisten(listener),
             Link::Connecting(ConnId(u64::MAX)) => {}
-            Link::Connecting(id) | Link::Open(id) => net.release(id),
+            Link::Connecting(id) | Link::Open(id) if matches!(ending, Ending::Complete) => net.release(id),
+            // The peer must not take this for the end of the file, and what is on its way is of no use.
+            Link::Connecting(id) | Link::Open(id) => net.abort(id),
         }
         if let Some(lock) = &transfer.lock {
             shared.writers.remove(lock);
