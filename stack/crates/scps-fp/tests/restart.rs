@@ -148,6 +148,12 @@ fn manual_restart_after_every_break_with_automatic_restart_off() {
                 let verb = case.verb();
                 let broken = case.run(&[&format!("{verb} file")]).unwrap();
                 let context = format!("{name} {direction:?} at {point}");
+                if broken.status == Status::Complete {
+                    // The last octets and the reply had left when it happened.
+                    assert!(point + IN_FLIGHT >= SIZE as u64, "{context}: {broken:?}");
+                    case.assert_whole(&broken, &context);
+                    continue;
+                }
                 assert_eq!(broken.status, Status::Failed, "{context}");
                 assert_eq!(case.target(), b"what was there before", "{context}: the target was touched");
                 case.world.pass(scps_types::Duration::from_secs(30));
@@ -185,7 +191,8 @@ fn an_interrupted_transfer_is_continued_at_exactly_its_marker() {
                 again
             };
             case.assert_whole(&report, &context);
-            let sent = report.octets_after_restart.unwrap();
+            assert!(report.markers[0] >= marker, "{context}: less is stored than was");
+            let sent = report.octets_after_restart.unwrap_or(0);
             assert_eq!(sent, SIZE as u64 - report.markers[0], "{context}: the beginning was sent again");
         }
     }

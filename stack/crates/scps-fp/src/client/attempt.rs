@@ -366,6 +366,8 @@ impl Running<'_, '_> {
             Link::Listening(listener) => {
                 while let Some(accepted) = net.accept(listener).map_err(|e| Failure::Broken(e.to_string()))? {
                     if accepted.peer.ip().to_canonical() == self.peer.to_canonical() {
+                        // Servers connect once they have opened the file; the reply that says so may still be lost.
+                        self.course.begun = true;
                         net.unlisten(listener);
                         self.link = Link::Open(accepted.id);
                         break;
@@ -410,6 +412,7 @@ impl Running<'_, '_> {
                 let (ended, filled) = receive(net, id, partial, self.fill)?;
                 self.data_ended = ended;
                 self.course.filled += filled;
+                self.course.begun |= partial.received() > 0;
             }
             Flow::Collect(text) => self.data_ended = collect(net, id, text)?,
         }

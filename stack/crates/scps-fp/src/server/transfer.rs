@@ -265,7 +265,13 @@ impl Session {
 
     /// Ends the transfer: the file by the rules of the notes' §9.2, the connection, the replies.
     pub fn end_transfer(&mut self, net: &mut dyn Net, shared: &mut Shared, ending: Ending) {
-        let Some(transfer) = self.transfer.take() else { return };
+        let Some(mut transfer) = self.transfer.take() else { return };
+        if let (Ending::Interrupted, Link::Open(id), Flow::Receive(partial)) =
+            (&ending, transfer.link, &mut transfer.flow)
+        {
+            // What has arrived counts; how the rest ends no longer matters.
+            receive(net, id, partial, transfer.fill, &mut transfer.filled);
+        }
         match transfer.link {
             Link::Listening(listener) => net.unlisten(listener),
             Link::Connecting(ConnId(u64::MAX)) => {}

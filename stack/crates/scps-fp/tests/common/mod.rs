@@ -214,7 +214,8 @@ impl World {
 
     fn end_and_start_servers(&self) {
         let now = self.now();
-        if let Some(seconds) = self.core.borrow_mut().kill_server_for.take() {
+        let killed = self.core.borrow_mut().kill_server_for.take();
+        if let Some(seconds) = killed {
             for host in self.hosts.borrow_mut().values_mut().filter(|h| h.server.is_some()) {
                 host.server = None;
                 host.back_at = Some(now + Duration::from_secs(seconds));
