@@ -228,11 +228,13 @@ fn an_interrupted_move_between_servers_is_continued_at_the_receivers_marker() {
     let data = noise(1 << 20, 3);
     fs::write(folders.server.join("one/f"), &data).unwrap();
     let open = format!("proxy open {OTHER_SERVER}");
+    world.fault_at(400_000, Fault::Outage(5));
     let reports = run(&world, &folders, &[&open, "interrupt", "proxy get f g"]);
     let stopped = &reports[2];
     assert_eq!(stopped.status, Status::Interrupted, "{stopped:?}\n{}", world.log());
     let stored = fs::metadata(folders.server.join("two/g")).unwrap().len();
     assert_eq!(stopped.marker, Some(stored));
+    assert!(stored >= 300_000 && stored < 1 << 20, "{stored}");
     let reports = run(&world, &folders, &[&open, "restart", "proxy get f g"]);
     all_well(&reports);
     assert_eq!(reports[2].markers, [stored]);

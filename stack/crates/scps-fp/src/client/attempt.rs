@@ -104,7 +104,7 @@ impl Client<'_> {
         let peer = remote.address.ip();
         let mut run = Running { link, peer, flow, course, data_ended: false, fill: self.mib.bets_fill };
         let result = self.begin(remote, request, run.course).and_then(|()| self.run(remote, &mut run));
-        if result.is_err() && matches!(run.flow, Flow::Send(_)) && !remote.is_reference() {
+        if result.is_err() && !remote.is_reference() {
             run.abort(self.net);
         }
         run.close(self.net);

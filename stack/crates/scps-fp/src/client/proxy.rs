@@ -147,10 +147,11 @@ impl Client<'_> {
         let mut sent: Option<Reply> = None;
         let mut stored: Option<Reply> = None;
         let mut last_word = self.net.now();
+        let mut begun = 0;
         loop {
             let urge = self.console.urge().or_else(|| {
-                // Octets cannot be counted here; an armed wish comes as soon as both have begun.
-                (sent.is_none() && stored.is_none()).then(|| self.armed.take().map(|(urge, _)| urge)).flatten()
+                // Octets cannot be counted here; an armed wish comes up as soon as both have begun.
+                (begun >= 2).then(|| self.armed.take().map(|(urge, _)| urge)).flatten()
             });
             if let Some(urge) = urge {
                 return self.proxy_stop(sides, urge);
@@ -164,7 +165,7 @@ impl Client<'_> {
                 let Some(reply) = remote.poll(self.net)? else { continue };
                 heard = true;
                 match reply.class() {
-                    1 => {}
+                    1 => begun += 1,
                     2 => *done = Some(reply),
                     _ => failed = Some(failure_of(&reply)),
                 }

@@ -275,7 +275,10 @@ impl Session {
         match transfer.link {
             Link::Listening(listener) => net.unlisten(listener),
             Link::Connecting(ConnId(u64::MAX)) => {}
-            Link::Connecting(id) | Link::Open(id) if matches!(ending, Ending::Complete) => net.release(id),
+            // What INTR leaves is a file like any other: between two servers the receiver keeps it so.
+            Link::Connecting(id) | Link::Open(id) if matches!(ending, Ending::Complete | Ending::Interrupted) => {
+                net.release(id);
+            }
             // The peer must not take this for the end of the file, and what is on its way is of no use.
             Link::Connecting(id) | Link::Open(id) => net.abort(id),
         }
