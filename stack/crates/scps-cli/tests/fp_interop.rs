@@ -178,6 +178,15 @@ fn our_client_works_with_vsftpd() {
     }
 }
 
+/// Ends the processes a process started, and theirs, by their ids.
+fn kill_children(of: u32) {
+    let listed = Command::new("pgrep").args(["-P", &of.to_string()]).output().unwrap();
+    for id in String::from_utf8(listed.stdout).unwrap().split_whitespace() {
+        kill_children(id.parse().unwrap());
+        Command::new("kill").args(["-9", id]).stderr(Stdio::null()).status().unwrap();
+    }
+}
+
 #[test]
 fn our_client_restarts_by_itself_with_vsftpd() {
     let folders = folders();
@@ -186,10 +195,7 @@ fn our_client_restarts_by_itself_with_vsftpd() {
     fs::write(folders.server.join("f"), &data).unwrap();
     let child = client(&folders, server.address, "user anonymous; autorestart; get f").spawn().unwrap();
     wait_until("octets come", || length(&folders.client.join("f.fppart")) > 4 << 20);
-    let session = Command::new("pgrep").args(["-P", &server.child.id().to_string()]).output().unwrap();
-    for id in String::from_utf8(session.stdout).unwrap().split_whitespace() {
-        Command::new("kill").args(["-9", id]).status().unwrap();
-    }
+    kill_children(server.child.id());
     let (well, values, text) = results(child);
     assert!(well, "{text}");
     assert!(values[3]["restarts"].as_u64().unwrap() > 0, "{text}");

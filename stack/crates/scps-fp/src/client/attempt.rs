@@ -267,17 +267,16 @@ impl Client<'_> {
         run: &mut Running<'_, '_>,
         mut finished: bool,
     ) -> Result<Option<Result<(), Failure>>, Failure> {
-        let until = self.net.now() + self.mib.reply_timeout;
-        let patience = self.net.now() + ABORT_PATIENCE + remote.quiet_time();
+        // A server that looks at commands between transfers only does not answer while its data cannot move.
+        let mut until = self.net.now() + ABORT_PATIENCE + remote.quiet_time();
         loop {
-            // A server that looks at commands between transfers only never answers while its data cannot move.
-            let limit = if matches!(run.link, Link::Closed) { until } else { patience.min(until) };
-            let Some(reply) = remote.reply_within(self.net, limit)? else {
+            let Some(reply) = remote.reply_within(self.net, until)? else {
                 if matches!(run.link, Link::Closed) {
                     remote.close(self.net);
                     return Err(Failure::Broken("no reply to INTR in time".to_owned()));
                 }
                 run.close(self.net);
+                until = self.net.now() + self.mib.reply_timeout;
                 continue;
             };
             run.note(&reply);
@@ -350,7 +349,11 @@ impl Running<'_, '_> {
 
     fn judge(&mut self, reply: &Reply) -> Failure {
         self.course.marker_refused = matches!(reply.code, 550 | 554);
-        failure_of(reply)
+        match failure_of(reply) {
+            // No syntax is wrong in mid-transfer: it is the last word of a server that fails.
+            Failure::Final(text) if self.course.begun && reply.code == 500 => Failure::Broken(text),
+            other => other,
+        }
     }
 
     /// Changes as long as something moves.

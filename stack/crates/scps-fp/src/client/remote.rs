@@ -364,8 +364,15 @@ impl Remote {
         }
     }
 
-    /// Makes a new session look as the wishes say.
+    /// Makes a new session look as the wishes say. Where nobody has logged in yet, that waits for the login.
     pub fn set_up(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
+        match self.prepare(net, mib) {
+            Err(Fault::Refused(reply)) if reply.code == 530 && self.wishes.credentials.is_none() => Ok(()),
+            other => other,
+        }
+    }
+
+    fn prepare(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
         self.log_in(net, mib)?;
         let wishes = self.wishes.clone();
         // Sizes, markers and checksums are in the text of replies.
