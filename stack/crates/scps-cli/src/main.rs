@@ -5,6 +5,7 @@
 
 mod commands;
 mod error;
+mod fp;
 mod pace;
 mod payload;
 mod report;
@@ -15,7 +16,7 @@ mod world;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// SCPS transport: send, receive, decode; and the serial space link it was tested over.
+/// SCPS: transport and file protocol; and the serial space link they were tested over.
 #[derive(Debug, Parser)]
 #[command(name = "scps", version, about, after_help = EXIT_CODES)]
 struct Cli {

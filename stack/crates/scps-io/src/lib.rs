@@ -7,6 +7,7 @@
 mod byte_stream;
 mod clock;
 mod device;
+mod fp;
 mod stack;
 mod stream;
 mod sys;
@@ -17,6 +18,7 @@ mod udp;
 pub use byte_stream::{exact_timers, wait_for, ByteEnd, EndAddress, Interest, ReadOutcome, Signal, Signals};
 pub use clock::Clock;
 pub use device::{Device, DeviceStats};
+pub use fp::{KernelNet, TpNet};
 pub use stack::Stack;
 pub use stream::{Listener, SharedStack, Stream};
 pub use sys::{cpu_time, entropy_seed};

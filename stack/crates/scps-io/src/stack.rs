@@ -149,6 +149,11 @@ impl Stack {
         self.turn(None)
     }
 
+    /// Makes [`Stack::turn`] return when `other` becomes readable, once until it is read.
+    pub fn watch(&mut self, other: std::os::fd::RawFd) -> Result<(), IoError> {
+        self.epoll.watch(other).map_err(IoError::system("epoll"))
+    }
+
     fn collect_events(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             self.events.push_back(event);

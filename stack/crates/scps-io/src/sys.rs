@@ -35,7 +35,19 @@ pub fn cpu_time() -> Duration {
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
 }
 
-/// An epoll set with one descriptor in it.
+/// Octets in a TCP socket's send queue, sent or not, that the peer has not acknowledged; 0 if the kernel does not tell.
+pub(crate) fn unsent_octets(socket: RawFd) -> u64 {
+    let mut octets: libc::c_int = 0;
+    // SAFETY: `octets` is a live integer, which is what TIOCOUTQ writes.
+    let result = unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &raw mut octets) };
+    if result < 0 {
+        0
+    } else {
+        u64::try_from(octets).unwrap_or(0)
+    }
+}
+
+/// An epoll set with one descriptor in it, and others that only end a wait.
 #[derive(Debug)]
 pub(crate) struct Epoll {
     set: OwnedFd,
@@ -50,6 +62,9 @@ pub(crate) struct Ready {
     pub writable: bool,
 }
 
+const DEVICE: u64 = 0;
+const OTHER: u64 = 1;
+
 impl Epoll {
     pub(crate) fn new(watched: RawFd) -> io::Result<Self> {
         // SAFETY: no pointers; the result is checked and owned at once.
@@ -61,9 +76,18 @@ impl Epoll {
 
     fn control(&self, operation: libc::c_int) -> io::Result<()> {
         let events = libc::EPOLLIN | if self.wants_write { libc::EPOLLOUT } else { 0 };
-        let mut event = libc::epoll_event { events: events as u32, u64: 0 };
+        let mut event = libc::epoll_event { events: events as u32, u64: DEVICE };
         // SAFETY: both descriptors are open; `event` lives through the call.
         check(unsafe { libc::epoll_ctl(self.set.as_raw_fd(), operation, self.watched, &raw mut event) })?;
+        Ok(())
+    }
+
+    /// Ends waits when `other` becomes readable; told once until it is read.
+    pub(crate) fn watch(&self, other: RawFd) -> io::Result<()> {
+        let events = libc::EPOLLIN | libc::EPOLLET;
+        let mut event = libc::epoll_event { events: events as u32, u64: OTHER };
+        // SAFETY: both descriptors are open; `event` lives through the call.
+        check(unsafe { libc::epoll_ctl(self.set.as_raw_fd(), libc::EPOLL_CTL_ADD, other, &raw mut event) })?;
         Ok(())
     }
 
@@ -105,6 +129,9 @@ impl Epoll {
             return if error.kind() == io::ErrorKind::Interrupted { Ok(Ready::default()) } else { Err(error) };
         }
         if n == 0 {
+            return Ok(Ready::default());
+        }
+        if event.u64 == OTHER {
             return Ok(Ready::default());
         }
         let events = event.events as libc::c_int;

@@ -379,6 +379,7 @@ impl Endpoint {
             rtt_min: c.rtt.min(),
             rto: c.rto.value(&c.rtt),
             flight_size: c.board.flight_size(),
+            unacknowledged: c.send.end().saturating_sub(c.snd_una),
         })
     }
 
@@ -753,4 +754,6 @@ pub struct Snapshot {
     pub rto: Duration,
     /// Octets in flight.
     pub flight_size: u64,
+    /// Octets taken from the user and not acknowledged yet, sent or not.
+    pub unacknowledged: u64,
 }

@@ -2,6 +2,8 @@
 
 mod channel;
 mod decode;
+mod fp;
+mod fpd;
 mod line_spec;
 mod recv;
 mod send;
@@ -19,6 +21,10 @@ pub enum Command {
     Recv(Box<recv::RecvArgs>),
     /// Join two ptys, devices or sockets by a serial space link with rate, delay, errors and outages
     Channel(Box<channel::ChannelArgs>),
+    /// Move files to and from `scps fpd`, or an FTP server: interactive or by script
+    Fp(Box<fp::FpArgs>),
+    /// Serve files to `scps fp`, or to FTP clients
+    Fpd(Box<fpd::FpdArgs>),
     /// Print the packets of a capture, one line each
     Decode(decode::DecodeArgs),
 }
@@ -30,6 +36,8 @@ impl Command {
             Command::Send(args) => args.run(),
             Command::Recv(args) => args.run(),
             Command::Channel(args) => args.run(),
+            Command::Fp(args) => args.run(),
+            Command::Fpd(args) => args.run(),
             Command::Decode(args) => args.run(),
         }
     }

@@ -1,0 +1,85 @@
+//! The person at the client: what is shown, and the wishes that come by signal or keyboard.
+
+use super::keyboard::Keyboard;
+use scps_fp::client::{Console, Urge};
+use signal_hook::consts::{SIGINT, SIGTSTP};
+use std::cell::RefCell;
+use std::io::Read;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+/// Signals as flags, and a pipe that ends waiting when one comes.
+pub struct Signals {
+    abort: Arc<AtomicBool>,
+    interrupt: Arc<AtomicBool>,
+    bell: UnixStream,
+}
+
+impl Signals {
+    /// ^C wishes to abort, ^Z to interrupt; a second ^C that nobody heeded ends the program.
+    pub fn install() -> std::io::Result<Signals> {
+        let (bell, ringer) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        let signals = Signals { abort: Arc::default(), interrupt: Arc::default(), bell };
+        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&signals.abort))?;
+        signal_hook::flag::register(SIGINT, Arc::clone(&signals.abort))?;
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&signals.interrupt))?;
+        signal_hook::low_level::pipe::register(SIGINT, ringer.try_clone()?)?;
+        signal_hook::low_level::pipe::register(SIGTSTP, ringer)?;
+        Ok(signals)
+    }
+
+    /// What to watch.
+    pub fn fd(&self) -> RawFd {
+        self.bell.as_raw_fd()
+    }
+
+    /// True if ^C came and nobody took it.
+    pub fn take_abort(&self) -> bool {
+        self.abort.swap(false, Ordering::Relaxed)
+    }
+
+    fn urge(&mut self) -> Option<Urge> {
+        let mut rings = [0u8; 64];
+        while matches!(self.bell.read(&mut rings), Ok(n) if n > 0) {}
+        if self.take_abort() {
+            return Some(Urge::Abort);
+        }
+        self.interrupt.swap(false, Ordering::Relaxed).then_some(Urge::Interrupt)
+    }
+}
+
+/// Shows on standard error, so that results on standard output stay pure.
+pub struct Terminal {
+    pub signals: Rc<RefCell<Signals>>,
+    pub keyboard: Rc<RefCell<Keyboard>>,
+    /// Standard input is for commands, so words on it count while a transfer runs.
+    pub listens: bool,
+    pub quiet: bool,
+}
+
+impl Console for Terminal {
+    fn show(&mut self, line: &str) {
+        if !self.quiet {
+            eprintln!("{line}");
+        }
+    }
+
+    fn urge(&mut self) -> Option<Urge> {
+        if let Some(urge) = self.signals.borrow_mut().urge() {
+            return Some(urge);
+        }
+        if !self.listens {
+            return None;
+        }
+        let mut keyboard = self.keyboard.borrow_mut();
+        keyboard.read_ready();
+        match keyboard.take_word(&["interrupt", "abort"])?.trim() {
+            "abort" => Some(Urge::Abort),
+            _ => Some(Urge::Interrupt),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What `scps fp` and `scps fpd` share: the transport, the tunables.
+
+pub mod console;
+pub mod editor;
+pub mod keyboard;
+
+use crate::error::CliError;
+use crate::settings::Tunables;
+use crate::world::DriverArgs;
+use clap::{Args, ValueEnum};
+use scps_fp::config::Mib;
+use scps_fp::net::Net;
+use scps_io::{IoError, KernelNet, TpNet};
+use scps_types::Duration;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+/// What carries the file protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum TransportName {
+    /// SCPS-TP, by the driver's options.
+    Tp,
+    /// The kernel's TCP.
+    Tcp,
+}
+
+/// Which peers to expect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Dialect {
+    /// Ordinary FTP behaviour where the older implementation differs.
+    Modern,
+    /// The older implementation's: port 2121, PORT only, replies suppressed at the start.
+    Historic,
+}
+
+/// Options of both ends.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "File protocol")]
+pub struct FpOptions {
+    /// What carries the protocol
+    #[arg(long, value_enum, default_value = "tp")]
+    pub transport: TransportName,
+    /// Which peers to expect
+    #[arg(long, value_enum, default_value = "modern")]
+    pub dialect: Dialect,
+    /// Read tunables (NAME=value, one a line) from this file
+    #[arg(long, value_name = "FILE")]
+    mib: Option<PathBuf>,
+    /// Set one tunable, such as DATATIMEOUT=10; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    #[command(flatten)]
+    tunables: Tunables,
+    #[command(flatten)]
+    pub driver: DriverArgs,
+}
+
+impl FpOptions {
+    /// The tunables: dialect, then file, then options.
+    pub fn mib(&self) -> Result<Mib, CliError> {
+        let mut mib = if self.dialect == Dialect::Historic { Mib::historic() } else { Mib::default() };
+        if let Some(path) = &self.mib {
+            let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
+            for warning in mib.read(&text) {
+                eprintln!("scps: {}: {warning}", path.display());
+            }
+        }
+        for pair in &self.set {
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| CliError::Usage(format!("--set: found {pair:?}; expected NAME=VALUE.")))?;
+            mib.set(name, value)
+                .map_err(|e| CliError::Usage(format!("--set {name}: found {value:?}; expected {e}.")))?;
+        }
+        Ok(mib)
+    }
+
+    /// Opens the transport. SCPS-TP needs to know which address is its own.
+    pub fn open(&self, address: IpAddr) -> Result<World, CliError> {
+        match self.transport {
+            TransportName::Tcp => {
+                let net = KernelNet::new().map_err(|source| IoError::System { what: "poll", source })?;
+                Ok(World::Kernel(net))
+            }
+            TransportName::Tp => {
+                let IpAddr::V4(address) = address else {
+                    return Err(CliError::Usage(format!("local address: found {address}; expected IPv4.")));
+                };
+                let mut resolved = self.tunables.resolve()?;
+                let stack = self.driver.open(address, &mut resolved)?;
+                Ok(World::Tp(Box::new(TpNet::new(stack, address, resolved.config))))
+            }
+        }
+    }
+}
+
+/// The transport in operation.
+pub enum World {
+    /// Kernel TCP.
+    Kernel(KernelNet),
+    /// SCPS-TP.
+    Tp(Box<TpNet>),
+}
+
+/// How long the end of the program waits for what is still on its way.
+const LINGER: Duration = Duration::from_secs(5);
+
+impl World {
+    /// As the protocol sees it.
+    pub fn net(&mut self) -> &mut dyn Net {
+        match self {
+            World::Kernel(net) => net,
+            World::Tp(net) => net.as_mut(),
+        }
+    }
+
+    /// Ends waits when `fd` becomes readable; what cannot be waited for, such as a file, is always readable.
+    pub fn watch(&mut self, fd: RawFd) {
+        let _ = match self {
+            World::Kernel(net) => net.watch(fd),
+            World::Tp(net) => net.watch(fd),
+        };
+    }
+
+    /// Lets the last octets leave.
+    pub fn linger(&mut self) {
+        if let World::Tp(net) = self {
+            // Whoever is gone does not need them.
+            let _ = net.linger(LINGER);
+        }
+    }
+}
+
+/// No particular address.
+pub const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);

@@ -1,0 +1,158 @@
+//! The client (FP notes §15.2): one control connection, or two for transfers between servers, and transfers that are
+//! continued where they broke.
+//!
+//! It waits by [`Net::wait`] only; whoever implements that decides what time is. A user's wish to interrupt comes
+//! through [`Console`].
+
+mod attempt;
+mod proxy;
+mod records;
+mod remote;
+mod report;
+mod shell;
+mod transfer;
+
+pub use remote::{Credentials, Remote, Wishes};
+pub use report::{Integrity, Report, Status};
+pub use shell::{Resolver, VERBS};
+
+use crate::config::Mib;
+use crate::net::Net;
+use crate::reply::Reply;
+use crate::restart::Failure;
+use std::path::{Path, PathBuf};
+
+/// Why a command had no result.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// The control connection is gone.
+    #[error("{0}")]
+    Lost(String),
+    /// The server said no.
+    #[error("{} {}", .0.code, .0.text())]
+    Refused(Reply),
+    /// Something on this side: a file, a wrong argument.
+    #[error("{0}")]
+    Local(String),
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        match fault {
+            Fault::Lost(text) => Failure::Broken(text),
+            Fault::Refused(reply) => failure_of(&reply),
+            Fault::Local(text) => Failure::Final(text),
+        }
+    }
+}
+
+/// What a negative reply means for a transfer (notes §11.3).
+fn failure_of(reply: &Reply) -> Failure {
+    let text = format!("{} {}", reply.code, reply.text());
+    match reply.code {
+        450 => Failure::Busy(text),
+        421 | 425 | 426 | 451 => Failure::Broken(text),
+        _ => Failure::Final(text),
+    }
+}
+
+/// What a user may want while a transfer runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Urge {
+    /// End it, keep what there is (INTR).
+    Interrupt,
+    /// End it, undo it (ABOR).
+    Abort,
+}
+
+/// Where a transfer starts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Start {
+    /// At the beginning of the file.
+    #[default]
+    Fresh,
+    /// Where what is stored at the receiver ends.
+    WhatIsStored,
+    /// There.
+    At(u64),
+}
+
+/// The person, or what stands for one.
+pub trait Console {
+    /// Something to show.
+    fn show(&mut self, line: &str);
+    /// A wish that came up since the last call.
+    fn urge(&mut self) -> Option<Urge>;
+}
+
+/// A client.
+pub struct Client<'a> {
+    net: &'a mut dyn Net,
+    console: &'a mut dyn Console,
+    /// Tunables.
+    pub mib: Mib,
+    remote: Option<Remote>,
+    proxy: Option<Remote>,
+    /// Local files are relative to this.
+    pub folder: PathBuf,
+    passive: bool,
+    unique_remote: bool,
+    shows_commands: bool,
+    /// Marker for the next transfer, and what `restart` without a number means.
+    restart: Start,
+    last_size: Option<u64>,
+    /// A wish that comes up by itself once so many octets of a transfer have moved.
+    armed: Option<(Urge, u64)>,
+    bind: std::net::IpAddr,
+}
+
+impl<'a> Client<'a> {
+    /// A client that is not connected. Connections leave from `bind`.
+    pub fn new(net: &'a mut dyn Net, console: &'a mut dyn Console, mib: Mib, bind: std::net::IpAddr) -> Client<'a> {
+        Client {
+            net,
+            console,
+            mib,
+            remote: None,
+            proxy: None,
+            folder: PathBuf::from("."),
+            passive: false,
+            unique_remote: false,
+            shows_commands: false,
+            restart: Start::Fresh,
+            last_size: None,
+            armed: None,
+            bind,
+        }
+    }
+
+    /// Data connections are opened by this side (PASV) instead of by the server (PORT).
+    pub fn set_passive(&mut self, passive: bool) {
+        self.passive = passive;
+    }
+
+    /// Shows commands as they are sent; passwords stay hidden.
+    pub fn show_commands(&mut self, shows: bool) {
+        self.shows_commands = shows;
+    }
+
+    /// True if there is a control connection.
+    pub fn is_connected(&self) -> bool {
+        self.remote.as_ref().is_some_and(Remote::is_connected)
+    }
+
+    fn local_path(&self, name: &str) -> PathBuf {
+        self.folder.join(Path::new(name))
+    }
+
+    /// Shows what went over the control connections since the last call.
+    fn echo(&mut self) {
+        for remote in [self.remote.as_mut(), self.proxy.as_mut()].into_iter().flatten() {
+            for line in std::mem::take(&mut remote.echo) {
+                if self.shows_commands || !line.starts_with("---> ") {
+                    self.console.show(&line);
+                }
+            }
+        }
+    }
+}

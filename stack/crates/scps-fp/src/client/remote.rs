@@ -1,0 +1,398 @@
+//! A control connection from the client's side, and what is known of the server behind it.
+
+use super::Fault;
+use crate::command::{Command, FileType};
+use crate::config::Mib;
+use crate::net::{ConnId, Net, Recv, Service};
+use crate::reply::{Incoming, Reply, ReplyReader};
+use scps_types::{Duration, Instant};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+/// How long a quiet control connection counts as settled, on top of two round trips.
+const QUIET: Duration = Duration::from_millis(500);
+/// Longest line the older implementation's server takes whole (notes §16.3).
+const REFERENCE_LINE_MAX: usize = 37;
+
+/// Who logs in; never written anywhere.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// Name.
+    pub user: String,
+    /// Password.
+    pub password: String,
+    /// Account, if the server wants one.
+    pub account: Option<String>,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Credentials({}, ****)", self.user)
+    }
+}
+
+/// What a session at the server looks like, so that it can be made again.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// Who.
+    pub credentials: Option<Credentials>,
+    /// Where, as the server told it.
+    pub directory: Option<String>,
+    /// Representation last set.
+    pub file_type: FileType,
+    /// Automatic restart.
+    pub auto_restart: bool,
+    /// Reply text: unset means as the server likes.
+    pub suppressed: Option<bool>,
+    /// Best effort.
+    pub bets: bool,
+}
+
+/// A control connection.
+#[derive(Debug)]
+pub struct Remote {
+    /// The server.
+    pub address: SocketAddr,
+    /// Our address; chosen by the transport until connected.
+    pub local: IpAddr,
+    control: Option<ConnId>,
+    reader: ReplyReader,
+    ready: VecDeque<Reply>,
+    /// Octets a full transport did not take yet.
+    unsent: Vec<u8>,
+    /// What the session is to look like.
+    pub wishes: Wishes,
+    greeting: String,
+    /// Verbs the server refused as unknown.
+    pub lacks: BTreeSet<&'static str>,
+    round_trip: Duration,
+    /// Text of the last command and reply, for people.
+    pub echo: Vec<String>,
+}
+
+impl Remote {
+    /// A server not connected yet.
+    pub fn new(address: SocketAddr, local: IpAddr, mib: &Mib) -> Remote {
+        let wishes =
+            Wishes { file_type: mib.file_type, bets: mib.bets, auto_restart: mib.auto_restart, ..Wishes::default() };
+        Remote {
+            address,
+            local,
+            control: None,
+            reader: ReplyReader::new(),
+            ready: VecDeque::new(),
+            unsent: Vec::new(),
+            wishes,
+            greeting: String::new(),
+            lacks: BTreeSet::new(),
+            round_trip: Duration::ZERO,
+            echo: Vec::new(),
+        }
+    }
+
+    /// True if a connection exists, as far as is known.
+    pub fn is_connected(&self) -> bool {
+        self.control.is_some()
+    }
+
+    /// True if the server is this one: its partial files have a known name.
+    pub fn is_kin(&self) -> bool {
+        self.greeting.contains("scpslab SCPS-FP server")
+    }
+
+    /// True if the server is the older implementation.
+    pub fn is_reference(&self) -> bool {
+        !self.is_kin() && self.greeting.contains("SCPS-FP")
+    }
+
+    /// How long replies take, twice, and some: silence of this length means there is nothing more.
+    pub fn quiet_time(&self) -> Duration {
+        QUIET + self.round_trip * 2
+    }
+
+    /// Connects and waits for the greeting.
+    pub fn connect(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<Reply, Fault> {
+        self.close(net);
+        let lost = |e: std::io::Error| Fault::Lost(format!("cannot connect: {e}"));
+        let id = net.connect(self.local, self.address, Service::Reliable).map_err(lost)?;
+        self.control = Some(id);
+        self.reader = ReplyReader::new();
+        self.ready.clear();
+        self.unsent.clear();
+        let start = net.now();
+        let deadline = start + mib.connect_timeout;
+        loop {
+            match net.is_open(id) {
+                Ok(true) => break,
+                Ok(false) if net.now() < deadline => net.wait(Some(deadline)).map_err(lost)?,
+                Ok(false) => {
+                    self.close(net);
+                    return Err(Fault::Lost("cannot connect: no answer in time".to_owned()));
+                }
+                Err(e) => {
+                    self.close(net);
+                    return Err(lost(e));
+                }
+            }
+        }
+        self.round_trip = self.round_trip.max(net.now().since(start));
+        if let Some((local, _)) = net.addresses(id) {
+            self.local = local.ip();
+        }
+        let until = net.now() + mib.reply_timeout;
+        let reply = self.final_reply(net, until)?;
+        if reply.code != 220 {
+            self.close(net);
+            return Err(Fault::Refused(reply));
+        }
+        self.greeting = reply.text();
+        Ok(reply)
+    }
+
+    /// Gives the connection up.
+    pub fn close(&mut self, net: &mut dyn Net) {
+        if let Some(id) = self.control.take() {
+            net.release(id);
+        }
+    }
+
+    /// Sends a line.
+    pub fn send(&mut self, net: &mut dyn Net, line: &str) -> Result<(), Fault> {
+        let id = self.control.ok_or_else(|| Fault::Lost("not connected".to_owned()))?;
+        if line.contains(['\r', '\n', '\0']) {
+            return Err(Fault::Local("a name holds control characters".to_owned()));
+        }
+        if self.is_reference() && line.len() > REFERENCE_LINE_MAX {
+            return Err(Fault::Local(format!("this server would cut the line after {REFERENCE_LINE_MAX} octets")));
+        }
+        self.echo.push(format!("---> {}", Command::verb(line.as_bytes())));
+        self.unsent.extend_from_slice(line.as_bytes());
+        self.unsent.extend_from_slice(b"\r\n");
+        self.flush(net, id)
+    }
+
+    fn flush(&mut self, net: &mut dyn Net, id: ConnId) -> Result<(), Fault> {
+        if self.unsent.is_empty() {
+            return Ok(());
+        }
+        match net.send(id, &self.unsent) {
+            Ok(n) => {
+                self.unsent.drain(..n);
+                Ok(())
+            }
+            Err(e) => {
+                self.close(net);
+                Err(Fault::Lost(format!("the control connection failed: {e}")))
+            }
+        }
+    }
+
+    /// A reply that is there, without waiting.
+    pub fn poll(&mut self, net: &mut dyn Net) -> Result<Option<Reply>, Fault> {
+        if let Some(reply) = self.ready.pop_front() {
+            return Ok(Some(reply));
+        }
+        let id = self.control.ok_or_else(|| Fault::Lost("the control connection is closed".to_owned()))?;
+        self.flush(net, id)?;
+        let mut buffer = [0u8; 4096];
+        let ended = loop {
+            match net.recv(id, &mut buffer) {
+                Ok(Recv::Data(n)) => self.reader.push(&buffer[..n]),
+                Ok(Recv::Wait | Recv::Hole(_)) => break None,
+                Ok(Recv::End) => break Some("closed by the server".to_owned()),
+                Err(e) => break Some(e.to_string()),
+            }
+        };
+        while let Some(incoming) = self.reader.pop() {
+            match incoming {
+                Incoming::Reply(reply) => {
+                    self.echo.push(format!("{} {}", reply.code, reply.lines.join("\n    ")));
+                    self.ready.push_back(reply);
+                }
+                Incoming::Garbage(text) => {
+                    self.close(net);
+                    return Err(Fault::Lost(format!("the server does not speak FP: {text}")));
+                }
+            }
+        }
+        if let Some(reply) = self.ready.pop_front() {
+            return Ok(Some(reply));
+        }
+        match ended {
+            None => Ok(None),
+            Some(why) => {
+                self.close(net);
+                Err(Fault::Lost(format!("the control connection ended: {why}")))
+            }
+        }
+    }
+
+    /// The next reply; waits until `until`, then gives the connection up.
+    pub fn reply(&mut self, net: &mut dyn Net, until: Instant) -> Result<Reply, Fault> {
+        if let Some(reply) = self.reply_within(net, until)? {
+            return Ok(reply);
+        }
+        self.close(net);
+        Err(Fault::Lost("no reply in time".to_owned()))
+    }
+
+    /// The next reply if it comes before `until`.
+    pub fn reply_within(&mut self, net: &mut dyn Net, until: Instant) -> Result<Option<Reply>, Fault> {
+        loop {
+            if let Some(reply) = self.poll(net)? {
+                return Ok(Some(reply));
+            }
+            if net.now() >= until {
+                return Ok(None);
+            }
+            net.wait(Some(until)).map_err(|e| Fault::Local(e.to_string()))?;
+        }
+    }
+
+    /// The next reply that is not preliminary.
+    pub fn final_reply(&mut self, net: &mut dyn Net, until: Instant) -> Result<Reply, Fault> {
+        loop {
+            let reply = self.reply(net, until)?;
+            if reply.class() != 1 {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// Sends a command and waits for its answer.
+    pub fn command(&mut self, net: &mut dyn Net, mib: &Mib, line: &str) -> Result<Reply, Fault> {
+        let start = net.now();
+        self.send(net, line)?;
+        let until = net.now() + mib.reply_timeout;
+        let reply = self.final_reply(net, until)?;
+        self.round_trip = self.round_trip.max(net.now().since(start));
+        if reply.code == 421 {
+            self.close(net);
+            return Err(Fault::Lost(format!("421 {}", reply.text())));
+        }
+        Ok(reply)
+    }
+
+    /// Sends an extension that ordinary servers lack: `None` if this one does.
+    pub fn extension(
+        &mut self,
+        net: &mut dyn Net,
+        mib: &Mib,
+        verb: &'static str,
+        line: &str,
+    ) -> Result<Option<Reply>, Fault> {
+        if self.lacks.contains(verb) {
+            return Ok(None);
+        }
+        let reply = self.command(net, mib, line)?;
+        if matches!(reply.code, 500 | 502) {
+            self.lacks.insert(verb);
+            return Ok(None);
+        }
+        Ok(Some(reply))
+    }
+
+    /// As [`Remote::command`]; any reply but 2xx and 3xx is an error.
+    pub fn demand(&mut self, net: &mut dyn Net, mib: &Mib, line: &str) -> Result<Reply, Fault> {
+        let reply = self.command(net, mib, line)?;
+        if matches!(reply.class(), 2 | 3) {
+            Ok(reply)
+        } else {
+            Err(Fault::Refused(reply))
+        }
+    }
+
+    /// Brings replies and commands in step again after a transfer that ended oddly: late replies come first, then the
+    /// answer to a NOOP, then silence.
+    pub fn resynchronise(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
+        self.send(net, "NOOP")?;
+        let mut until = net.now() + mib.reply_timeout;
+        let mut answered = false;
+        loop {
+            match self.reply_within(net, until)? {
+                Some(reply) if reply.code == 421 => {
+                    self.close(net);
+                    return Err(Fault::Lost(format!("421 {}", reply.text())));
+                }
+                Some(reply) => {
+                    answered |= reply.is_done();
+                    if answered {
+                        until = net.now() + self.quiet_time();
+                    }
+                }
+                None if answered => return Ok(()),
+                None => {
+                    self.close(net);
+                    return Err(Fault::Lost("no reply in time".to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Asks in mid-transfer whether the server is alive; replies of the transfer stay for [`Remote::poll`].
+    pub fn pulse(&mut self, net: &mut dyn Net, until: Instant) -> Result<(), Fault> {
+        self.send(net, "NOOP")?;
+        let mut others = VecDeque::new();
+        loop {
+            let reply = self.reply(net, until)?;
+            if matches!(reply.code, 200 | 250) {
+                break;
+            }
+            others.push_back(reply);
+        }
+        others.append(&mut self.ready);
+        self.ready = others;
+        Ok(())
+    }
+
+    /// Logs in with the wishes' credentials.
+    pub fn log_in(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
+        let Some(credentials) = self.wishes.credentials.clone() else { return Ok(()) };
+        let mut reply = self.command(net, mib, &format!("USER {}", credentials.user))?;
+        if reply.code == 331 {
+            reply = self.command(net, mib, &format!("PASS {}", credentials.password))?;
+        }
+        if reply.code == 332 {
+            let account = credentials.account.as_deref().unwrap_or("");
+            reply = self.command(net, mib, &format!("ACCT {account}"))?;
+        }
+        // The smallest servers have no login and do not know the verb.
+        if reply.is_done() || matches!(reply.code, 500 | 502) {
+            Ok(())
+        } else {
+            Err(Fault::Refused(reply))
+        }
+    }
+
+    /// Makes a new session look as the wishes say. Where nobody has logged in yet, that waits for the login.
+    pub fn set_up(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
+        match self.prepare(net, mib) {
+            Err(Fault::Refused(reply)) if reply.code == 530 && self.wishes.credentials.is_none() => Ok(()),
+            other => other,
+        }
+    }
+
+    fn prepare(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
+        self.log_in(net, mib)?;
+        let wishes = self.wishes.clone();
+        // Sizes, markers and checksums are in the text of replies.
+        if wishes.suppressed == Some(true) {
+            self.extension(net, mib, "SUPP", "SUPP")?;
+        } else if wishes.suppressed == Some(false) || self.is_reference() {
+            self.extension(net, mib, "NSUP", "NSUP")?;
+        }
+        if let Some(directory) = &wishes.directory {
+            self.demand(net, mib, &format!("CWD {directory}"))?;
+        }
+        if wishes.file_type != FileType::Image || !self.is_kin() {
+            self.demand(net, mib, &format!("TYPE {}", wishes.file_type.letter()))?;
+        }
+        if wishes.auto_restart {
+            self.extension(net, mib, "ARST", "ARST")?;
+        }
+        if wishes.bets {
+            self.extension(net, mib, "BETS", &format!("BETS {}", mib.bets_fill))?;
+        }
+        Ok(())
+    }
+}

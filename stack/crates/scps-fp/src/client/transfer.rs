@@ -1,0 +1,532 @@
+//! Whole transfers: attempts until one succeeds or patience ends, then the proof (FP notes §10, §11.3).
+
+use super::attempt::{Course, Flow, Request};
+use super::report::{Integrity, Report, Status};
+use super::{Client, Fault, Remote, Start, Urge};
+use crate::command::FileType;
+use crate::crc::{crc_of, crc_text, find_crc};
+use crate::net::Service;
+use crate::outgoing::Outgoing;
+use crate::partial::{stored_size, Base, Bounds, Partial, SUFFIX};
+use crate::reply::find_size;
+use crate::restart::{Attempts, Decision, Failure};
+use crate::store::{modified, StoreError};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File};
+use scps_types::Instant;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What to transfer.
+#[derive(Clone, Debug)]
+pub(super) enum Job {
+    /// Local file to a remote name.
+    Put { local: PathBuf, remote: String, append: bool },
+    /// Remote file to a local name.
+    Get { remote: String, local: PathBuf },
+}
+
+/// Where a stored beginning is looked for.
+struct Stored {
+    /// Wire octets.
+    size: u64,
+    /// Name at the receiver.
+    name: String,
+}
+
+/// What is known of a source when the transfer starts.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Source {
+    size: Option<u64>,
+    changed_at: Option<String>,
+}
+
+/// A transfer's bookkeeping.
+struct Progress {
+    attempts: Attempts,
+    report: Report,
+    source: Source,
+    octets: u64,
+    after_restart: u64,
+    /// The server has begun at least once: what it stores under this name is ours.
+    begun: bool,
+    start: Start,
+    fresh_tried: bool,
+    fresh_next: bool,
+}
+
+fn local_error(path: &Path) -> impl Fn(std::io::Error) -> Fault + '_ {
+    move |e| Fault::Local(format!("{}: {e}", path.display()))
+}
+
+fn stored_error(error: &StoreError) -> Failure {
+    Failure::Final(format!("local file: {}", error.text))
+}
+
+/// The folder and name of a local path.
+fn place(path: &Path) -> Result<(Dir, String), Fault> {
+    let name = path.file_name().ok_or_else(|| Fault::Local(format!("{}: not a file name", path.display())))?;
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(local_error(folder))?;
+    Ok((dir, name.to_string_lossy().into_owned()))
+}
+
+impl Client<'_> {
+    /// Runs a transfer to its end.
+    pub(super) fn transfer(&mut self, job: &Job) -> Report {
+        let now = self.net.now();
+        let enabled = self.remote.as_ref().is_some_and(|r| r.wishes.auto_restart);
+        let mut progress = Progress {
+            attempts: Attempts::new(&self.mib, enabled, now),
+            report: Report::default(),
+            source: Source::default(),
+            octets: 0,
+            after_restart: 0,
+            begun: false,
+            start: std::mem::take(&mut self.restart),
+            fresh_tried: false,
+            fresh_next: false,
+        };
+        let outcome = self.attempts(job, &mut progress);
+        let mut report = progress.report;
+        report.octets = Some(progress.octets);
+        report.octets_after_restart = (progress.after_restart > 0).then_some(progress.after_restart);
+        report.restarts = Some(progress.attempts.restarts);
+        match outcome {
+            Ok(()) => {}
+            Err(failure) => self.report_failure(job, &mut report, &failure),
+        }
+        report
+    }
+
+    fn report_failure(&mut self, job: &Job, report: &mut Report, failure: &Failure) {
+        let (status, text) = match failure {
+            Failure::Interrupted(marker) => {
+                report.marker = (*marker != u64::MAX).then_some(*marker);
+                (Status::Interrupted, "interrupted; what there is stays".to_owned())
+            }
+            Failure::Aborted => (Status::Aborted, "aborted; everything is as before".to_owned()),
+            Failure::Broken(t) | Failure::Busy(t) | Failure::Final(t) => (Status::Failed, t.clone()),
+        };
+        report.status = status;
+        report.text = text;
+        if let (Job::Get { local, .. }, true) = (job, status != Status::Aborted) {
+            report.marker = self.local_stored(local).ok().flatten().map(|s| s.size);
+        }
+        if let (Job::Put { remote, .. }, Status::Interrupted, None) = (job, status, report.marker) {
+            report.marker = self.remote_stored(remote).ok().flatten().map(|s| s.size);
+        }
+        self.last_size = report.marker.or(self.last_size);
+    }
+
+    fn attempts(&mut self, job: &Job, progress: &mut Progress) -> Result<(), Failure> {
+        loop {
+            let result = self.one_attempt(job, progress);
+            let mut failure = match result {
+                Ok(()) => return Ok(()),
+                Err(failure) => failure,
+            };
+            loop {
+                match progress.attempts.judge(&failure, self.net.now()) {
+                    Decision::GiveUp(text) => {
+                        return Err(match failure {
+                            Failure::Broken(_) | Failure::Busy(_) => Failure::Broken(text),
+                            other => other,
+                        });
+                    }
+                    Decision::RetryAt(at) => {
+                        self.note(progress, format!("restart {}: {failure:?}", progress.attempts.restarts));
+                        self.pause(at)?;
+                    }
+                }
+                match self.recover() {
+                    Ok(()) => break,
+                    Err(Fault::Lost(text)) => failure = Failure::Broken(text),
+                    // A server that is full or does not take us back yet may do so later.
+                    Err(Fault::Refused(reply)) if reply.class() == 4 => failure = Failure::Broken(reply.text()),
+                    Err(fault) => return Err(fault.into()),
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, progress: &mut Progress, text: String) {
+        self.console.show(&text);
+        progress.report.notes.push(text);
+    }
+
+    /// Waits; the user can end the waiting and with it the restarts.
+    fn pause(&mut self, until: Instant) -> Result<(), Failure> {
+        while self.net.now() < until {
+            match self.console.urge() {
+                Some(Urge::Interrupt) => return Err(Failure::Interrupted(u64::MAX)),
+                Some(Urge::Abort) => return Err(Failure::Aborted),
+                None => {}
+            }
+            self.net.wait(Some(until)).map_err(|e| Failure::Final(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// A control connection in step: the old one if it answers, otherwise a new one that looks like it.
+    fn recover(&mut self) -> Result<(), Fault> {
+        let mut remote = self.remote.take().ok_or_else(|| Fault::Local("not connected".to_owned()))?;
+        let alive = remote.is_connected() && remote.resynchronise(self.net, &self.mib).is_ok();
+        let result = if alive {
+            Ok(())
+        } else {
+            remote.connect(self.net, &self.mib).and_then(|_| remote.set_up(self.net, &self.mib))
+        };
+        self.remote = Some(remote);
+        self.echo();
+        result
+    }
+
+    /// Runs `action` on the control connection.
+    pub(super) fn on_remote<T>(
+        &mut self,
+        action: impl FnOnce(&mut Self, &mut Remote) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut remote = self.remote.take().ok_or_else(|| Fault::Lost("not connected".to_owned()))?;
+        let result = action(self, &mut remote);
+        self.remote = Some(remote);
+        self.echo();
+        result
+    }
+
+    fn file_type(&self) -> FileType {
+        self.remote.as_ref().map_or(FileType::Image, |r| r.wishes.file_type)
+    }
+
+    fn service(&self) -> Service {
+        let bets = self.remote.as_ref().is_some_and(|r| r.wishes.bets && !r.lacks.contains("BETS"));
+        if bets {
+            Service::BestEffort
+        } else {
+            Service::Reliable
+        }
+    }
+
+    fn one_attempt(&mut self, job: &Job, progress: &mut Progress) -> Result<(), Failure> {
+        match job {
+            Job::Put { local, remote, append } => self.put_once(local, remote, *append, progress),
+            Job::Get { remote, local } => self.get_once(remote, local, progress),
+        }
+    }
+
+    fn put_once(&mut self, local: &Path, remote: &str, append: bool, progress: &mut Progress) -> Result<(), Failure> {
+        let file = open_local(local)?;
+        let file_type = self.file_type();
+        let size = stored_size(&file, file_type).map_err(|e| stored_error(&e))?;
+        let changed_at = file.metadata().map(|m| format!("{} {:?}", modified(&m), m.modified().ok())).ok();
+        let source = Source { size: Some(size), changed_at };
+        self.heed_source(progress, source);
+        let marker = if append { 0 } else { self.put_marker(local, remote, size, progress)? };
+        let mut outgoing = Outgoing::file(file, marker, file_type).map_err(|e| stored_error(&e))?;
+        let verb = match (append, self.unique_remote && marker == 0) {
+            (true, _) => "APPE",
+            (false, true) => "STOU",
+            (false, false) => "STOR",
+        };
+        let announces =
+            !append && file_type == FileType::Image && self.remote.as_ref().is_some_and(|r| r.wishes.auto_restart);
+        let line = format!("{verb} {remote}");
+        let request = Request { line: &line, marker, announced: announces.then_some(size), service: self.service() };
+        let mut course = Course::default();
+        let result = self.attempt(&request, Flow::Send(&mut outgoing), &mut course);
+        self.account(progress, &course, marker, outgoing.sent());
+        let result = self.heed_refusal(progress, &course, marker, result);
+        // An append that broke may have been stored or not; doing it again might do it twice.
+        let result = if append { result.map_err(no_second_try) } else { result };
+        result?;
+        progress.report.size = Some(size);
+        let checked = if append { size } else { marker };
+        let own = outgoing.crc();
+        let verdict = self.judge_integrity(&course, own, outgoing.sent(), file_type);
+        progress.report.crc = Some(crc_text(own));
+        progress.report.integrity = Some(verdict);
+        if checked > 0 && !append {
+            self.prove_whole(progress, remote, |file_type| {
+                let file = open_local(local)?;
+                let size = stored_size(&file, file_type).map_err(|e| Fault::Local(e.text))?;
+                crc_of(open_local(local)?).map(|(crc, _)| (crc, size)).map_err(local_error(local))
+            })?;
+        }
+        settle_integrity(progress)
+    }
+
+    fn get_once(&mut self, remote: &str, local: &Path, progress: &mut Progress) -> Result<(), Failure> {
+        let file_type = self.file_type();
+        let enabled = self.remote.as_ref().is_some_and(|r| r.wishes.auto_restart);
+        if enabled || progress.start != Start::Fresh {
+            let source = self.remote_source(remote)?;
+            self.heed_source(progress, source);
+        }
+        let marker = self.get_marker(local, progress)?;
+        let (folder, name) = place(local)?;
+        let base = if marker > 0 { Base::Marker(marker) } else { Base::Fresh };
+        let mut partial =
+            Partial::begin(folder, &name, base, file_type, Bounds::default()).map_err(|e| stored_error(&e))?;
+        let line = format!("RETR {remote}");
+        let request = Request { line: &line, marker, announced: None, service: self.service() };
+        let mut course = Course::default();
+        let result = self.attempt(&request, Flow::Receive(&mut partial), &mut course);
+        let (received, stored, crc) = (partial.received(), partial.stored(), partial.crc());
+        self.account(progress, &course, marker, received);
+        let result = result.and_then(|()| match progress.source.size {
+            Some(size) if size != stored => Err(Failure::Broken(format!("{stored} of {size} octets came"))),
+            _ => Ok(()),
+        });
+        let result = self.heed_refusal(progress, &course, marker, result);
+        if let Err(failure) = result {
+            settle_local(partial, &failure, course.begun, enabled, self.mib.keep_partial)
+                .map_err(|e| stored_error(&e))?;
+            return Err(failure);
+        }
+        partial.complete().map_err(|e| stored_error(&e))?;
+        progress.report.size = Some(stored);
+        progress.report.integrity = Some(self.judge_integrity(&course, crc, received, file_type));
+        progress.report.crc = Some(crc_text(crc));
+        if marker > 0 {
+            self.prove_whole(progress, remote, |_| {
+                crc_of(open_local(local)?).map(|(crc, _)| (crc, stored)).map_err(local_error(local))
+            })?;
+        }
+        settle_integrity(progress)
+    }
+
+    /// Counts what an attempt moved.
+    fn account(&mut self, progress: &mut Progress, course: &Course, marker: u64, octets: u64) {
+        progress.begun |= course.begun;
+        progress.octets += octets;
+        if marker > 0 {
+            progress.after_restart += octets;
+        }
+        if octets > 0 {
+            progress.attempts.progressed();
+        }
+        progress.report.reply = course.last_reply;
+        progress.report.text.clone_from(&course.text);
+        progress.report.filled = (course.filled > 0).then_some(course.filled);
+        self.console.show(&format!("marker {marker}, {octets} octets moved"));
+        progress.report.markers.push(marker);
+    }
+
+    /// A marker the server does not take: once more from the start, then the end.
+    fn heed_refusal(
+        &mut self,
+        progress: &mut Progress,
+        course: &Course,
+        marker: u64,
+        result: Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if result.is_ok() || !course.marker_refused || marker == 0 || progress.fresh_tried {
+            return result;
+        }
+        progress.fresh_tried = true;
+        progress.fresh_next = true;
+        self.note(progress, format!("the marker {marker} is refused; starting at 0"));
+        match result {
+            Err(Failure::Final(text)) => Err(Failure::Broken(text)),
+            other => other,
+        }
+    }
+
+    /// A source that changed is transferred from the start.
+    fn heed_source(&mut self, progress: &mut Progress, source: Source) {
+        if progress.source != Source::default() && progress.source != source {
+            self.note(progress, "the source has changed; starting at 0".to_owned());
+            progress.fresh_next = true;
+        }
+        progress.source = source;
+    }
+
+    fn put_marker(&mut self, local: &Path, remote: &str, size: u64, progress: &mut Progress) -> Result<u64, Failure> {
+        if std::mem::take(&mut progress.fresh_next) {
+            return Ok(0);
+        }
+        match std::mem::take(&mut progress.start) {
+            Start::At(marker) => return Ok(marker.min(size)),
+            Start::Fresh if !progress.begun => return Ok(0),
+            Start::Fresh | Start::WhatIsStored => {}
+        }
+        let Some(stored) = self.remote_stored(remote)? else { return Ok(0) };
+        if stored.size > size {
+            self.note(progress, format!("{} octets are stored, more than the source has; starting at 0", stored.size));
+            return Ok(0);
+        }
+        if self.mib.verify_prefix && stored.size > 0 && self.file_type() == FileType::Image {
+            if let Some(theirs) = self.remote_crc(&stored.name)? {
+                let (ours, _) = crc_of(open_local(local)?.take(stored.size)).map_err(local_error(local))?;
+                if ours != theirs {
+                    self.note(progress, "what is stored is not the beginning of the source; starting at 0".to_owned());
+                    return Ok(0);
+                }
+            }
+        }
+        Ok(stored.size)
+    }
+
+    fn get_marker(&mut self, local: &Path, progress: &mut Progress) -> Result<u64, Failure> {
+        if std::mem::take(&mut progress.fresh_next) {
+            return Ok(0);
+        }
+        match std::mem::take(&mut progress.start) {
+            Start::At(marker) => return Ok(marker),
+            Start::Fresh if !progress.begun => return Ok(0),
+            Start::Fresh | Start::WhatIsStored => {}
+        }
+        let stored = self.local_stored(local)?.map_or(0, |s| s.size);
+        if progress.source.size.is_some_and(|size| stored > size) {
+            self.note(progress, "more is stored than the source has; starting at 0".to_owned());
+            return Ok(0);
+        }
+        Ok(stored)
+    }
+
+    /// What of a file is stored here.
+    fn local_stored(&mut self, local: &Path) -> Result<Option<Stored>, Fault> {
+        let (folder, name) = place(local)?;
+        for name in [format!("{name}{SUFFIX}"), name] {
+            if folder.metadata(&name).is_ok_and(|m| m.is_file()) {
+                let file = folder.open(&name).map_err(local_error(local))?;
+                let size = stored_size(&file, self.file_type()).map_err(|e| Fault::Local(e.text))?;
+                return Ok(Some(Stored { size, name }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What of a file is stored at the server: our own servers keep a part beside the target.
+    fn remote_stored(&mut self, path: &str) -> Result<Option<Stored>, Fault> {
+        let is_kin = self.remote.as_ref().is_some_and(Remote::is_kin);
+        let part = is_kin.then(|| format!("{path}{SUFFIX}"));
+        for name in part.into_iter().chain([path.to_owned()]) {
+            if let Some(size) = self.remote_size(&name)? {
+                return Ok(Some(Stored { size, name }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// SIZE; `None` if the file does not exist or the server does not tell.
+    pub(super) fn remote_size(&mut self, path: &str) -> Result<Option<u64>, Fault> {
+        self.on_remote(|client, remote| {
+            let reply = remote.command(client.net, &client.mib, &format!("SIZE {path}"))?;
+            match reply.code {
+                213 => Ok(find_size(&reply.text())),
+                450 => Err(Fault::Refused(reply)),
+                _ => Ok(None),
+            }
+        })
+    }
+
+    /// SITE CRC; `None` if the server does not know it.
+    pub(super) fn remote_crc(&mut self, path: &str) -> Result<Option<u32>, Fault> {
+        self.on_remote(|client, remote| {
+            if remote.lacks.contains("SITE CRC") {
+                return Ok(None);
+            }
+            let reply = remote.command(client.net, &client.mib, &format!("SITE CRC {path}"))?;
+            if matches!(reply.code, 500..=504) {
+                remote.lacks.insert("SITE CRC");
+            }
+            Ok(find_crc(&reply.text()).filter(|_| reply.is_done()))
+        })
+    }
+
+    fn remote_source(&mut self, path: &str) -> Result<Source, Fault> {
+        let size = self.remote_size(path)?;
+        let changed_at = self.on_remote(|client, remote| {
+            let reply = remote.extension(client.net, &client.mib, "MDTM", &format!("MDTM {path}"))?;
+            Ok(reply.filter(|r| r.code == 213).map(|r| r.text()))
+        })?;
+        Ok(Source { size, changed_at })
+    }
+
+    fn judge_integrity(&self, course: &Course, own: u32, octets: u64, file_type: FileType) -> Integrity {
+        let is_reference = self.remote.as_ref().is_some_and(Remote::is_reference);
+        match course.reply_crc {
+            _ if course.filled > 0 => Integrity::NotOffered,
+            Some(theirs) if theirs == own => Integrity::Ok,
+            // What the reference says when checksums are off, and in type A, means nothing (notes §20).
+            Some(u32::MAX) if octets > 0 => Integrity::NotOffered,
+            Some(_) if is_reference && file_type == FileType::Ascii => Integrity::NotOffered,
+            Some(_) => Integrity::Mismatch,
+            None => Integrity::NotOffered,
+        }
+    }
+
+    /// After a restart: length and checksum of the whole file at both ends.
+    fn prove_whole(
+        &mut self,
+        progress: &mut Progress,
+        remote: &str,
+        local: impl FnOnce(FileType) -> Result<(u32, u64), Fault>,
+    ) -> Result<(), Failure> {
+        let file_type = self.file_type();
+        let (crc, size) = local(file_type)?;
+        let their_size = self.remote_size(remote)?;
+        let their_crc = self.remote_crc(remote)?;
+        if their_size.is_some_and(|s| s != size) {
+            self.note(progress, format!("sizes differ: {size} here, {their_size:?} there"));
+            progress.report.integrity = Some(Integrity::Mismatch);
+        } else if file_type == FileType::Image {
+            progress.report.crc = Some(crc_text(crc));
+            progress.report.integrity = Some(match their_crc {
+                Some(theirs) if theirs == crc => Integrity::Ok,
+                Some(_) => Integrity::Mismatch,
+                None => Integrity::NotOffered,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn settle_integrity(progress: &mut Progress) -> Result<(), Failure> {
+    if progress.report.integrity != Some(Integrity::Mismatch) {
+        return Ok(());
+    }
+    let text = "the checksums differ".to_owned();
+    // A stored beginning that was not ours shows only now; once more from the start decides it.
+    let was_restarted = progress.report.markers.last().is_some_and(|m| *m > 0);
+    if was_restarted && !progress.fresh_tried {
+        progress.fresh_tried = true;
+        progress.fresh_next = true;
+        return Err(Failure::Broken(text));
+    }
+    Err(Failure::Final(text))
+}
+
+fn no_second_try(failure: Failure) -> Failure {
+    match failure {
+        Failure::Broken(text) | Failure::Busy(text) => Failure::Final(text),
+        other => other,
+    }
+}
+
+fn open_local(path: &Path) -> Result<File, Fault> {
+    let metadata = std::fs::metadata(path).map_err(local_error(path))?;
+    if !metadata.is_file() {
+        return Err(Fault::Local(format!("{}: not a regular file", path.display())));
+    }
+    std::fs::File::open(path).map(File::from_std).map_err(local_error(path))
+}
+
+/// What becomes of a local part (notes §9.2).
+fn settle_local(
+    partial: Partial,
+    failure: &Failure,
+    begun: bool,
+    enabled: bool,
+    keeps: bool,
+) -> Result<(), StoreError> {
+    match failure {
+        Failure::Aborted => partial.undo(),
+        Failure::Interrupted(_) => partial.keep().map(|_| ()),
+        // A server that never began sent nothing worth keeping.
+        _ if !begun && partial.received() == 0 => partial.undo(),
+        Failure::Broken(_) | Failure::Busy(_) if enabled || keeps => partial.set_aside().map(|_| ()),
+        Failure::Broken(_) | Failure::Busy(_) | Failure::Final(_) => partial.undo(),
+    }
+}

@@ -1,0 +1,28 @@
+//! The SCPS file protocol (CCSDS 717.0-B, as the FP notes describe it): FTP with record read and update, integrity
+//! check, suppressed replies, interrupt, and restart, by hand or by itself.
+//!
+//! Nothing here opens a socket or reads a clock: [`net::Net`] is what the sessions see of the world, so that the same
+//! code runs over kernel TCP, over SCPS-TP, and in a test whose time is a number. Files are real: a server's through
+//! [`store::Store`], which cannot leave its root.
+//!
+//! Octets from the network: [`line`], [`command`], [`reply`], [`address`], [`update`], [`ranges`]. Files: [`store`],
+//! [`partial`], [`outgoing`], [`ascii`], [`crc`]. Sessions: [`server`], [`client`], with [`restart`] deciding whether
+//! and when a broken transfer is tried again.
+
+pub mod address;
+pub mod ascii;
+pub mod client;
+pub mod command;
+pub mod config;
+pub mod crc;
+pub mod line;
+pub mod net;
+pub mod outgoing;
+pub mod partial;
+pub mod ranges;
+pub mod reply;
+pub mod restart;
+pub mod server;
+pub mod store;
+pub mod update;
+pub mod users;

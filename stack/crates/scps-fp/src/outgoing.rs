@@ -1,0 +1,223 @@
+//! A file, parts of one, or text, on its way to the wire.
+
+use crate::ascii::Encoder;
+use crate::command::FileType;
+use crate::crc::Crc;
+use crate::partial::position_of;
+use crate::ranges::Range;
+use crate::store::StoreResult;
+use cap_std::fs::File;
+use std::collections::VecDeque;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// Octets read from a file at a time.
+const CHUNK: usize = 64 * 1024;
+
+#[derive(Debug)]
+enum Source {
+    Whole(File),
+    Ranges { file: File, left: VecDeque<Range>, in_range: u64, forced: bool },
+    Text,
+}
+
+/// What a sender sends.
+#[derive(Debug)]
+pub struct Outgoing {
+    source: Source,
+    encoder: Option<Encoder>,
+    raw: Vec<u8>,
+    wire: Vec<u8>,
+    taken: usize,
+    at_end: bool,
+    missing: bool,
+    sent: u64,
+    start: u64,
+    crc: Crc,
+}
+
+impl Outgoing {
+    fn new(source: Source, encoder: Option<Encoder>, start: u64) -> Self {
+        Outgoing {
+            source,
+            encoder,
+            raw: Vec::new(),
+            wire: Vec::new(),
+            taken: 0,
+            at_end: false,
+            missing: false,
+            sent: 0,
+            start,
+            crc: Crc::new(),
+        }
+    }
+
+    /// A file from a marker on.
+    pub fn file(mut file: File, marker: u64, file_type: FileType) -> StoreResult<Outgoing> {
+        let (position, after_cr) = position_of(&mut file, marker, file_type)?;
+        file.seek(SeekFrom::Start(position))?;
+        let encoder = (file_type == FileType::Ascii).then(|| Encoder::after(after_cr));
+        Ok(Outgoing::new(Source::Whole(file), encoder, marker))
+    }
+
+    /// Ranges of a file, one after the other.
+    pub fn ranges(file: File, ranges: Vec<Range>, forced: bool) -> Outgoing {
+        Outgoing::new(Source::Ranges { file, left: ranges.into(), in_range: 0, forced }, None, 0)
+    }
+
+    /// A text.
+    pub fn text(text: Vec<u8>) -> Outgoing {
+        let mut outgoing = Outgoing::new(Source::Text, None, 0);
+        outgoing.wire = text;
+        outgoing.at_end = true;
+        outgoing
+    }
+
+    /// Octets to send next; empty at the end.
+    pub fn peek(&mut self) -> io::Result<&[u8]> {
+        while self.taken == self.wire.len() && !self.at_end {
+            self.wire.clear();
+            self.taken = 0;
+            self.refill()?;
+        }
+        Ok(&self.wire[self.taken..])
+    }
+
+    /// Marks octets of [`Outgoing::peek`] as sent.
+    pub fn advance(&mut self, n: usize) {
+        self.crc.update(&self.wire[self.taken..self.taken + n]);
+        self.taken += n;
+        self.sent += n as u64;
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        self.raw.resize(CHUNK, 0);
+        let n = match &mut self.source {
+            Source::Text => 0,
+            Source::Whole(file) => file.read(&mut self.raw)?,
+            Source::Ranges { file, left, in_range, forced } => {
+                let Some(range) = left.front().copied() else {
+                    self.at_end = true;
+                    return Ok(());
+                };
+                let at = range.low.saturating_add(*in_range);
+                let wanted = (range.high - range.low).saturating_add(1).saturating_sub(*in_range);
+                file.seek(SeekFrom::Start(at))?;
+                let limit = usize::try_from(wanted).unwrap_or(CHUNK).min(CHUNK);
+                let n = file.read(&mut self.raw[..limit])?;
+                *in_range += n as u64;
+                if n == 0 {
+                    self.missing = true;
+                }
+                if n as u64 == wanted || n == 0 {
+                    left.pop_front();
+                    *in_range = 0;
+                    // Not forced: what exists was sent, then the operation ends.
+                    if n == 0 && !*forced {
+                        left.clear();
+                    }
+                }
+                self.wire.extend_from_slice(&self.raw[..n]);
+                return Ok(());
+            }
+        };
+        match &mut self.encoder {
+            Some(encoder) => encoder.encode(&self.raw[..n], &mut self.wire),
+            None => self.wire.extend_from_slice(&self.raw[..n]),
+        }
+        self.at_end = n == 0;
+        Ok(())
+    }
+
+    /// Octets handed to the transport on this connection.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Marker plus octets of this connection.
+    pub fn marker(&self) -> u64 {
+        self.start + self.sent
+    }
+
+    /// Checksum of this connection's octets.
+    pub fn crc(&self) -> u32 {
+        self.crc.value()
+    }
+
+    /// True if ranges that do not exist are passed over.
+    pub fn is_forced(&self) -> bool {
+        matches!(self.source, Source::Ranges { forced: true, .. })
+    }
+
+    /// True if a range did not exist.
+    pub fn has_missing(&self) -> bool {
+        self.missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(octets: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, octets).unwrap();
+        File::from_std(file)
+    }
+
+    fn drain(mut outgoing: Outgoing) -> (Vec<u8>, Outgoing) {
+        let mut all = Vec::new();
+        loop {
+            let piece = outgoing.peek().unwrap().to_vec();
+            if piece.is_empty() {
+                return (all, outgoing);
+            }
+            // In small steps, as a full transport takes them.
+            let n = piece.len().min(1000);
+            outgoing.advance(n);
+            all.extend_from_slice(&piece[..n]);
+        }
+    }
+
+    #[test]
+    fn a_file_is_sent_from_its_marker() {
+        let octets: Vec<u8> = (0..200_000u32).map(|i| (i % 249) as u8).collect();
+        let (sent, outgoing) = drain(Outgoing::file(file(&octets), 70_001, FileType::Image).unwrap());
+        assert_eq!(sent, octets[70_001..]);
+        assert_eq!((outgoing.sent(), outgoing.marker()), (129_999, 200_000));
+        assert_eq!(outgoing.crc(), crate::crc::crc(&octets[70_001..]));
+        assert!(Outgoing::file(file(&octets), 200_001, FileType::Image).is_err());
+        let (empty, outgoing) = drain(Outgoing::file(file(b""), 0, FileType::Image).unwrap());
+        assert_eq!((empty.len(), outgoing.crc()), (0, 0xFFFF_FFFF));
+    }
+
+    #[test]
+    fn ascii_goes_on_in_mid_file_as_if_never_stopped() {
+        let text = b"one\ntwo\r\nthree\n";
+        let (whole, _) = drain(Outgoing::file(file(text), 0, FileType::Ascii).unwrap());
+        assert_eq!(whole, b"one\r\ntwo\r\nthree\r\n");
+        for marker in [1, 3, 5, 8, 9, 10, 17] {
+            match Outgoing::file(file(text), marker, FileType::Ascii) {
+                Ok(outgoing) => assert_eq!(drain(outgoing).0, whole[marker as usize..]),
+                Err(e) => panic!("{marker}: {e:?}"),
+            }
+        }
+        assert_eq!(Outgoing::file(file(text), 4, FileType::Ascii).unwrap_err().code, 554);
+    }
+
+    #[test]
+    fn ranges_come_in_order_and_never_hold_other_octets() {
+        let alphabet: Vec<u8> = (b'A'..=b'Z').collect();
+        let range = |low, high| Range { low, high };
+        let (sent, outgoing) =
+            drain(Outgoing::ranges(file(&alphabet), vec![range(0, 2), range(5, 5), range(20, 25)], false));
+        assert_eq!(sent, b"ABCFUVWXYZ");
+        assert_eq!(outgoing.crc(), 0xC188_8866);
+        let beyond = vec![range(24, 30), range(0, 0)];
+        let (sent, outgoing) = drain(Outgoing::ranges(file(&alphabet), beyond.clone(), false));
+        assert_eq!((sent, outgoing.has_missing()), (b"YZ".to_vec(), true));
+        let (sent, outgoing) = drain(Outgoing::ranges(file(&alphabet), beyond, true));
+        assert_eq!((sent, outgoing.has_missing()), (b"YZA".to_vec(), true));
+        let everything = vec![range(0, u64::MAX)];
+        assert_eq!(drain(Outgoing::ranges(file(&alphabet), everything, true)).0, alphabet);
+    }
+}

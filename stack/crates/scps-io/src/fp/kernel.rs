@@ -1,0 +1,203 @@
+//! The file protocol over the kernel's TCP: non-blocking sockets, one poll.
+
+use super::unix_time;
+use crate::clock::Clock;
+use crate::sys;
+use mio::net::{TcpListener, TcpStream};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use scps_fp::net::{Accepted, ConnId, ListenId, Net, Recv, Service};
+use scps_types::Instant;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+/// Sockets of the kernel.
+#[derive(Debug)]
+pub struct KernelNet {
+    poll: Poll,
+    events: Events,
+    clock: Clock,
+    connections: BTreeMap<u64, TcpStream>,
+    listeners: BTreeMap<u64, TcpListener>,
+    next: u64,
+}
+
+fn gone() -> io::Error {
+    io::ErrorKind::NotConnected.into()
+}
+
+impl KernelNet {
+    /// No sockets yet.
+    pub fn new() -> io::Result<KernelNet> {
+        Ok(KernelNet {
+            poll: Poll::new()?,
+            events: Events::with_capacity(256),
+            clock: Clock::new(),
+            connections: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            next: 1,
+        })
+    }
+
+    /// Ends waits when `fd` becomes readable: a signal pipe, a keyboard.
+    pub fn watch(&mut self, fd: RawFd) -> io::Result<()> {
+        let token = self.token();
+        self.poll.registry().register(&mut SourceFd(&fd), token, Interest::READABLE)
+    }
+
+    fn token(&mut self) -> Token {
+        let token = Token(self.next as usize);
+        self.next += 1;
+        token
+    }
+
+    fn adopt(&mut self, mut stream: TcpStream) -> io::Result<ConnId> {
+        // Commands are short and waited for.
+        let _ = stream.set_nodelay(true);
+        let token = self.token();
+        self.poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+        self.connections.insert(token.0 as u64, stream);
+        Ok(ConnId(token.0 as u64))
+    }
+}
+
+impl Net for KernelNet {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn unix_time(&self) -> u64 {
+        unix_time()
+    }
+
+    fn listen(&mut self, local: SocketAddr, _service: Service) -> io::Result<(ListenId, SocketAddr)> {
+        let mut listener = TcpListener::bind(local)?;
+        let address = listener.local_addr()?;
+        let token = self.token();
+        self.poll.registry().register(&mut listener, token, Interest::READABLE)?;
+        self.listeners.insert(token.0 as u64, listener);
+        Ok((ListenId(token.0 as u64), address))
+    }
+
+    fn accept(&mut self, listener: ListenId) -> io::Result<Option<Accepted>> {
+        let socket = self.listeners.get(&listener.0).ok_or_else(gone)?;
+        loop {
+            match socket.accept() {
+                Ok((stream, peer)) => {
+                    // A peer that has gone already is nobody.
+                    let Ok(local) = stream.local_addr() else { continue };
+                    let id = self.adopt(stream)?;
+                    return Ok(Some(Accepted { id, local, peer }));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
+                // Out of descriptors: the connection waits in the backlog.
+                Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => return Ok(None),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    fn unlisten(&mut self, listener: ListenId) {
+        self.listeners.remove(&listener.0);
+    }
+
+    fn connect(&mut self, local: IpAddr, remote: SocketAddr, _service: Service) -> io::Result<ConnId> {
+        let socket = Socket::new(Domain::for_address(remote), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        if !local.is_unspecified() {
+            // The peer compares the source with the control connection's.
+            socket.bind(&SocketAddr::new(local, 0).into())?;
+        }
+        match socket.connect(&remote.into()) {
+            Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => return Err(e),
+            _ => {}
+        }
+        self.adopt(TcpStream::from_std(socket.into()))
+    }
+
+    fn is_open(&mut self, id: ConnId) -> io::Result<bool> {
+        let stream = self.connections.get(&id.0).ok_or_else(gone)?;
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        match stream.peer_addr() {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn send(&mut self, id: ConnId, octets: &[u8]) -> io::Result<usize> {
+        let stream = self.connections.get_mut(&id.0).ok_or_else(gone)?;
+        loop {
+            match stream.write(octets) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn recv(&mut self, id: ConnId, out: &mut [u8]) -> io::Result<Recv> {
+        let stream = self.connections.get_mut(&id.0).ok_or_else(gone)?;
+        loop {
+            match stream.read(out) {
+                Ok(0) => return Ok(Recv::End),
+                Ok(n) => return Ok(Recv::Data(n)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Recv::Wait),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    fn finish(&mut self, id: ConnId) {
+        if let Some(stream) = self.connections.get(&id.0) {
+            // An error means that it has ended already.
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+        }
+    }
+
+    fn release(&mut self, id: ConnId) {
+        self.connections.remove(&id.0);
+    }
+
+    fn abort(&mut self, id: ConnId) {
+        if let Some(stream) = self.connections.remove(&id.0) {
+            // Closing then resets; if it cannot be set, closing is the next best.
+            let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+        }
+    }
+
+    fn unacknowledged(&self, id: ConnId) -> u64 {
+        self.connections.get(&id.0).map_or(0, |stream| sys::unsent_octets(stream.as_raw_fd()))
+    }
+
+    fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {
+        let stream = self.connections.get(&id.0)?;
+        Some((stream.local_addr().ok()?, stream.peer_addr().ok()?))
+    }
+
+    fn has_best_effort(&self) -> bool {
+        false
+    }
+
+    fn is_link_up(&self) -> bool {
+        true
+    }
+
+    fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
+        // Rounded up to what the poll can tell apart, so that the timer is due when we wake.
+        let timeout =
+            until.map(|t| t.since(self.now())).map(|d| if d.is_zero() { d } else { d + Duration::from_millis(1) });
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The file protocol over SCPS-TP: the connections of one stack, which the waiting turns.
+
+use super::unix_time;
+use crate::stack::Stack;
+use scps_fp::net::{Accepted, ConnId, ListenId, Net, Recv, Service};
+use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State};
+use scps_types::{Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::RawFd;
+
+/// Ports for listeners that leave the choice to us (RFC 6335 §6).
+const DYNAMIC_PORTS: std::ops::RangeInclusive<u16> = 49_152..=65_535;
+/// Connections that were given up but still deliver what they took.
+const LEAVING_MAX: usize = 1024;
+
+#[derive(Debug)]
+struct Connection {
+    id: ConnectionId,
+    end: Option<CloseReason>,
+}
+
+#[derive(Debug)]
+struct Listening {
+    id: ListenerId,
+    arrived: VecDeque<ConnectionId>,
+    port: u16,
+}
+
+/// Connections of a stack.
+#[derive(Debug)]
+pub struct TpNet {
+    stack: Stack,
+    address: Ipv4Addr,
+    config: Config,
+    connections: BTreeMap<u64, Connection>,
+    listeners: BTreeMap<u64, Listening>,
+    leaving: VecDeque<ConnectionId>,
+    next: u64,
+    next_port: u16,
+    is_link_up: bool,
+}
+
+fn gone() -> io::Error {
+    io::ErrorKind::NotConnected.into()
+}
+
+fn v4(address: SocketAddr) -> io::Result<(Ipv4Addr, u16)> {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => Ok((ip, address.port())),
+        IpAddr::V6(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "SCPS-TP runs over IPv4")),
+    }
+}
+
+fn error_of(reason: CloseReason) -> io::Error {
+    let kind = match reason {
+        CloseReason::Refused => io::ErrorKind::ConnectionRefused,
+        CloseReason::Reset => io::ErrorKind::ConnectionReset,
+        CloseReason::TimedOut => io::ErrorKind::TimedOut,
+        CloseReason::Unreachable => io::ErrorKind::HostUnreachable,
+        CloseReason::Finished | CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
+    };
+    io::Error::new(kind, reason)
+}
+
+impl TpNet {
+    /// Takes a stack whose address is `address`; `config` is that of all connections, best effort aside.
+    pub fn new(stack: Stack, address: Ipv4Addr, config: Config) -> TpNet {
+        TpNet {
+            stack,
+            address,
+            config: Config { bets: false, ..config },
+            connections: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            leaving: VecDeque::new(),
+            next: 1,
+            next_port: *DYNAMIC_PORTS.start(),
+            is_link_up: true,
+        }
+    }
+
+    /// Ends waits when `fd` becomes readable: a signal pipe, a keyboard.
+    pub fn watch(&mut self, fd: RawFd) -> io::Result<()> {
+        self.stack.watch(fd).map_err(io::Error::other)
+    }
+
+    /// Whether the link is there, as the lower layer says; while it is not, timers of the protocol above pause.
+    pub fn set_link_up(&mut self, is_up: bool) {
+        self.is_link_up = is_up;
+    }
+
+    /// Turns the stack until everything given up is delivered, at most for `longest`.
+    pub fn linger(&mut self, longest: Duration) -> io::Result<()> {
+        let until = self.stack.now() + longest;
+        loop {
+            let stack = &self.stack;
+            self.leaving.retain(|id| {
+                stack
+                    .endpoint()
+                    .state(*id)
+                    .is_some_and(|s| !matches!(s, State::Closed | State::TimeWait | State::FinWait2))
+            });
+            if self.leaving.is_empty() || self.stack.now() >= until {
+                return Ok(());
+            }
+            self.wait(Some(until))?;
+        }
+    }
+
+    fn config(&self, service: Service) -> Config {
+        Config { bets: service == Service::BestEffort, ..self.config.clone() }
+    }
+
+    fn adopt(&mut self, id: ConnectionId) -> ConnId {
+        let name = self.next;
+        self.next += 1;
+        self.connections.insert(name, Connection { id, end: None });
+        ConnId(name)
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.stack.poll_event() {
+            match event {
+                Event::Accepted(listener, id) => match self.listeners.values_mut().find(|l| l.id == listener) {
+                    Some(found) => found.arrived.push_back(id),
+                    None => self.stack.release(id),
+                },
+                Event::Closed(id, reason) => {
+                    if let Some(connection) = self.connections.values_mut().find(|c| c.id == id) {
+                        connection.end = Some(reason);
+                    }
+                    self.leaving.retain(|l| *l != id);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Net for TpNet {
+    fn now(&self) -> Instant {
+        self.stack.now()
+    }
+
+    fn unix_time(&self) -> u64 {
+        unix_time()
+    }
+
+    fn listen(&mut self, local: SocketAddr, service: Service) -> io::Result<(ListenId, SocketAddr)> {
+        let (_, mut port) = v4(local)?;
+        let in_use = |port: u16, listeners: &BTreeMap<u64, Listening>| listeners.values().any(|l| l.port == port);
+        if port == 0 {
+            let count = DYNAMIC_PORTS.len();
+            let mut candidates = (0..count).map(|i| {
+                let offset = (usize::from(self.next_port - DYNAMIC_PORTS.start()) + i) % count;
+                DYNAMIC_PORTS.start() + offset as u16
+            });
+            port = candidates.find(|p| !in_use(*p, &self.listeners)).ok_or(io::ErrorKind::AddrInUse)?;
+            // One port after the other, so that a late segment of the last transfer meets nobody.
+            self.next_port = if port == *DYNAMIC_PORTS.end() { *DYNAMIC_PORTS.start() } else { port + 1 };
+        } else if in_use(port, &self.listeners) {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        let config = self.config(service);
+        let id = self.stack.listen((self.address, port), config);
+        let name = self.next;
+        self.next += 1;
+        self.listeners.insert(name, Listening { id, arrived: VecDeque::new(), port });
+        Ok((ListenId(name), SocketAddr::new(self.address.into(), port)))
+    }
+
+    fn accept(&mut self, listener: ListenId) -> io::Result<Option<Accepted>> {
+        self.take_events();
+        let Some(id) = self.listeners.get_mut(&listener.0).ok_or_else(gone)?.arrived.pop_front() else {
+            return Ok(None);
+        };
+        let Some((local, peer)) = self.stack.endpoint().addresses(id) else { return Ok(None) };
+        let id = self.adopt(id);
+        Ok(Some(Accepted { id, local: SocketAddr::from(local), peer: SocketAddr::from(peer) }))
+    }
+
+    fn unlisten(&mut self, listener: ListenId) {
+        if let Some(listening) = self.listeners.remove(&listener.0) {
+            self.stack.endpoint_mut().unlisten(listening.id);
+            for id in listening.arrived {
+                self.stack.release(id);
+            }
+        }
+    }
+
+    fn connect(&mut self, _local: IpAddr, remote: SocketAddr, service: Service) -> io::Result<ConnId> {
+        let config = self.config(service);
+        let id = self.stack.connect((self.address, 0), v4(remote)?, config).map_err(io::Error::other)?;
+        Ok(self.adopt(id))
+    }
+
+    fn is_open(&mut self, id: ConnId) -> io::Result<bool> {
+        self.take_events();
+        let connection = self.connections.get(&id.0).ok_or_else(gone)?;
+        if let Some(reason) = connection.end {
+            return Err(error_of(reason));
+        }
+        let state = self.stack.endpoint().state(connection.id).ok_or_else(gone)?;
+        Ok(!matches!(state, State::SynSent | State::SynReceived))
+    }
+
+    fn send(&mut self, id: ConnId, octets: &[u8]) -> io::Result<usize> {
+        let connection = self.connections.get(&id.0).ok_or_else(gone)?;
+        if let Some(reason) = connection.end {
+            return Err(error_of(reason));
+        }
+        self.stack.send(connection.id, octets).map_err(io::Error::other)
+    }
+
+    fn recv(&mut self, id: ConnId, out: &mut [u8]) -> io::Result<Recv> {
+        self.take_events();
+        let connection = self.connections.get(&id.0).ok_or_else(gone)?;
+        let end = connection.end;
+        match self.stack.recv(connection.id, out) {
+            // A connection that was reset or timed out reads as ended too; only the peer's FIN is an end.
+            Ok((0, _)) => match end {
+                None | Some(CloseReason::Finished) => Ok(Recv::End),
+                Some(reason) => Err(error_of(reason)),
+            },
+            Ok((n, _)) => Ok(Recv::Data(n)),
+            Err(RecvError::Hole { len, .. }) => Ok(Recv::Hole(len)),
+            Err(RecvError::WouldBlock) => end.map_or(Ok(Recv::Wait), |reason| Err(error_of(reason))),
+            Err(error @ RecvError::Unknown) => Err(end.map_or_else(|| io::Error::other(error), error_of)),
+        }
+    }
+
+    fn finish(&mut self, id: ConnId) {
+        if let Some(connection) = self.connections.get(&id.0) {
+            self.stack.close(connection.id);
+        }
+    }
+
+    fn release(&mut self, id: ConnId) {
+        if let Some(connection) = self.connections.remove(&id.0) {
+            self.stack.release(connection.id);
+            if connection.end.is_none() && self.leaving.len() < LEAVING_MAX {
+                self.leaving.push_back(connection.id);
+            }
+        }
+    }
+
+    fn abort(&mut self, id: ConnId) {
+        if let Some(connection) = self.connections.remove(&id.0) {
+            self.stack.abort(connection.id);
+            self.stack.release(connection.id);
+        }
+    }
+
+    fn unacknowledged(&self, id: ConnId) -> u64 {
+        let snapshot = self.connections.get(&id.0).and_then(|c| self.stack.endpoint().snapshot(c.id));
+        snapshot.map_or(0, |s| s.unacknowledged)
+    }
+
+    fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {
+        let (local, peer) = self.stack.endpoint().addresses(self.connections.get(&id.0)?.id)?;
+        Some((SocketAddr::from(local), SocketAddr::from(peer)))
+    }
+
+    fn has_best_effort(&self) -> bool {
+        true
+    }
+
+    fn is_link_up(&self) -> bool {
+        self.is_link_up
+    }
+
+    fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
+        self.take_events();
+        self.stack.turn(until).map_err(io::Error::other)
+    }
+}
