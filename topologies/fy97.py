@@ -20,9 +20,13 @@ PARAMETERS = Parameters(
     framing=size("4 B", "framing bytes per packet on the hop: 1456 bytes for 1400 of data (report A.1)", least=0),
     lan_rate=rate("10 Mbit/s", "Ethernet of the period at Rome Laboratory (A-05: fast compared with the hop)"),
     lan_buffer=size("256 KiB", "queue of a LAN interface in wire bytes; never the bottleneck"),
+    source_packet_time=duration(
+        "0 ms", "what a packet costs ws1's processor; 0.648 ms make the 1316 packets/s that the report's 50-byte results suggest for its 486 (C-09)"
+    ),
     mtu=size("1500 B", "IP MTU everywhere; 102 B gives 50-byte segments with timestamps (C-08)"),
 )
 
+MOST_WAITING_PACKETS = 10_000  # more than any window of the report holds
 ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
 
 
@@ -39,18 +43,21 @@ def describe(p: dict) -> Network:
     net.switch("lan2")
     net.switch("sat")
 
-    def lan(node: str, switch: str, ip: str | None) -> None:
+    def lan(node: str, switch: str, ip: str | None, packet_time_ns: int = 0) -> None:
+        # A processor that is busy with a packet is a line that is busy with more bytes; it keeps its own packets waiting and drops none.
+        busy_bytes = packet_time_ns * p["lan_rate"] // (8 * 10**9)
         queue = Queue(limit_bytes=p["lan_buffer"])
+        own = Queue(limit_bytes=p["lan_buffer"] + busy_bytes * MOST_WAITING_PACKETS)
         net.link(
             node,
             switch,
             a_ip=ip,
-            forward=Direction("out", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue),
+            forward=Direction("out", p["lan_rate"], ETHERNET_OVERHEAD_BYTES + busy_bytes, own),
             reverse=Direction("in", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue),
             mtu_bytes=p["mtu"],
         )
 
-    lan("ws1", "lan1", "10.1.0.1/24")
+    lan("ws1", "lan1", "10.1.0.1/24", p["source_packet_time"])
     lan("ws3", "lan1", "10.1.0.3/24")
     net.link("ws4", "lan1", mtu_bytes=p["mtu"])
     lan("r1", "lan1", "10.1.0.254/24")

@@ -68,10 +68,11 @@ def direction(outcome: Outcome, name: str) -> dict[str, Any]:
     return next(line for line in outcome.records("serial") if line["event"] == "direction" and line["direction"] == name)
 
 
-def test_rate_holds_within_a_thousandth(run_serial):
+@pytest.mark.parametrize("baud", [2400, 9600, 115_200])
+def test_rate_holds_within_a_thousandth(run_serial, baud):
     """More is offered than the line takes; full frames arrive at the baud rate, ten bits a byte."""
     probe = capture("ground") | {"interface": "ppp0"}
-    outcome = run_serial([over_serial(datagrams(9_600, 30, 1000))], (probe,), data_rate="9600 bit/s", inherent_delay="0 ms")
+    outcome = run_serial([over_serial(datagrams(baud, 30, 1000))], (probe,), data_rate=f"{baud} bit/s", inherent_delay="0 ms")
 
     times = outcome.arrival_s("ground")
     line = direction(outcome, "data")
@@ -80,7 +81,7 @@ def test_rate_holds_within_a_thousandth(run_serial):
 
     assert outcome.status["status"] == "completed"
     assert line["lost_frames"] == 0
-    assert abs(measured_baud / 9600 - 1) < RATE_TOLERANCE
+    assert abs(measured_baud / baud - 1) < RATE_TOLERANCE
 
 
 @pytest.mark.parametrize(("data_baud", "ack_baud"), [(115_200, 115_200), (115_200, 2_400)])
@@ -166,11 +167,17 @@ def test_ftp_takes_the_time_of_its_bytes(tmp_path):
 
 def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
     """Every option that a host can have of its routes, at once."""
-    route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000}
+    route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000, "quickack": 1}
     outcome = run_serial([over_serial(FTP | {"server_ip": "10.7.0.2"})], (capture("ground") | {"interface": "ppp0"},), route=route)
 
     assert outcome.status["status"] == "completed", outcome.status["reason"]
-    assert set(outcome.packets("ground").mss_bytes.tolist()) == {-1, 536}
+    packets = outcome.packets("ground")
+    assert set(packets.mss_bytes.tolist()) == {-1, 536}
+    # Every segment of the file is acknowledged by itself.
+    is_data = packets.payload_bytes > 500
+    is_bare = (packets.payload_bytes == 0) & np.isin(packets.destination_port, packets.source_port[is_data])
+    assert is_data.sum() >= 10_000 // 536
+    assert is_bare.sum() >= is_data.sum()
 
 
 def test_two_runs_give_the_same_bytes(tmp_path):

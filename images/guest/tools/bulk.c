@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -179,8 +180,11 @@ int bulk_recv_main(int argc, char **argv)
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (window) {
-		// The kernel charges its own overhead to the buffer: a buffer several times the window leaves the clamp in charge of what is advertised.
-		set(listener, SOL_SOCKET, SO_RCVBUFFORCE, (int)window * 4);
+		// The kernel charges its own overhead to the buffer, about 1 KiB for every packet however short: a buffer with room for that leaves the
+		// clamp in charge of what is advertised. Without it, many short packets out of order shrink the window, and it does not recover.
+		int64_t segment = option_number(argc, argv, "segment", 0);
+		int64_t room = window * 4 + (segment > 0 ? window / segment * 2048 : 0);
+		set(listener, SOL_SOCKET, SO_RCVBUFFORCE, room < INT_MAX / 2 ? (int)room : INT_MAX / 2);
 		set(listener, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)window);
 	}
 	if (bind(listener, (struct sockaddr *)&here, sizeof here) || listen(listener, 8)) {

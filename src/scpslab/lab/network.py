@@ -11,7 +11,7 @@ from mininet.net import Mininet
 from mininet.topo import Topo
 
 from scpslab.lab.links import LabLink
-from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_RTO_MIN, Netlink
+from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
 from scpslab.lab.netns import inside
 from scpslab.lab.nodes import LabNode, LabRouter
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, tc_lines
@@ -19,6 +19,13 @@ from scpslab.lab.switches import LabSwitch
 
 ROOT = 0xFFFFFFFF
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
+ROUTE_METRICS = {
+    "advmss": RTAX_ADVMSS,
+    "initcwnd": RTAX_INITCWND,
+    "initrwnd": RTAX_INITRWND,
+    "quickack": RTAX_QUICKACK,
+    "rto_min_ms": RTAX_RTO_MIN,
+}
 NODE_CLASSES = {"host": LabNode, "router": LabRouter}
 
 
@@ -195,7 +202,7 @@ def route_metrics(route: dict[str, Any]) -> dict[int, int]:
     """The plan's route options as netlink metrics."""
     metrics: dict[int, int] = {}
     locked = 0
-    for key, number in (("advmss", RTAX_ADVMSS), ("initcwnd", RTAX_INITCWND), ("initrwnd", RTAX_INITRWND), ("rto_min_ms", RTAX_RTO_MIN)):
+    for key, number in ROUTE_METRICS.items():
         if route.get(key) is not None:
             metrics[number] = route[key]
             if number == RTAX_RTO_MIN:

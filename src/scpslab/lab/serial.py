@@ -19,7 +19,7 @@ from scpslab.lab.netlink import Netlink
 from scpslab.lab.netns import inside
 from scpslab.lab.network import LabNetwork, route_metrics
 from scpslab.lab.records import Records
-from scpslab.lab.serial_options import channel_options, pppd_options
+from scpslab.lab.serial_options import channel_options, crossing_ns, pppd_options
 
 SCPS = "/opt/scpslab/scps"
 SET_UP_LIMIT_NS = 600 * SECOND_NS
@@ -88,7 +88,7 @@ class SerialLink:
         own, other = (one["ip"].split("/")[0] for one in (end, peer))
         node = self.network.node(end["node"])
         options = end["route"]
-        words = ["initcwnd", "initrwnd", "advmss"]
+        words = ["initcwnd", "initrwnd", "advmss", "quickack"]
         given = [word for name in words if options[name] is not None for word in (name, str(options[name]))]
         if options["rto_min_ms"] is not None:
             given += ["rto_min", f"{options['rto_min_ms']}ms"]
@@ -114,8 +114,8 @@ class SerialLink:
         self.channel.send_signal(signal.SIGUSR1)
 
     def settle(self, now_ns: Callable[[], int], rest: Callable[[int], None]) -> None:
-        """Waits until neither end has sent anything for as long as a frame takes to cross the link."""
-        pause_ns = SECOND_NS + max(direction["delay_ns"] for direction in self.plan["directions"])
+        """Waits until neither end has sent or got anything for as long as a frame takes to cross the link."""
+        pause_ns = max(crossing_ns(self.plan, direction) for direction in self.plan["directions"])
         limit_ns = now_ns() + SETTLE_LIMIT_NS
         before: dict[str, dict[str, int]] = {}
         while now_ns() < limit_ns and before != (before := self._interfaces()):
@@ -135,7 +135,9 @@ class SerialLink:
             sent = after[start]["sent_packets"] - self.at_epoch[start]["sent_packets"]
             received = after[end]["received_packets"] - self.at_epoch[end]["received_packets"]
             channel = {} if counters is None else counters[key]
-            file.write(event="direction", direction=direction["name"], sent_frames=sent, received_frames=received, lost_frames=sent - received, **channel)
+            # While bytes are under way, frames that have not arrived are not lost.
+            lost = sent - received if channel.get("under_way_bytes") == 0 else None
+            file.write(event="direction", direction=direction["name"], sent_frames=sent, received_frames=received, lost_frames=lost, **channel)
         file.close()
 
     def _interfaces(self) -> dict[str, dict[str, int]]:

@@ -44,6 +44,12 @@ def error_words(errors: dict[str, Any], vector: Path) -> list[str]:
             return [f"errors={model}", *(f"{names.get(name, name.replace('_', '-'))}={value!r}" for name, value in settings.items())]
 
 
+def crossing_ns(plan: dict[str, Any], direction: dict[str, Any]) -> int:
+    """How long the longest frame takes over a direction, every character of it escaped, and a second more, ns."""
+    longest_bits = 2 * plan["ppp"]["mru_bytes"] * plan["bits_per_byte"]
+    return int(SECOND_NS + direction["delay_ns"] + longest_bits * SECOND_NS // direction["rate_bps"])
+
+
 def pppd_options(plan: dict[str, Any], index: int) -> list[str]:
     """Options of pppd for end `index` of a serial link. Nothing comes from its files but what the command line does not say."""
     own, other = (plan["ends"][which]["ip"].split("/")[0] for which in (index, 1 - index))

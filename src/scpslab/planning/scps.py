@@ -12,7 +12,7 @@ from typing import Any
 # RFC 2544's range for tests of networks: no topology uses it.
 PREFIX = "198.18.{host}.0/24"
 ADDRESS = "198.18.{host}.{program}"
-ROUTE_OPTIONS: dict[str, None] = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None}
+ROUTE_OPTIONS: dict[str, None] = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None, "quickack": None}
 
 
 class ScpsAddresses:

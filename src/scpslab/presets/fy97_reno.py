@@ -33,4 +33,5 @@ FY97_RENO = KernelSettings(
     receive_buffer=200_200,
     # Every second segment is acknowledged, or after 200 ms; a kernel of today would answer the first dozen at once.
     delayed_ack=True,
+    quick_ack=False,
 )

@@ -1,7 +1,8 @@
 """Preset `linux-2.0`: TCP of the NMSU tests of 1999 (ITC), Red Hat 5.2, on a kernel of today with what came later switched off.
 
 The paper calls it stock; windows are those of the kernel's captures of the period. As in `fy97-reno`, acknowledged bytes are counted, and the
-first segments of a connection are acknowledged at once, unless a workload sees to that.
+first segments of a connection are acknowledged at once, unless a workload sees to that. The first retransmission timeout is 1 s (RFC 6298) where it was
+3 s: on slow lines that sends segments twice; `rto_min` raises it together with the smallest one.
 """
 
 from scpslab.presets.settings import KernelSettings
@@ -26,4 +27,5 @@ LINUX_2_0 = KernelSettings(
     send_buffer=65_535,
     receive_buffer=31_744,
     delayed_ack=True,
+    quick_ack=False,
 )

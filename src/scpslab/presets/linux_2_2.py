@@ -22,4 +22,5 @@ LINUX_2_2 = KernelSettings(
     send_buffer=65_535,
     receive_buffer=32_120,
     delayed_ack=True,
+    quick_ack=False,
 )

@@ -21,4 +21,5 @@ LINUX_2_4 = KernelSettings(
     send_buffer=65_536,
     receive_buffer=65_536,
     delayed_ack=True,
+    quick_ack=False,
 )

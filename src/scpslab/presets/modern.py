@@ -22,4 +22,5 @@ MODERN = KernelSettings(
     send_buffer=None,
     receive_buffer=None,
     delayed_ack=False,
+    quick_ack=False,
 )

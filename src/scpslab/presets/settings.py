@@ -26,3 +26,4 @@ class KernelSettings:
     send_buffer: int | None
     receive_buffer: int | None
     delayed_ack: bool
+    quick_ack: bool

@@ -37,6 +37,7 @@ class KernelHost(Part):
     rto_min: PositiveDuration | None = key(None, says="Smallest retransmission timeout, whole milliseconds; the kernel's own is 200 ms.", example="1 s")
     send_buffer: Size | None = key(None, says="Most data that bulk transfers have under way; not set: the kernel's autotuning.", example="168000 B")
     receive_buffer: Size | None = key(None, says="Most window that bulk transfers advertise; not set: the kernel's autotuning.", example="200200 B")
+    quick_ack: bool | None = key(None, says="Acknowledge every segment at once, where the kernel acknowledges every second one of a stream.", example=True)
     delayed_ack: bool | None = key(
         None, says="Bulk transfers delay acknowledgements from the first segment on, where the kernel answers the first ones at once.", example=True
     )
@@ -44,7 +45,7 @@ class KernelHost(Part):
 
 def settings_of(host: KernelHost) -> KernelSettings:
     """The preset with the scenario's own words on top."""
-    plain = ("congestion", "timestamps", "sack", "window_scaling", "ecn", "initial_window", "initial_receive_window", "delayed_ack")
+    plain = ("congestion", "timestamps", "sack", "window_scaling", "ecn", "initial_window", "initial_receive_window", "delayed_ack", "quick_ack")
     given: dict[str, Any] = {name: value for name in plain if (value := getattr(host, name)) is not None}
     given |= {name: units.parse("size", value) for name in ("mss", "send_buffer", "receive_buffer") if (value := getattr(host, name)) is not None}
     if host.rto_min is not None:
@@ -62,6 +63,7 @@ def kernel_node(host: KernelHost) -> NodePlan:
         initrwnd=settings.initial_receive_window,
         advmss=settings.mss,
         rto_min_ms=settings.rto_min_ms,
+        quickack=1 if settings.quick_ack else None,
         send_window_bytes=settings.send_buffer,
         receive_window_bytes=settings.receive_buffer,
         delayed_ack=settings.delayed_ack,

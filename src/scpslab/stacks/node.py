@@ -20,6 +20,7 @@ class NodePlan:
     initrwnd: int | None
     advmss: int | None
     rto_min_ms: int | None
+    quickack: int | None
     send_window_bytes: int | None
     receive_window_bytes: int | None
     delayed_ack: bool
@@ -29,4 +30,4 @@ class NodePlan:
 
     def route_options(self) -> dict[str, int | None]:
         """The options that each of the host's routes carries."""
-        return {"initcwnd": self.initcwnd, "initrwnd": self.initrwnd, "advmss": self.advmss, "rto_min_ms": self.rto_min_ms}
+        return {"initcwnd": self.initcwnd, "initrwnd": self.initrwnd, "advmss": self.advmss, "rto_min_ms": self.rto_min_ms, "quickack": self.quickack}

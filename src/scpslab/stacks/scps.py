@@ -83,6 +83,7 @@ def scps_node(host: ScpsHost) -> NodePlan:
         initrwnd=None,
         advmss=None,
         rto_min_ms=None,
+        quickack=None,
         send_window_bytes=None,
         receive_window_bytes=None,
         delayed_ack=False,

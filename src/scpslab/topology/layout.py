@@ -9,7 +9,7 @@ from scpslab.topology.description import Direction, Link, Network, Serial
 LONGEST_INTERFACE_NAME = 15
 # A host has at most one serial link, and pppd begins to count at 0.
 PPP_INTERFACE = "ppp0"
-NO_ROUTE_OPTIONS: dict[str, int | None] = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None}
+NO_ROUTE_OPTIONS: dict[str, int | None] = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None, "quickack": None}
 
 
 def layout(network: Network) -> dict[str, Any]:

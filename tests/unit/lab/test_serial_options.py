@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.lab.serial_options import channel_options, pppd_options
+from scpslab.lab.serial_options import channel_options, crossing_ns, pppd_options
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
 
@@ -80,3 +80,10 @@ def test_pppd_gets_addresses_sizes_and_compression():
 def test_a_try_of_the_set_up_outlasts_the_round_trip(parameters, least_s):
     options = pppd_options(serial_link(**parameters), 0)
     assert int(options[options.index("lcp-restart") + 1]) >= least_s
+
+
+def test_the_longest_frame_crosses_the_slowest_line_in_the_time_that_is_waited():
+    link = serial_link(ack_rate="2400 bit/s")
+    data, ack = (crossing_ns(link, direction) for direction in link["directions"])
+    assert data == 10**9 + 23_300_000 + 30_000 * 10**9 // 115_200
+    assert ack == 10**9 + 23_300_000 + 12_500_000_000

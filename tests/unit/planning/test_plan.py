@@ -117,7 +117,9 @@ def test_route_options_are_on_every_route():
     plan = planning.plan(
         scenario.cells(scenario.load("fy97/fig04-kernel", ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"]))[0]
     )
-    assert plan["nodes"][0]["routes"] == [{"to": "default", "via": "10.1.0.254", "initcwnd": 1, "initrwnd": 4, "advmss": 1000, "rto_min_ms": 1500}]
+    assert plan["nodes"][0]["routes"] == [
+        {"to": "default", "via": "10.1.0.254", "initcwnd": 1, "initrwnd": 4, "advmss": 1000, "rto_min_ms": 1500, "quickack": None}
+    ]
 
 
 def test_fixed_windows_without_autotuning_start_large_enough(first):

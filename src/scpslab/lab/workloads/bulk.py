@@ -38,6 +38,7 @@ class Bulk(Workload):
                 "port": spec["port"],
                 "bytes": spec["bytes"],
                 "window": spec["receive_window_bytes"],
+                "segment": spec["segment_bytes"],
                 "delayed-ack": spec["delayed_ack"],
                 "payload-seed": spec["payload_seed"],
                 "patience-ns": patience_ns,
