@@ -28,7 +28,7 @@ class Entry(Part):
         says="A scenario's name or path; ? and * stand for one or several letters. None that fits: the entry is left out.", example="fy97/fig??"
     )
     variant: tuple[Name, ...] = key(
-        (), says="The first of these variants that the scenario has; none of them, or none named: the whole.", example=["quick", "demo"]
+        (), says="The first of these variants that the scenario has; one that has none of them is left out. None named: the whole.", example=["quick", "demo"]
     )
     set: dict[str, Any] = key({}, says="Path to value, as with --set.", example={"repeats": 10})
 
@@ -120,8 +120,13 @@ def load_campaign(name: str) -> Campaign:
         fitting = _fitting(entry, path.parent)
         if not fitting:
             left_out.append(entry.scenario)
+        overrides = tuple(f"{key}={_as_text(value)}" for key, value in entry.set.items())
         for scenario in fitting:
-            members[Member(_with_variant(scenario, entry.variant), tuple(f"{key}={_as_text(value)}" for key, value in entry.set.items()))] = None
+            named = _with_variant(scenario, entry.variant)
+            if named is None:
+                left_out.append(f"{scenario}:{'|'.join(entry.variant)}")
+            else:
+                members[Member(named, overrides)] = None
     if not members:
         raise ScenarioError(f"{places.of(('runs',))}: found no scenario that fits {', '.join(left_out)}; expected at least one. See: scpslab list.")
     return Campaign(f"{label}:{variant}" if variant else label, title, tuple(file.variants), tuple(members), tuple(left_out))
@@ -142,11 +147,12 @@ def _fitting(entry: Entry, beside: Path) -> list[str]:
     return [name for name in names() if fnmatchcase(name, entry.scenario)]
 
 
-def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str:
+def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str | None:
+    """The scenario with the first variant that it has; None where it has none: running the whole instead could take days."""
     if not wanted:
         return scenario
     has = load(scenario).variants
-    return next((f"{scenario}:{variant}" for variant in wanted if variant in has), scenario)
+    return next((f"{scenario}:{variant}" for variant in wanted if variant in has), None)
 
 
 def _as_text(value: Any) -> str:
