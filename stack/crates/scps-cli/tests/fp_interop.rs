@@ -15,17 +15,13 @@ const SIZE: usize = 3 << 20;
 fn has(program: &str) -> bool {
     let found =
         Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null()).spawn();
-    match found {
-        Ok(mut child) => {
-            let _ = child.kill();
-            let _ = child.wait();
-            true
-        }
-        Err(_) => {
-            eprintln!("skipped: {program} is not installed");
-            false
-        }
+    if let Ok(mut child) = found {
+        let _ = child.kill();
+        let _ = child.wait();
+        return true;
     }
+    eprintln!("skipped: {program} is not installed");
+    false
 }
 
 fn shell(program: &str, folder: &std::path::Path, args: &[&str]) {
