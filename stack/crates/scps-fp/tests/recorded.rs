@@ -54,7 +54,7 @@ fn our_server_answers_the_recorded_client() {
     let folders = folders();
     fs::create_dir_all(folders.server.join("dlb/fps")).unwrap();
     for name in ["srv.bin", "put.bin"] {
-        fs::write(folders.server.join("dlb/fps").join(name), [7; 30_000]).unwrap();
+        fs::write(folders.server.join("dlb/fps").join(name), vec![7; 30_000]).unwrap();
     }
     let world = World::new();
     world.serve_open(SERVER, &folders.server, quick());

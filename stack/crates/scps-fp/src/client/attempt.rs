@@ -8,11 +8,9 @@ use crate::outgoing::Outgoing;
 use crate::partial::Partial;
 use crate::reply::{find_marker, Reply};
 use crate::restart::Failure;
-use scps_types::{Duration, Instant};
+use scps_types::Instant;
 use std::net::{IpAddr, SocketAddr};
 
-/// How long a server that does not see ABOR in mid-transfer is given before the data connection is closed.
-const ABORT_PATIENCE: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 * 1024;
 /// Octets moved between two looks at replies and the user.
 const TURN_OCTETS: u64 = 1 << 20;
@@ -59,19 +57,19 @@ pub(super) struct Course {
     pub text: String,
 }
 
-enum Link {
+pub(super) enum Link {
     Listening(ListenId),
     Connecting(ConnId),
     Open(ConnId),
     Closed,
 }
 
-struct Running<'a, 'f> {
-    link: Link,
+pub(super) struct Running<'a, 'f> {
+    pub link: Link,
     peer: IpAddr,
     flow: Flow<'f>,
-    course: &'a mut Course,
-    data_ended: bool,
+    pub course: &'a mut Course,
+    pub data_ended: bool,
     fill: u8,
 }
 
@@ -237,109 +235,10 @@ impl Client<'_> {
             urge
         })
     }
-
-    fn stop(
-        &mut self,
-        remote: &mut Remote,
-        run: &mut Running<'_, '_>,
-        urge: Urge,
-        finished: bool,
-    ) -> Result<(), Failure> {
-        if urge == Urge::Interrupt && !remote.lacks.contains("INTR") {
-            remote.send(self.net, "INTR")?;
-            if let Some(outcome) = self.stopped_by_intr(remote, run, finished)? {
-                return outcome;
-            }
-            remote.lacks.insert("INTR");
-        }
-        self.stop_by_abor(remote, run, finished)?;
-        match urge {
-            Urge::Abort => Err(Failure::Aborted),
-            // An ordinary server: what it keeps is what SIZE says.
-            Urge::Interrupt => Err(Failure::Interrupted(u64::MAX)),
-        }
-    }
-
-    /// Reads the answer to INTR; `None` if the server does not know it.
-    fn stopped_by_intr(
-        &mut self,
-        remote: &mut Remote,
-        run: &mut Running<'_, '_>,
-        mut finished: bool,
-    ) -> Result<Option<Result<(), Failure>>, Failure> {
-        // A server that looks at commands between transfers only does not answer while its data cannot move.
-        let mut until = self.net.now() + ABORT_PATIENCE + remote.quiet_time();
-        loop {
-            let Some(reply) = remote.reply_within(self.net, until)? else {
-                if matches!(run.link, Link::Closed) {
-                    remote.close(self.net);
-                    return Err(Failure::Broken("no reply to INTR in time".to_owned()));
-                }
-                run.close(self.net);
-                until = self.net.now() + self.mib.reply_timeout;
-                continue;
-            };
-            run.note(&reply);
-            match (reply.code, reply.class()) {
-                (256, _) => {
-                    run.receive_rest(self.net);
-                    return Ok(Some(Err(Failure::Interrupted(find_marker(&reply.text()).unwrap_or(u64::MAX)))));
-                }
-                (500 | 502, _) => return Ok(None),
-                (_, 1) => run.course.begun = true,
-                // The transfer had ended before INTR was read; INTR then has an answer of its own.
-                (_, 2) if !finished => finished = true,
-                (_, 2) => {
-                    run.receive_rest(self.net);
-                    return Ok(Some(if run.data_ended { Ok(()) } else { Err(Failure::Interrupted(u64::MAX)) }));
-                }
-                _ if finished => return Ok(Some(Ok(()))),
-                _ => return Ok(Some(Err(run.judge(&reply)))),
-            }
-        }
-    }
-
-    /// One reply or two, before or after the data connection is closed: all servers are brought into step.
-    fn stop_by_abor(&mut self, remote: &mut Remote, run: &mut Running<'_, '_>, finished: bool) -> Result<(), Failure> {
-        remote.send(self.net, "ABOR")?;
-        let mut expected = if finished { 1 } else { 2 };
-        let mut until = self.net.now() + ABORT_PATIENCE + remote.quiet_time();
-        loop {
-            match remote.reply_within(self.net, until)? {
-                Some(reply) => {
-                    run.note(&reply);
-                    match reply.class() {
-                        1 => continue,
-                        2 => expected = 0,
-                        _ => expected -= 1,
-                    }
-                    if expected <= 0 {
-                        break;
-                    }
-                }
-                None if matches!(run.link, Link::Closed) => {
-                    remote.close(self.net);
-                    return Err(Failure::Broken("no reply to ABOR in time".to_owned()));
-                }
-                None => {
-                    run.close(self.net);
-                    until = self.net.now() + self.mib.reply_timeout;
-                }
-            }
-        }
-        run.close(self.net);
-        // A 226 may have been the transfer's own; then ABOR has another.
-        loop {
-            let until = self.net.now() + remote.quiet_time();
-            if remote.reply_within(self.net, until)?.is_none() {
-                return Ok(());
-            }
-        }
-    }
 }
 
 impl Running<'_, '_> {
-    fn note(&mut self, reply: &Reply) {
+    pub fn note(&mut self, reply: &Reply) {
         self.course.last_reply = Some(reply.code);
         self.course.text = reply.text();
         if reply.is_done() {
@@ -347,7 +246,7 @@ impl Running<'_, '_> {
         }
     }
 
-    fn judge(&mut self, reply: &Reply) -> Failure {
+    pub fn judge(&mut self, reply: &Reply) -> Failure {
         self.course.marker_refused = matches!(reply.code, 550 | 554);
         match failure_of(reply) {
             // No syntax is wrong in mid-transfer: it is the last word of a server that fails.
@@ -396,7 +295,7 @@ impl Running<'_, '_> {
         }
     }
 
-    fn close(&mut self, net: &mut dyn Net) {
+    pub fn close(&mut self, net: &mut dyn Net) {
         match std::mem::replace(&mut self.link, Link::Closed) {
             Link::Listening(listener) => net.unlisten(listener),
             Link::Connecting(id) | Link::Open(id) => net.release(id),
@@ -423,7 +322,7 @@ impl Running<'_, '_> {
     }
 
     /// What has arrived already is kept too.
-    fn receive_rest(&mut self, net: &mut dyn Net) {
+    pub fn receive_rest(&mut self, net: &mut dyn Net) {
         if !matches!(self.flow, Flow::Send(_)) {
             // An error here ends only what has been ended.
             let _ = self.move_octets(net);

@@ -10,6 +10,8 @@ mod records;
 mod remote;
 mod report;
 mod shell;
+mod stop;
+mod stored;
 mod transfer;
 
 pub use remote::{Credentials, Remote, Wishes};

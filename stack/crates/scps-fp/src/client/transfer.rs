@@ -2,17 +2,16 @@
 
 use super::attempt::{Course, Flow, Request};
 use super::report::{Integrity, Report, Status};
+use super::stored::{place, Source};
 use super::{Client, Fault, Remote, Start, Urge};
 use crate::command::FileType;
-use crate::crc::{crc_of, crc_text, find_crc};
+use crate::crc::{crc_of, crc_text};
 use crate::net::Service;
 use crate::outgoing::Outgoing;
-use crate::partial::{stored_size, Base, Bounds, Partial, SUFFIX};
-use crate::reply::find_size;
+use crate::partial::{stored_size, Base, Bounds, Partial};
 use crate::restart::{Attempts, Decision, Failure};
 use crate::store::{modified, StoreError};
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File};
+use cap_std::fs::File;
 use scps_types::Instant;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -24,21 +23,6 @@ pub(super) enum Job {
     Put { local: PathBuf, remote: String, append: bool },
     /// Remote file to a local name.
     Get { remote: String, local: PathBuf },
-}
-
-/// Where a stored beginning is looked for.
-struct Stored {
-    /// Wire octets.
-    size: u64,
-    /// Name at the receiver.
-    name: String,
-}
-
-/// What is known of a source when the transfer starts.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-struct Source {
-    size: Option<u64>,
-    changed_at: Option<String>,
 }
 
 /// A transfer's bookkeeping.
@@ -55,20 +39,12 @@ struct Progress {
     fresh_next: bool,
 }
 
-fn local_error(path: &Path) -> impl Fn(std::io::Error) -> Fault + '_ {
+pub(super) fn local_error(path: &Path) -> impl Fn(std::io::Error) -> Fault + '_ {
     move |e| Fault::Local(format!("{}: {e}", path.display()))
 }
 
 fn stored_error(error: &StoreError) -> Failure {
     Failure::Final(format!("local file: {}", error.text))
-}
-
-/// The folder and name of a local path.
-fn place(path: &Path) -> Result<(Dir, String), Fault> {
-    let name = path.file_name().ok_or_else(|| Fault::Local(format!("{}: not a file name", path.display())))?;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(local_error(folder))?;
-    Ok((dir, name.to_string_lossy().into_owned()))
 }
 
 impl Client<'_> {
@@ -194,7 +170,7 @@ impl Client<'_> {
         result
     }
 
-    fn file_type(&self) -> FileType {
+    pub(super) fn file_type(&self) -> FileType {
         self.remote.as_ref().map_or(FileType::Image, |r| r.wishes.file_type)
     }
 
@@ -382,66 +358,6 @@ impl Client<'_> {
             return Ok(0);
         }
         Ok(stored)
-    }
-
-    /// What of a file is stored here.
-    fn local_stored(&mut self, local: &Path) -> Result<Option<Stored>, Fault> {
-        let (folder, name) = place(local)?;
-        for name in [format!("{name}{SUFFIX}"), name] {
-            if folder.metadata(&name).is_ok_and(|m| m.is_file()) {
-                let file = folder.open(&name).map_err(local_error(local))?;
-                let size = stored_size(&file, self.file_type()).map_err(|e| Fault::Local(e.text))?;
-                return Ok(Some(Stored { size, name }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// What of a file is stored at the server: our own servers keep a part beside the target.
-    fn remote_stored(&mut self, path: &str) -> Result<Option<Stored>, Fault> {
-        let is_kin = self.remote.as_ref().is_some_and(Remote::is_kin);
-        let part = is_kin.then(|| format!("{path}{SUFFIX}"));
-        for name in part.into_iter().chain([path.to_owned()]) {
-            if let Some(size) = self.remote_size(&name)? {
-                return Ok(Some(Stored { size, name }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// SIZE; `None` if the file does not exist or the server does not tell.
-    pub(super) fn remote_size(&mut self, path: &str) -> Result<Option<u64>, Fault> {
-        self.on_remote(|client, remote| {
-            let reply = remote.command(client.net, &client.mib, &format!("SIZE {path}"))?;
-            match reply.code {
-                213 => Ok(find_size(&reply.text())),
-                450 => Err(Fault::Refused(reply)),
-                _ => Ok(None),
-            }
-        })
-    }
-
-    /// SITE CRC; `None` if the server does not know it.
-    pub(super) fn remote_crc(&mut self, path: &str) -> Result<Option<u32>, Fault> {
-        self.on_remote(|client, remote| {
-            if remote.lacks.contains("SITE CRC") {
-                return Ok(None);
-            }
-            let reply = remote.command(client.net, &client.mib, &format!("SITE CRC {path}"))?;
-            if matches!(reply.code, 500..=504) {
-                remote.lacks.insert("SITE CRC");
-            }
-            Ok(find_crc(&reply.text()).filter(|_| reply.is_done()))
-        })
-    }
-
-    fn remote_source(&mut self, path: &str) -> Result<Source, Fault> {
-        let size = self.remote_size(path)?;
-        let changed_at = self.on_remote(|client, remote| {
-            let reply = remote.extension(client.net, &client.mib, "MDTM", &format!("MDTM {path}"))?;
-            Ok(reply.filter(|r| r.code == 213).map(|r| r.text()))
-        })?;
-        Ok(Source { size, changed_at })
     }
 
     fn judge_integrity(&self, course: &Course, own: u32, octets: u64, file_type: FileType) -> Integrity {

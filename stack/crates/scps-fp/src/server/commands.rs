@@ -4,7 +4,6 @@ use super::session::Session;
 use super::transfer::{opening_text, Flow, Plan};
 use super::writers::Claim;
 use super::Shared;
-use crate::address::port_text;
 use crate::command::{Command, FileType, Site, VERBS};
 use crate::crc::crc_text;
 use crate::net::Net;
@@ -12,13 +11,9 @@ use crate::outgoing::Outgoing;
 use crate::partial::{stored_size, Base, Bounds, Partial, SUFFIX};
 use crate::reply::Reply;
 use crate::store::{calendar, modified, resolve, Store, StoreError, StoreResult};
-use scps_types::Duration;
-use std::net::IpAddr;
 use std::rc::Rc;
 
 const BUSY: &str = "Another session is writing the file.";
-/// Ports below belong to services; a data connection has no business there (notes §17 item 5).
-const FIRST_USER_PORT: u16 = 1024;
 /// Names STOU tries.
 const UNIQUE_TRIES: u32 = 99;
 const FEATURES: [&str; 16] = [
@@ -163,102 +158,6 @@ impl Session {
     /// A path of this session, absolute.
     pub fn absolute(&self, path: &str) -> String {
         resolve(&self.cwd, path)
-    }
-
-    fn set_parameter(&mut self, net: &mut dyn Net, shared: &mut Shared, command: Command) {
-        let reply = match command {
-            Command::Port(target) => {
-                if target.port() < FIRST_USER_PORT || !self.may_exchange_with(shared, target.ip()) {
-                    Reply::new(504, "Data connections lead to the client itself, to ports from 1024 on.")
-                } else {
-                    if let Some(old) = self.passive.take() {
-                        net.unlisten(old);
-                    }
-                    self.target = Some(target);
-                    Reply::new(200, "PORT")
-                }
-            }
-            Command::Pasv | Command::Epsv if shared.mib.historic => Reply::new(502, "Not in this dialect."),
-            Command::Pasv => match self.listen_passive(net, shared).map(|a| (a.ip().to_canonical(), a.port())) {
-                Some((IpAddr::V4(ip), port)) => {
-                    Reply::new(227, format!("Entering Passive Mode ({})", port_text(ip, port)))
-                }
-                Some((IpAddr::V6(_), _)) => Reply::new(425, "Use EPSV on IPv6."),
-                None => Reply::new(425, "Cannot listen."),
-            },
-            Command::Epsv => match self.listen_passive(net, shared) {
-                Some(address) => Reply::new(229, format!("Entering Extended Passive Mode (|||{}|)", address.port())),
-                None => Reply::new(425, "Cannot listen."),
-            },
-            Command::Type(file_type) => {
-                self.file_type = file_type;
-                Reply::new(200, format!("TYPE {}", file_type.letter()))
-            }
-            Command::Stru => Reply::new(200, "STRU F"),
-            Command::Mode => Reply::new(200, "MODE S"),
-            Command::Allo(size) => {
-                self.declared = Some(size);
-                Reply::new(200, "ALLO")
-            }
-            Command::Rest(marker) => {
-                self.marker = Some(marker);
-                return self.reply(&Reply::new(350, format!("Restarting at {marker}. Send the transfer command.")));
-            }
-            Command::AutoRestart(on) => {
-                self.auto_restart = on;
-                Reply::new(200, if on { "Automatic restart on." } else { "Automatic restart off." })
-            }
-            Command::Bets(_) if !net.has_best_effort() => Reply::new(504, "Best effort needs SCPS-TP."),
-            Command::Bets(fill) => {
-                self.bets = Some(fill.unwrap_or(shared.mib.bets_fill));
-                Reply::new(250, "Best effort on.")
-            }
-            Command::Nbes => {
-                self.bets = None;
-                Reply::new(250, "Best effort off.")
-            }
-            Command::Idle(seconds) => {
-                self.idle = Duration::from_secs(u64::from(seconds));
-                Reply::new(200, format!("Idle time-out {seconds} seconds."))
-            }
-            Command::Suppress(on) => {
-                self.suppressed = on;
-                Reply::new(211, if on { "Reply text off." } else { "Reply text on." })
-            }
-            Command::Opts(option) => {
-                self.bare_size = true;
-                match option.as_str() {
-                    "UTF8 ON" | "UTF8" => Reply::new(200, "UTF-8 it is."),
-                    _ => Reply::new(501, "Only UTF8 ON is offered."),
-                }
-            }
-            Command::Stat(_) => Reply::multi(211, self.status()),
-            Command::Acct => Reply::new(202, "No account is needed.").with_text(),
-            _ => Reply::new(226, "No transfer in progress."),
-        };
-        self.reply(&reply);
-    }
-
-    fn status(&self) -> Vec<String> {
-        let on = |is_on: bool| if is_on { "on" } else { "off" };
-        let data = match (self.passive, self.target) {
-            (Some(_), _) => "passive, listening".to_owned(),
-            (None, Some(target)) => format!("active, to {target}"),
-            (None, None) => "none".to_owned(),
-        };
-        vec![
-            format!("scpslab SCPS-FP server {}", env!("CARGO_PKG_VERSION")),
-            format!("Connected to {}, from {}", self.local, self.peer()),
-            format!("TYPE: {}, FORM: N; STRU: F; MODE: S", self.file_type.letter()),
-            format!("Data connection: {data}"),
-            format!(
-                "BETS: {}; AUTORESTART: {}; reply text: {}",
-                on(self.bets.is_some()),
-                on(self.auto_restart),
-                on(!self.suppressed)
-            ),
-            "End of status".to_owned(),
-        ]
     }
 
     fn run_on_files(

@@ -2,6 +2,7 @@
 
 mod commands;
 mod guard;
+mod parameters;
 mod records;
 mod session;
 mod transfer;

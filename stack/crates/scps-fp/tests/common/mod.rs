@@ -11,7 +11,7 @@ use scps_fp::server::{Server, ServerConfig};
 use scps_fp::users::{User, Users};
 use scps_types::{Duration, Instant};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ struct Core {
     next: u64,
     ends: BTreeMap<u64, End>,
     listeners: BTreeMap<u64, (SocketAddr, VecDeque<u64>)>,
-    refused: BTreeMap<u64, ()>,
+    refused: BTreeSet<u64>,
     data_octets: u64,
     faults: VecDeque<(u64, Fault)>,
     outage_until: Option<Instant>,
@@ -275,7 +275,7 @@ pub fn users(root: &Path, names: &[&str]) -> Users {
             let hash = scps_fp::users::hash_password(&password, [1; 16]).unwrap();
             let home = root.join(name);
             std::fs::create_dir_all(&home).unwrap();
-            format!(r#""{name}": {{"password": "{hash}", "root": {home:?}}}"#)
+            format!(r#""{name}": {{"password": "{hash}", "root": "{}"}}"#, home.display())
         })
         .collect();
     Users::parse(&format!(r#"{{"users": {{{}}}}}"#, entries.join(",")), root).unwrap()
@@ -333,7 +333,7 @@ impl Net for SimNet {
         let local = SocketAddr::new(self.host, 10_000 + (ours % 50_000) as u16);
         let found = core.listeners.iter().find(|(_, (a, _))| *a == remote).map(|(id, _)| *id);
         let Some(listener) = found.filter(|_| core.outage_until.is_none()) else {
-            core.refused.insert(ours, ());
+            core.refused.insert(ours);
             return Ok(ConnId(ours));
         };
         let end = |peer, host, local, remote| End {
@@ -356,7 +356,7 @@ impl Net for SimNet {
 
     fn is_open(&mut self, id: ConnId) -> io::Result<bool> {
         let mut core = self.world.core.borrow_mut();
-        if core.refused.remove(&id.0).is_some() {
+        if core.refused.remove(&id.0) {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         match core.ends.get(&id.0) {
@@ -461,9 +461,8 @@ impl Net for SimNet {
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
         let before = self.world.core.borrow().version;
         let due = self.world.settle();
-        if std::mem::take(&mut self.world.core.borrow_mut().killed_client) {
-            panic!("{KILLED}");
-        }
+        let killed = std::mem::take(&mut self.world.core.borrow_mut().killed_client);
+        assert!(!killed, "{KILLED}");
         let (changed, outage) = {
             let core = self.world.core.borrow();
             (core.version != before, core.outage_until)
@@ -515,9 +514,11 @@ pub fn run_client(world: &World, folder: &Path, mib: &Mib, lines: &[&str]) -> Re
         lines.iter().filter_map(|l| client.run_line(l, &Names)).collect::<Vec<Report>>()
     }));
     world.kill(CLIENT);
-    attempt.map_err(|cause| match cause.downcast_ref::<String>() {
-        Some(text) if text == KILLED => (),
-        _ => std::panic::resume_unwind(cause),
+    attempt.map_err(|cause| {
+        let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());
+        if text != Some(KILLED) {
+            std::panic::resume_unwind(cause);
+        }
     })
 }
 
