@@ -126,13 +126,13 @@ def runs_of(named: Sequence[str], runs: Path = Path("runs")) -> list[Path]:
     """The run folders that the words mean, newest first, each once: all under `runs` for no words, and for a campaign those that it lists.
 
     Raises:
-        ResultError: a word that means no run; a campaign's run that is not there is left out, for a campaign may be interrupted.
+        ResultError: a word that means no run; a run without cells is left out, for it or its campaign may be interrupted.
     """
     folders = [find_run(word, runs) for word in named] if named else [path.parent for path in runs.glob(f"*/{MANIFEST_FILE}")]
     found: dict[Path, Path] = {}
     for folder in folders:
         members = campaign_runs(folder) if is_campaign(folder) else [folder]
-        found |= {member.resolve(): member for member in members if (member / MANIFEST_FILE).is_file()}
+        found |= {member.resolve(): member for member in members if (member / MANIFEST_FILE).is_file() and any(member.glob("cells/*/plan.json"))}
     return sorted(found.values(), key=lambda folder: (-(folder / MANIFEST_FILE).stat().st_mtime_ns, folder.name))
 
 
