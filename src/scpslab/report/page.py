@@ -26,7 +26,7 @@ SIGNS = {
 }
 MEANINGS = {
     Outcome.REPRODUCED: "Our number lies in the stated band, or the order is as the paper says and too clear to be chance.",
-    Outcome.DIFFERENT: "It lies elsewhere, in a band that was foreseen, for a reason that is known and stated.",
+    Outcome.DIFFERENT: "It lies elsewhere, in the band of a deviation whose reason is known and stated.",
     Outcome.NOT_REPRODUCED: "It lies elsewhere, and no reason for that was foreseen.",
     Outcome.UNDECIDED: "Our interval reaches across the bound, or the difference may be chance: more repeats would tell.",
     Outcome.NO_DATA: "The cells that would tell have not been run.",

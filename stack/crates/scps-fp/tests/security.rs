@@ -227,7 +227,7 @@ fn a_full_disk_is_452_and_the_original_stays() {
         let world = World::new();
         world.serve_open(SERVER, &folders.server, quick());
         let (mut peer, _) = Peer::connect(&world);
-        let said = peer.store("STOR f", &[1; 200_000]);
+        let said = peer.store("STOR f", &vec![1; 200_000]);
         assert!(said.contains("452 "), "{said}");
         assert_eq!(fs::read(folders.server.join("f")).unwrap(), b"precious");
         assert_eq!(fs::read_dir(&folders.server).unwrap().count(), 1);

@@ -244,7 +244,7 @@ fn interrupting_a_store_keeps_what_came_and_tells_how_much() {
     let (mut peer, folders) = connect(quick());
     fs::write(folders.server.join("f"), b"before").unwrap();
     let (_, data) = peer.begin_store("STOR f");
-    peer.send_data(data.unwrap(), &[7; 50_000]);
+    peer.send_data(data.unwrap(), &vec![7; 50_000]);
     assert_eq!(peer.say("INTR"), text(256, "Transfer interrupted at 50000"));
     assert_eq!(peer.say("SIZE f"), text(213, "f SIZE 50000"));
     assert_eq!(peer.code("NOOP"), 200);
