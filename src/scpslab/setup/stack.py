@@ -17,6 +17,7 @@ LEAST_CARGO = (1, 85)
 TARGET = f"{platform.machine()}-unknown-linux-gnu"
 RUSTFLAGS = "-C target-feature=+crt-static -C strip=symbols"
 BUILD = ["cargo", "build", "--release", "--locked", "--bin", "scps", "--target", TARGET]
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 BUILDER_PACKAGES = "ca-certificates,cargo,gcc,libc6-dev,rustc"
 
 
@@ -65,6 +66,8 @@ def _build_in_debian(job: Job) -> None:
     hooks = [
         f"upload {archive} /stack.tar",
         "upload /etc/resolv.conf /etc/resolv.conf",
+        # A site that looks into encrypted traffic has a certificate of its own.
+        f"upload {CERTIFICATES} {CERTIFICATES}",
         f'chroot "$1" sh -c "{compile_it}"',
         f"download /src/target/{TARGET}/release/scps {job.target}",
     ]

@@ -27,6 +27,9 @@ pub struct StoreError {
     pub text: String,
 }
 
+/// Linux's number; `ErrorKind` has a name for it from Rust 1.87 on only.
+const ENAMETOOLONG: i32 = 36;
+
 impl StoreError {
     /// An error of our own making.
     pub fn new(code: u16, text: impl Into<String>) -> Self {
@@ -46,7 +49,7 @@ impl From<io::Error> for StoreError {
             K::StorageFull => (452, "the disk is full"),
             K::QuotaExceeded => (552, "the quota is used up"),
             K::FileTooLarge => (552, "the file would be too large"),
-            K::InvalidFilename => (553, "the name is too long"),
+            _ if error.raw_os_error() == Some(ENAMETOOLONG) => (553, "the name is too long"),
             K::PermissionDenied => (550, "not permitted"),
             _ => (550, "not possible"),
         };
