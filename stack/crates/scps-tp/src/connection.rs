@@ -73,6 +73,8 @@ pub struct Connection {
     pub(crate) own_options: Options,
     pub(crate) peer_options: Option<Options>,
     pub(crate) with_scps: bool,
+    /// What our SYNs offered before the fallback to one without capabilities.
+    pub(crate) earlier_offer: Option<Options>,
     pub(crate) own_mss: u16,
     pub(crate) peer_mss: Option<u16>,
     pub(crate) connection_id: u8,
@@ -179,6 +181,7 @@ impl Connection {
             own_options: Options::default(),
             peer_options: None,
             with_scps: birth.with_scps,
+            earlier_offer: None,
             own_mss,
             peer_mss: None,
             connection_id: birth.connection_id,

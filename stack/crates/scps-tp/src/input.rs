@@ -41,6 +41,7 @@ impl Connection {
         if self.state == State::SynReceived {
             self.prepare_syn_options(now, route);
         }
+        self.settle_offer(tcp);
         self.agreed = negotiation::agree(&self.config, &self.own_options, &tcp.options);
         self.settle_agreement(now, route);
         if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
@@ -52,6 +53,17 @@ impl Connection {
         self.snd_wl1 = 0;
         self.last_window_ack = (tcp.window, tcp.ack);
         self.rcv_edge = self.rcv_edge.max(1);
+    }
+
+    /// A SYN-ACK with capabilities answers a SYN with capabilities, even if the last one we sent had none: the peer goes by that one.
+    fn settle_offer(&mut self, tcp: &Tcp) {
+        let Some(offer) = self.earlier_offer.take() else { return };
+        if tcp.flags.has(Flags::ACK) && tcp.options.capabilities.is_some() {
+            self.own_options = offer;
+            self.with_scps = true;
+        } else {
+            self.connection_id = 0;
+        }
     }
 
     fn settle_agreement(&mut self, now: Instant, route: &Route) {

@@ -90,7 +90,7 @@ impl Connection {
         let answering = if self.state == State::SynReceived { self.peer_options } else { None };
         self.own_options =
             negotiation::syn_options(&self.config, self.with_scps, own_mss, self.connection_id, answering.as_ref());
-        if self.own_options.capabilities.is_none() {
+        if self.own_options.capabilities.is_none() && self.earlier_offer.is_none() {
             self.connection_id = 0;
         }
         let may_stamp = answering.is_none_or(|o| o.timestamps.is_some());
@@ -101,7 +101,9 @@ impl Connection {
     fn send_syn(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
         let is_active = self.state == State::SynSent;
         // Some hosts never answer a SYN with options they do not know (notes §1.4).
-        if is_active && self.config.fallback_after_syns.is_some_and(|n| self.syns_sent >= n) {
+        if is_active && self.with_scps && self.config.fallback_after_syns.is_some_and(|n| self.syns_sent >= n) {
+            // It may be the answers that get lost: a SYN-ACK to an earlier SYN still holds for what that one offered.
+            self.earlier_offer = Some(self.own_options);
             self.with_scps = false;
         }
         self.prepare_syn_options(now, route);

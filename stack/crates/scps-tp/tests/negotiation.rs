@@ -97,6 +97,34 @@ fn unanswered_scps_syns_are_followed_by_a_plain_one_and_remembered() {
 }
 
 #[test]
+fn an_answer_to_an_earlier_syn_holds_for_what_that_one_offered() {
+    // The first three SYN-ACKs were lost, so a plain SYN followed; the peer still goes by the SYN it took, and compresses.
+    let mut s = Script::new(Config { compression: true, ..plain() }, no_rate());
+    s.run(
+        "0.0  user connect
+         0.0  > S 0:0 caps 0x50
+         6.0  > S 0:0 caps 0x50
+         18.0 > S 0:0 caps 0x50
+         42.0 > S 0:0 caps none
+         42.1 < S. 0:0 ack 1 mss 1000 caps 0x50",
+    );
+    let agreed = s.endpoint.agreed(s.connection()).expect("agreed");
+    assert!(agreed.scps && agreed.snack);
+    // A peer that answers the plain SYN itself is a plain one.
+    let mut s = Script::new(Config { compression: true, ..plain() }, no_rate());
+    s.run(
+        "0.0  user connect
+         0.0  > S 0:0 caps 0x50
+         6.0  > S 0:0 caps 0x50
+         18.0 > S 0:0 caps 0x50
+         42.0 > S 0:0 caps none
+         42.1 < S. 0:0 ack 1 mss 1000
+         42.1 > . 1:1 ack 1",
+    );
+    assert!(!s.endpoint.agreed(s.connection()).expect("agreed").scps);
+}
+
+#[test]
 fn mss_follows_the_route() {
     // Item 19: MTU - 40 - overhead, even.
     let mss = |mtu, overhead| syn(Config::default(), RouteConfig { mtu, overhead, ..no_rate() }).mss;
