@@ -8,20 +8,19 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 from scpslab.lab import environment, probes, workloads
 from scpslab.lab.clock import SECOND_NS, Epoch
+from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
+from scpslab.lab.place import CELL, WORK
 from scpslab.lab.records import Records
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
 
-CELL = Path("/cell")
-WORK = Path("/run/scpslab")
 DRAIN_STEP_NS = 50_000_000
 DRAIN_LIMIT_NS = 60 * SECOND_NS
 STOP_LIMIT_NS = 30 * SECOND_NS
@@ -99,6 +98,9 @@ class Cell:
         """Brings the network up."""
         self.phase("switch daemons")
         self.open_vswitch = OpenVSwitch(self.logs)
+        if self.plan["containers"] == "docker":
+            self.phase("docker")
+            Daemon(self.logs).wait()
         self.phase("network")
         self.network = LabNetwork(self.plan, CELL / "vectors", self.logs)
         self.phase("switches")
@@ -229,9 +231,7 @@ def finish(status: dict[str, Any]) -> None:
     """Copies what the cell wrote to the user's machine, its status last."""
     for source in sorted(WORK.rglob("*")):
         target = CELL / "out" / source.relative_to(WORK)
-        if source.is_dir():
-            target.mkdir(parents=True, exist_ok=True)
-        else:
+        if source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     (CELL / "out").mkdir(exist_ok=True)

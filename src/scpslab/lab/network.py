@@ -10,6 +10,7 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.topo import Topo
 
+from scpslab.lab.docker_nodes import DockerNode, DockerRouter
 from scpslab.lab.links import LabLink
 from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
 from scpslab.lab.netns import inside
@@ -27,6 +28,7 @@ ROUTE_METRICS = {
     "rto_min_ms": RTAX_RTO_MIN,
 }
 NODE_CLASSES = {"host": LabNode, "router": LabRouter}
+DOCKER_CLASSES = {"host": DockerNode, "router": DockerRouter}
 
 
 def indexed(plan: dict[str, Any]) -> list[dict[str, Any]]:
@@ -57,6 +59,8 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
         for node in plan["nodes"]:
             if node["kind"] == "switch":
                 self.addSwitch(node["name"], cls=LabSwitch, mirror_to=node["mirror_to"], wiring=Wiring(plan, pairs) if standalone else None)
+            elif "container" in node:
+                self.addHost(node["name"], cls=DOCKER_CLASSES[node["kind"]], container=node["container"])
             else:
                 self.addHost(node["name"], cls=NODE_CLASSES[node["kind"]])
         for pair in pairs:
@@ -161,6 +165,8 @@ class LabNetwork:
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
         self.wiring.configure(self.mininet)
         self.stages = self.wiring.load_stages(vectors)
+        for node in self.mininet.hosts:
+            node.join(self.stages.program_fds["established"])
         self.logs = logs
         self.directions, self.names, self.places, self.pid = self.wiring.directions, self.wiring.names, self.wiring.places, self.wiring.pid
 

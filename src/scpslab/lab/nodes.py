@@ -17,7 +17,9 @@ from mininet.node import Node
 
 from scpslab.lab.netns import inside
 
-LABTOOL = "/opt/scpslab/labtool"
+PROGRAMS = "/opt/scpslab"
+LABTOOL = f"{PROGRAMS}/labtool"
+FORWARDING = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
 
 
 class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
@@ -72,9 +74,20 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         """Starts a program inside the node with plain arguments (no shell, no pipes unless asked for)."""
         return subprocess.Popen([*self.prefix, *argv], **kwargs)
 
+    def program(self, name: str) -> str:
+        """A program of the lab, `labtool` or `scps`, as a command inside the node calls it."""
+        return f"{PROGRAMS}/{name}"
+
+    def tool(self, tool: str, options: dict[str, str]) -> list[str]:
+        """The whole command that runs one of labtool's programs inside."""
+        return [*self.prefix, self.program("labtool"), tool, *(word for key, value in options.items() for word in (f"--{key}", value))]
+
     def config(self, **_params: Any) -> dict[str, Any]:
         """Nothing is left to configure: links come with addresses, the plan with routes and settings."""
         return {}
+
+    def join(self, program: int) -> None:
+        """Takes part in a socket program of the lab: a node is in the lab's control group already."""
 
     def sysctls(self, settings: dict[str, str]) -> None:
         """Writes kernel settings of the node's network namespace.
@@ -90,14 +103,18 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
                 except OSError as error:
                     raise OSError(error.errno, f"node {self.name}: {name} = {value}: {error.strerror}") from error
 
-    def terminate(self) -> None:
-        """Ends the container and everything in it."""
+    def close_shell(self) -> None:
+        """Ends the shell, if there is one."""
         if self.shell is not None:
             self.stdin.close()
             os.close(self.slave)
             self.shell.kill()
             self.shell.wait()
             self.shell = None  # type: ignore[assignment]  # Mininet tells a closed shell by it
+
+    def terminate(self) -> None:
+        """Ends the container and everything in it."""
+        self.close_shell()
         assert self.container.stdin is not None
         self.container.stdin.close()
         self.container.wait()
@@ -109,4 +126,4 @@ class LabRouter(LabNode):
     def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
         """Makes the container and lets it forward."""
         super().startShell(mnopts)
-        self.sysctls({"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"})
+        self.sysctls(FORWARDING)

@@ -17,6 +17,7 @@ from typing import Any
 
 from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
+from scpslab.lab.place import CGROUP
 
 FIRST_INDEX = 1000
 ETHERNET_HEADER_BYTES = 14
@@ -160,7 +161,7 @@ class Stages:
             self.program_fds[name] = programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors)
             bpf.pin(self.program_fds[name], f"{PINS}/{name}")
         self.program_fds["established"] = programs.load("sockops/established", bpf.PROG_SOCK_OPS, descriptors)
-        bpf.attach_to_cgroup(self.program_fds["established"], "/sys/fs/cgroup")
+        bpf.attach_to_cgroup(self.program_fds["established"], str(CGROUP))
 
     def _write_settings(self) -> None:
         for index, settings in self.entry_settings.items():

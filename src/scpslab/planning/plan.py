@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scpslab import units
+from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
 from scpslab.planning.links import apply_overrides
 from scpslab.planning.probes import plan_probe
 from scpslab.planning.scps import ScpsAddresses, add_routes
@@ -29,6 +30,9 @@ def plan(cell: Cell) -> dict[str, Any]:
     for node in network["nodes"]:
         if node["name"] in hosts:
             _configure(node, hosts[node["name"]])
+    in_docker = cell.model.containers == "docker"
+    if in_docker:
+        add_containers(network["nodes"], cell.model)
     for end in (end for link in network["serial_links"] for end in link["ends"]):
         end["route"] = hosts[end["node"]].route_options()
     addresses = {end["node"]: end["ip"].split("/")[0] for link in links for end in link["ends"] if end["ip"]}
@@ -46,7 +50,7 @@ def plan(cell: Cell) -> dict[str, Any]:
         "limits": {
             "virtual_s": -(-units.parse("duration", limits.virtual) // SECOND_NS),
             "wall_s": -(-units.parse("duration", limits.wall) // SECOND_NS),
-            "memory_mib": units.parse("size", limits.memory) >> 20,
+            "memory_mib": (units.parse("size", limits.memory) >> 20) + (DOCKER_MEMORY_MIB if in_docker else 0),
         },
         "containers": cell.model.containers,
         **network,

@@ -61,6 +61,7 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     hosts = [node.name for node in network.nodes if node.kind == "host"]
     found: list[Problem] = []
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
+    found += _containers(model, network)
     found += _links(model, network, folder)
     found += _names_twice(model, network)
     for index, workload in enumerate(model.workloads):
@@ -78,6 +79,11 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     if not found:
         found += _room(model)
     return found
+
+
+def _containers(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
+    if model.containers == "docker" and any(link.serial is not None for link in network.links):
+        yield ("containers",), "found docker with a serial link, whose PPP needs rights that no container has; expected process. Leave containers out."
 
 
 def _links(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:

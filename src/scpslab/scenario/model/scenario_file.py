@@ -88,6 +88,8 @@ class ScenarioFile(Part):
     repeats: int = key(1, says="Repeats of every point, each with random streams of its own.", least=1, most=10_000, example=5)
     seed: Seed = key(1, says="Root of all random streams.", example=1997)
     limits: Limits = key(Limits(), says="When a hanging cell is ended.", example={"virtual": "4000 s", "wall": "600 s"})
-    containers: Literal["process"] = key("process", says="What a node is: a process tree with namespaces of its own.", example="process")
+    containers: Literal["process", "docker"] = key(
+        "process", says="What a node is: a process tree with namespaces of its own, or a Docker container of images/ (slower to start).", example="docker"
+    )
     checks: tuple[Check, ...] = key((), says="What the results must be.", example=[{"metric": "utilization", "at_least": 0.5}])
     variants: dict[Name, Variant] = key({}, says="Smaller or other versions, chosen as SCENARIO:VARIANT.", example={"demo": {"repeats": 2}})
