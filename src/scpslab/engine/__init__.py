@@ -1,9 +1,10 @@
 """Engines: where a cell runs. One file an engine, one line in ENGINES."""
 
 from scpslab.engine.base import CellRun, Engine
+from scpslab.engine.host import HostEngine
 from scpslab.engine.live import LiveEngine
 from scpslab.engine.virtual import VirtualEngine
 
-ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": LiveEngine}
+ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": LiveEngine, "host": HostEngine}
 
 __all__ = ["ENGINES", "CellRun", "Engine"]

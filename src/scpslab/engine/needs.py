@@ -9,6 +9,9 @@ from typing import Any, Self
 
 from scpslab.errormodels import bit_map, gap_vector
 
+# Real time has failed where more than this share of the lab's clock's ticks comes later than this.
+LATENESS = {"tick_ns": 10_000_000, "late_ns": 5_000_000, "late_share": 0.01}
+
 
 @dataclass(frozen=True)
 class Needs:
@@ -43,3 +46,8 @@ def write_vectors(plan: dict[str, Any], folder: Path) -> None:
             gaps = gap_vector(direction["errors"])
             if len(gaps):
                 (folder / f"{link['name']}-{direction['name']}.u64").write_bytes(gaps.astype("<u8").tobytes())
+
+
+def on_the_wall_clock(plan: dict[str, Any]) -> dict[str, Any]:
+    """The plan with what holds only where time is real: how late the lab may be."""
+    return {**plan, "limits": {**plan["limits"], **LATENESS}}

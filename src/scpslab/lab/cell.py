@@ -15,6 +15,7 @@ from scpslab.lab.clock import SECOND_NS, Epoch
 from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
+from scpslab.lab.pace import Pace
 from scpslab.lab.place import CELL, WORK
 from scpslab.lab.records import Records
 from scpslab.lab.serial import SerialLink
@@ -76,6 +77,7 @@ class Cell:
         status, reason = self._outcome(required, in_time)
         self.phase("stop")
         end_ns = self.now_ns()
+        overload = self.pace.stop()
         self._stop_workloads()
         drained = self._drain()
         for link in self.serial_links:
@@ -89,6 +91,8 @@ class Cell:
         closes = self._write_accounts()
         if not closes:
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(self.open_accounts))
+        elif overload:
+            status, reason = "failed", overload
         elif not drained and status == "completed":
             reason = "packets were still under way at the end"
         self._write_log()
@@ -130,6 +134,8 @@ class Cell:
         self.phase("epoch")
         self.epoch = Epoch()
         self.network.stages.start_epoch(self.epoch.realtime_ns)
+        self.pace = Pace(self, self.plan["limits"])
+        self.pace.start()
         for link in self.serial_links:
             self.loop.at(self.epoch.realtime_ns, link.start_epoch)
         for probe in self.probes:

@@ -31,8 +31,7 @@ class DockerNode(LabNode):
             folders[f"/lab/{part}{rights}"] = str(WORK_OUTSIDE / "nodes" / self.name / part)
         (WORK / "nodes" / self.name / "out").chmod(0o777)
         self.docker = Container(self.name, self.spec, folders)
-        self.pid = self.docker.pid
-        self.prefix = [LABTOOL, "exec", str(self.pid)]
+        self.enter(self.docker.pid)
         # The name lets `ip -n NAME`, `tc -n NAME` and students find the node.
         subprocess.run(["ip", "netns", "attach", self.name, str(self.pid)], check=True, capture_output=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from mininet.topo import Topo
 from scpslab.lab.docker_nodes import DockerNode, DockerRouter
 from scpslab.lab.links import LabLink
 from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
-from scpslab.lab.netns import inside
+from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.nodes import LabNode, LabRouter
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, tc_lines
 from scpslab.lab.switches import LabSwitch
@@ -80,8 +81,11 @@ class Wiring:
     def configure(self, nodes: Mapping[str, Any]) -> None:
         """Gives every host and router its settings, neighbours and routes."""
         self.nodes = nodes
-        # A namespace may choose unrestricted congestion controls only; in a lab that is all of them.
-        (TCP_SETTINGS / "tcp_allowed_congestion_control").write_text((TCP_SETTINGS / "tcp_available_congestion_control").read_text())
+        # A namespace may choose unrestricted congestion controls only; in a lab that is all of them. Only the first namespace can say so, and on a machine
+        # that is not the lab's own somebody else has (hostlab/start.py).
+        allowed, available = (TCP_SETTINGS / f"tcp_{kind}_congestion_control" for kind in ("allowed", "available"))
+        if os.access(allowed, os.W_OK):
+            allowed.write_text(available.read_text())
         self._configure_hosts()
 
     def load_stages(self, vectors: Path) -> Stages:
@@ -162,6 +166,7 @@ class LabNetwork:
     def __init__(self, plan: dict[str, Any], vectors: Path, logs: Path) -> None:
         pairs = indexed(plan)
         self.wiring = Wiring(plan, pairs)
+        without_ipv6()
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
         self.wiring.configure(self.mininet)
         self.stages = self.wiring.load_stages(vectors)

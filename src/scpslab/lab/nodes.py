@@ -15,10 +15,10 @@ from typing import Any
 
 from mininet.node import Node
 
-from scpslab.lab.netns import inside
+from scpslab.lab.netns import inside, without_ipv6
+from scpslab.lab.place import PROGRAMS
 
-PROGRAMS = "/opt/scpslab"
-LABTOOL = f"{PROGRAMS}/labtool"
+LABTOOL = str(PROGRAMS / "labtool")
 FORWARDING = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
 
 
@@ -32,8 +32,14 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         line = self.container.stdout.readline()
         if not line.strip():
             raise OSError(f"node {self.name}: its container did not start (labtool node exited with {self.container.wait()})")
-        self.pid = int(line)
-        self.prefix = [LABTOOL, "exec", str(self.pid)]
+        self.enter(int(line))
+
+    def enter(self, pid: int) -> None:
+        """Takes over the container whose first process is `pid`."""
+        self.pid = pid
+        self.prefix = [LABTOOL, "exec", str(pid)]
+        with inside(pid):
+            without_ipv6()
 
     def _open_shell(self) -> None:
         command = [*self.prefix, "env", "PS1=" + chr(127), "bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
@@ -76,7 +82,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
 
     def program(self, name: str) -> str:
         """A program of the lab, `labtool` or `scps`, as a command inside the node calls it."""
-        return f"{PROGRAMS}/{name}"
+        return str(PROGRAMS / name)
 
     def tool(self, tool: str, options: dict[str, str]) -> list[str]:
         """The whole command that runs one of labtool's programs inside."""

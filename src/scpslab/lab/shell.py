@@ -9,8 +9,9 @@ from typing import Any
 from mininet.cli import CLI
 
 from scpslab.lab.cell import Cell
+from scpslab.lab.place import PROGRAMS
 
-TOPOLOGIES = "/opt/scpslab/topologies"
+TOPOLOGIES = str(PROGRAMS / "topologies")
 
 
 class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
@@ -38,4 +39,4 @@ def _mininet(cell: Cell) -> None:
 
 def _bash(topology: str) -> None:
     print(f"A shell in the guest. For example: mn --custom {TOPOLOGIES}/{topology}.py --topo {topology}")
-    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=os.environ | {"PYTHONPATH": "/opt/scpslab", "PS1": "lab# "}, check=False)
+    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=os.environ | {"PYTHONPATH": str(PROGRAMS), "PS1": "lab# "}, check=False)

@@ -17,11 +17,11 @@ from typing import Any
 
 from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
-from scpslab.lab.place import CGROUP
+from scpslab.lab.place import CGROUP, PROGRAMS
 
 FIRST_INDEX = 1000
 ETHERNET_HEADER_BYTES = 14
-PROGRAMS = Path("/opt/scpslab/stages.bpf.o")
+OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
 VERDICT_LOG_ENTRIES = 1 << 18
@@ -154,7 +154,7 @@ class Stages:
         # The maps live as long as somebody holds them.
         self.arrays = arrays
         descriptors = {name: array.fd for name, array in arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
-        programs = bpf.ObjectFile(PROGRAMS)
+        programs = bpf.ObjectFile(OBJECT)
         Path(PINS).mkdir(exist_ok=True)
         self.program_fds = {}
         for name in ("entering", "arriving"):

@@ -121,16 +121,25 @@ def ensure_stack(say: Callable[[str], None]) -> Program:
         return Program(path, _content_hash(path)[:16])
 
 
-def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
-    """Puts the programs that the Docker images of nodes contain, `labtool` and `scps`, into `folder`, which is made.
+def ensure_tools(say: Callable[[str], None]) -> Path:
+    """Finds the folder of the lab's small programs in the cache, or builds it.
 
     Raises:
         CapabilityError: as `ensure`.
     """
     cache = cache_dir()
     with _disk_trouble(cache):
-        tools = find(TOOLS, cache) or _build(TOOLS, cache, say)
-        stack = ensure_stack(say)
+        return find(TOOLS, cache) or _build(TOOLS, cache, say)
+
+
+def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
+    """Puts the programs that the Docker images of nodes contain, `labtool` and `scps`, into `folder`, which is made.
+
+    Raises:
+        CapabilityError: as `ensure`.
+    """
+    tools, stack = ensure_tools(say), ensure_stack(say)
+    with _disk_trouble(folder):
         folder.mkdir(parents=True)
         for program in (tools / "labtool", stack.path):
             shutil.copy2(program, folder)
