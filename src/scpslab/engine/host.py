@@ -138,6 +138,15 @@ def _check_images(images: set[str]) -> None:
         raise CapabilityError(f"engine host: found no image {', '.join(lacking)} in this machine's Docker; expected it. Run: make docker-images.")
 
 
+def copy_programs(folder: Path, programs: Iterable[Path]) -> None:
+    """Makes a lab program's folder, with the programs beside it that it starts."""
+    for file, name in sources():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / name)
+    for file in programs:
+        shutil.copy2(file, folder / file.name)
+
+
 def _install(say: Callable[[str], None], with_stack: bool) -> Path:
     """The lab program's folder for this machine, made where it is missing."""
     tools = ensure_tools(say)
@@ -150,11 +159,7 @@ def _install(say: Callable[[str], None], with_stack: bool) -> Path:
         return target
     work = target.with_name(f"{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)
-    for file, name in sources():
-        (work / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, work / name)
-    for file in programs:
-        shutil.copy2(file, work / file.name)
+    copy_programs(work, programs)
     try:
         work.rename(target)
     except OSError as error:

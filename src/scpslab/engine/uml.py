@@ -30,7 +30,7 @@ DIE_TOGETHER = ["setpriv", "--pdeathsig", "KILL"]
 MEMORY_FOLDER = "/dev/shm"  # the kernel keeps its memory file there, by a name nobody can guess
 ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
 CONSOLE_LINES_KEPT = 12
-COMPILE_LIMIT_S = 120
+COMPILE_LIMITS = {"memory_mib": 512, "wall_s": 120}
 # The FY97 network with Open vSwitch needs about 50.
 PROCESSES_PER_CELL = 64
 
@@ -65,14 +65,19 @@ class UmlEngine(Engine):
         return self._bundles[Needs.of(plan)][1]
 
     def _compile(self, images: Images, lab: Path, cell: Path) -> None:
+        tail = self.boot(images, lab, cell, COMPILE_LIMITS)
+        if not (cell / "out" / "status.json").exists():
+            raise LabError(f"lab program: the guest did not compile it; {tail}")
+
+    def boot(self, images: Images, program: Path, cell: Path, limits: dict[str, int]) -> str:
+        """Runs run_lab.py of another folder than the lab's in a guest to its end; returns the last lines of the console."""
         with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
             work = Path(folder)
-            for name, target in (("boot", images.boot_dir), ("lab", lab), ("cell", cell)):
+            for name, target in (("boot", images.boot_dir), ("lab", program), ("cell", cell)):
                 (work / name).symlink_to(target.resolve())
-            job = {"limits": {"memory_mib": 512, "wall_s": COMPILE_LIMIT_S}, "cell": {"kernel_seed": "0" * 64}}
-            self._boot(work, job, None)
-            if not (cell / "out" / "status.json").exists():
-                raise LabError(f"lab program: the guest did not compile it; {self._console_tail(work)}")
+            self._kernel = images.kernel
+            ended = self._boot(work, {"limits": limits, "cell": {"kernel_seed": "0" * 64}}, None)
+            return ended or self._console_tail(work)
 
     def command(self, plan: dict[str, Any], console: str) -> list[str]:
         """The kernel's command line for a plan."""

@@ -81,8 +81,9 @@ def _try(name: str, script: str) -> Callable[[], Lack | None]:
 netem = _try("sch_netem", "tc qdisc add dev lo root netem delay 1ms")
 clsact = _try("sch_ingress", "tc qdisc add dev lo clsact")
 cls_bpf = _try("cls_bpf", "tc qdisc add dev lo clsact; tc filter add dev lo egress bpf bytecode '1,6 0 0 0' direct-action")
-veth = _try("veth", "ip link add a type veth peer name b")
-open_vswitch = _try("openvswitch", "ovs-dpctl dump-dps")
+veth = _try("veth", "ip link add name v0 type veth peer name v1")
+# Without its programs, at least whether there is such a module.
+open_vswitch = _try("openvswitch", "ovs-dpctl dump-dps" if _has("ovs-dpctl") else "modprobe --dry-run openvswitch")
 
 
 def docker_engine() -> Lack | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -74,11 +75,7 @@ def remove(lab: str) -> list[str]:
         removed.append(f"{count} processes")
     if (STATE / lab / MAY_HAVE_CONTAINERS).exists() and (count := _remove_containers(lab)):
         removed.append(f"{count} containers")
-    group = cgroup(lab)
-    if group.exists():
-        for folder in sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True):
-            folder.rmdir()
-        group.rmdir()
+    if _remove_cgroup(lab):
         removed.append("its control group")
     _restore_allowed(lab)
     shutil.rmtree(STATE / lab, ignore_errors=True)
@@ -102,6 +99,24 @@ def _end_processes(lab: str) -> int:
             raise TimeoutError(f"lab {lab}: found processes {_processes(lab)} still there after {KILL_LIMIT_S:.0f} s; expected none. Look at them with ps.")
         time.sleep(LOOK_AGAIN_S)
     return count
+
+
+def _remove_cgroup(lab: str) -> bool:
+    group = cgroup(lab)
+    if not group.exists():
+        return False
+    while True:
+        folders = sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True)
+        try:
+            for folder in [*folders, group]:
+                folder.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            # A process that its maker had started just before it was killed has joined meanwhile.
+            _end_processes(lab)
+        else:
+            return True
 
 
 def _containers(lab: str) -> list[str]:

@@ -24,7 +24,8 @@ if [ -S /run/docker.sock ]; then
 	touch /mnt/docker.sock
 	mount --bind /run/docker.sock /mnt/docker.sock
 fi
-mount --move /mnt /run
+# The table of mounts that mount(8) keeps is in the folder that is about to be covered.
+mount --no-mtab --move /mnt /run
 mount -t tmpfs tmpfs /var/lib/openvswitch
 ip link set lo up
 shift 2
