@@ -18,6 +18,7 @@ from scpslab.lab.network import LabNetwork
 from scpslab.lab.pace import Pace
 from scpslab.lab.place import CELL, WORK
 from scpslab.lab.records import Records
+from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
@@ -73,7 +74,7 @@ class Cell:
         self.set_up()
         self.start_epoch()
         required = [workload for workload in self.workloads if workload.required]
-        in_time = self.loop.run_until(lambda: all(w.outcome for w in required) or any(w.outcome == "incomplete" for w in required), self.limit_ns)
+        in_time = self.loop.run_until(lambda: self._is_over(required), self.limit_ns)
         status, reason = self._outcome(required, in_time)
         self.phase("stop")
         end_ns = self.now_ns()
@@ -142,6 +143,8 @@ class Cell:
             self.loop.at(self.epoch.realtime_ns, probe.start)
         for workload in self.workloads:
             self.loop.at(self.epoch.realtime_ns + workload.spec["start_ns"], workload.start)
+        self.script = Script(self, self.plan.get("script", []))
+        self.script.schedule()
         for direction in self.network.directions:
             for t_ns, delay_ns in (direction.plan["delay_table"] or [])[1:]:
                 self._schedule_delay(direction, t_ns, delay_ns)
@@ -152,17 +155,25 @@ class Cell:
 
         self.loop.at(self.epoch.realtime_ns + t_ns, change)
 
+    def _is_over(self, required: list[workloads.base.Workload]) -> bool:
+        if any(workload.outcome == "incomplete" for workload in required) or self.script.reason:
+            return True
+        return all(workload.outcome for workload in required) and self.script.done()
+
     def _outcome(self, required: list[workloads.base.Workload], in_time: bool) -> tuple[str, str]:
         if not in_time:
             return "failed", f"the virtual limit of {self.plan['limits']['virtual_s']} s came before the workloads were over"
         for workload in required:
             if workload.outcome == "incomplete":
                 return "incomplete", workload.reason
+        if self.script.reason:
+            return "incomplete", self.script.reason
         return "completed", ""
 
     def _stop_workloads(self) -> None:
         for workload in self.workloads:
             workload.stop()
+        self.script.stop()
         self.loop.run_until(lambda: all(w.quiet() for w in self.workloads), self.now_ns() + STOP_LIMIT_NS)
 
     def _close_workloads(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.topo import Topo
 
+from scpslab.lab.changes import GAPS_KEPT
 from scpslab.lab.docker_nodes import DockerNode, DockerRouter
 from scpslab.lab.links import LabLink
 from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
@@ -91,7 +92,9 @@ class Wiring:
     def load_stages(self, vectors: Path) -> Stages:
         """Loads the programs of the links' stages."""
         logged = {(probe["link"], probe["direction"]) for probe in self.plan["probes"] if probe["kind"] == "verdicts"}
-        return Stages(self.directions, vectors, logged)
+        # Only links that can change need room for it: more would change what every other cell does at its start.
+        changes = self.plan.get("script") or self.plan.get("cell", {}).get("shell")
+        return Stages(self.directions, vectors, logged, GAPS_KEPT if changes else 0)
 
     def pid(self, name: str) -> int | None:
         """The process whose network namespace a node is; None for switches."""

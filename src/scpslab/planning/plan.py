@@ -9,6 +9,7 @@ from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
 from scpslab.planning.links import apply_overrides
 from scpslab.planning.probes import plan_probe
 from scpslab.planning.scps import ScpsAddresses, add_routes
+from scpslab.planning.script import plan_script
 from scpslab.planning.workloads import plan_workload
 from scpslab.scenario import Cell
 from scpslab.seeds import stream
@@ -56,6 +57,8 @@ def plan(cell: Cell) -> dict[str, Any]:
         **network,
         "workloads": [plan_workload(workload, cell, addresses, hosts, scps) for workload in cell.model.workloads],
         "probes": [plan_probe(probe, links) for probe in cell.model.probes],
+        # Not there without one: a plan is part of what results are kept under.
+        **({"script": plan_script(cell, links)} if cell.model.script else {}),
     }
 
 
