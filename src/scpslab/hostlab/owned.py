@@ -23,7 +23,7 @@ PREFIX = "scpslab"
 KILL_LIMIT_S = 20.0
 LOOK_AGAIN_S = 0.02
 # A container whose maker was killed in the middle of asking for it appears a moment later.
-CONTAINERS_QUIET_S = 0.5
+CONTAINERS_QUIET_S, CONTAINERS_LIMIT_S = 0.5, 120.0
 _numbers = itertools.count(1)
 
 
@@ -66,7 +66,7 @@ def remove(lab: str) -> list[str]:
     """Ends and removes all of a lab; returns what was found, in words. Safe to repeat, and after a removal that was interrupted.
 
     Raises:
-        TimeoutError: its processes do not end.
+        TimeoutError: its processes or containers do not end.
         DockerError: Docker does not answer, and the lab may have containers.
     """
     removed = []
@@ -125,15 +125,18 @@ def _containers(lab: str) -> list[str]:
 
 
 def _remove_containers(lab: str) -> int:
-    count = 0
+    found: set[str] = set()
     quiet_since = time.monotonic()
+    limit = quiet_since + CONTAINERS_LIMIT_S
     while time.monotonic() - quiet_since < CONTAINERS_QUIET_S:
         for container in _containers(lab):
-            docker.ask("DELETE", f"/containers/{container}?force=1&v=1")
-            count += 1
+            docker.remove(container)
+            found.add(container)
             quiet_since = time.monotonic()
+            if quiet_since > limit:
+                raise TimeoutError(f"lab {lab}: found container {container} still there after {CONTAINERS_LIMIT_S:.0f} s; expected none. See docker ps -a.")
         time.sleep(LOOK_AGAIN_S)
-    return count
+    return len(found)
 
 
 def _restore_allowed(lab: str) -> None:

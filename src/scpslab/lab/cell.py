@@ -174,7 +174,7 @@ class Cell:
         for workload in self.workloads:
             workload.stop()
         self.script.stop()
-        self.loop.run_until(lambda: all(w.quiet() for w in self.workloads), self.now_ns() + STOP_LIMIT_NS)
+        self.loop.run_until(lambda: all(w.quiet() for w in self.workloads) and self.script.ended(), self.now_ns() + STOP_LIMIT_NS)
 
     def _close_workloads(self) -> None:
         for workload in self.workloads:
@@ -186,6 +186,7 @@ class Cell:
                         process.kill()
         for workload in self.workloads:
             workload.records.close()
+        self.script.close()
 
     def _drain(self) -> bool:
         """Waits until nothing is under way on any link: then every account can close."""

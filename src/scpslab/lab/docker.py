@@ -29,7 +29,11 @@ LOOK_AGAIN_S = 0.01
 
 
 class DockerError(OSError):
-    """Docker refused; the message is its own."""
+    """Docker refused; the message is its own. `status` is HTTP's, 0 where there was no answer."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Connection(http.client.HTTPConnection):
@@ -61,11 +65,12 @@ def ask(method: str, path: str, body: Any = None) -> Any:
         answer = connection.getresponse()
         text = answer.read()
     except OSError as error:
-        raise DockerError(error.errno, f"docker: {error.strerror or error}") from error
+        raise DockerError(f"docker: {error.strerror or error}") from error
     finally:
         connection.close()
     if answer.status >= http.client.BAD_REQUEST:
-        raise DockerError(0, f"docker: {json.loads(text).get('message', text.decode(errors='replace')) if text else answer.reason}")
+        said = json.loads(text).get("message", "") if text[:1] == b"{" else text.decode(errors="replace")
+        raise DockerError(f"docker: {said or answer.reason}", answer.status)
     return json.loads(text) if text[:1] in (b"{", b"[") and b"\n{" not in text else None
 
 
@@ -143,4 +148,17 @@ class Container:
 
     def remove(self) -> None:
         """Ends and removes it."""
-        ask("DELETE", f"/containers/{self.id}?force=1&v=1")
+        remove(self.id)
+
+
+def remove(container: str) -> None:
+    """Ends and removes a container; one that is gone, or being removed already, is as good.
+
+    Raises:
+        DockerError: the daemon refused, or is not there.
+    """
+    try:
+        ask("DELETE", f"/containers/{container}?force=1&v=1")
+    except DockerError as error:
+        if error.status not in (http.client.NOT_FOUND, http.client.CONFLICT):
+            raise

@@ -39,6 +39,16 @@ class Script:
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
+
+    def ended(self) -> bool:
+        """Whether every command has ended."""
+        return all(process.poll() is not None for process in self.processes)
+
+    def close(self) -> None:
+        """Ends what did not end when it was asked to, and the record."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
         if self.steps:
             self.records.close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import scpslab
-from scpslab.scenario.model import CongestionTraffic, ScenarioFile, Workload
+from scpslab.scenario.model import CongestionTraffic, Workload
 
 # More than any node needs; what uses more is broken, and shall not take the lab with it.
 NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
@@ -24,10 +24,10 @@ def version() -> str:
     return found
 
 
-def add_containers(nodes: list[dict[str, Any]], model: ScenarioFile) -> None:
+def add_containers(nodes: list[dict[str, Any]], workloads: tuple[Workload, ...]) -> None:
     """Gives every node but the switches its `container` (docs/plan-format.md)."""
-    others = _ends(model.workloads, congestion=False)
-    loads = _ends(model.workloads, congestion=True) - others
+    others = _ends(workloads, congestion=False)
+    loads = _ends(workloads, congestion=True) - others
     mirrors = {node["mirror_to"] for node in nodes if node["kind"] == "switch"} - others
     for node in nodes:
         if node["kind"] == "switch":
