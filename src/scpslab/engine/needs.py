@@ -50,4 +50,4 @@ def write_vectors(plan: dict[str, Any], folder: Path) -> None:
 
 def on_the_wall_clock(plan: dict[str, Any]) -> dict[str, Any]:
     """The plan with what holds only where time is real: how late the lab may be."""
-    return {**plan, "limits": {**plan["limits"], **LATENESS}}
+    return {**plan, "limits": {**LATENESS, **plan["limits"]}}

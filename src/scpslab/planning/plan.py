@@ -52,6 +52,7 @@ def plan(cell: Cell) -> dict[str, Any]:
             "virtual_s": -(-units.parse("duration", limits.virtual) // SECOND_NS),
             "wall_s": -(-units.parse("duration", limits.wall) // SECOND_NS),
             "memory_mib": (units.parse("size", limits.memory) >> 20) + (DOCKER_MEMORY_MIB if in_docker else 0),
+            **({"late_ns": units.parse("duration", limits.lateness)} if limits.lateness else {}),
         },
         "containers": cell.model.containers,
         **network,

@@ -23,6 +23,9 @@ class Limits(Part):
     virtual: PositiveDuration = key("3600 s", says="In the lab's own time; a cell that needs more has failed.", example="3600 s")
     wall: PositiveDuration = key("600 s", says="In the user's time; a cell that needs more has failed.", example="600 s")
     memory: Size = key("512 MiB", says="Memory of the guest, captures included.", example="512 MiB")
+    lateness: PositiveDuration | None = key(
+        None, says="Where time is real: a cell whose clock came later than this for 1 % of the time has failed; 5 ms if not given.", example="20 ms"
+    )
 
 
 class Check(Part):
