@@ -7,8 +7,8 @@ from typing import Any
 
 from scpslab.lab import bpf
 from scpslab.lab.docker import Container
-from scpslab.lab.nodes import FORWARDING, LABTOOL, LabNode
-from scpslab.lab.place import CGROUP, WORK, WORK_OUTSIDE
+from scpslab.lab.nodes import FORWARDING, LabNode
+from scpslab.lab.place import CGROUP, LABTOOL, WORK, WORK_OUTSIDE
 
 SECOND_NS = 10**9
 # labtool's programs that are roles of the contract, and its options that are the contract's variables.

@@ -16,9 +16,8 @@ from typing import Any
 from mininet.node import Node
 
 from scpslab.lab.netns import inside, without_ipv6
-from scpslab.lab.place import PROGRAMS
+from scpslab.lab.place import LABTOOL, PROGRAMS
 
-LABTOOL = str(PROGRAMS / "labtool")
 FORWARDING = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
 
 

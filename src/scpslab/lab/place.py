@@ -9,6 +9,7 @@ from pathlib import Path
 LAB_ID = os.environ.get("SCPSLAB_LAB", "lab")
 # The lab program, labtool and scps. Nodes see them under the same path, so it is in none of their private folders.
 PROGRAMS = Path(os.environ.get("SCPSLAB_PROGRAMS", "/opt/scpslab"))
+LABTOOL = str(PROGRAMS / "labtool")
 # What comes in and goes out.
 CELL = Path(os.environ.get("SCPSLAB_CELL", "/cell"))
 # What is written while the lab runs, in memory; and where those who are not in the lab's mount namespace (dockerd) find it.

@@ -15,8 +15,7 @@ from mininet.cli import CLI
 from scpslab import units
 from scpslab.lab.cell import Cell
 from scpslab.lab.changes import ChangeError, LinkChanges
-from scpslab.lab.nodes import LABTOOL
-from scpslab.lab.place import PROGRAMS, WORK
+from scpslab.lab.place import LABTOOL, PROGRAMS, WORK
 from scpslab.lab.records import Records
 from scpslab.lab.watch import Watch
 

@@ -147,7 +147,7 @@ CASES = {
     "too little memory": (("virtual: 4000 s", "memory: 1 MB"), '20: limits.memory: found "1 MB"; expected at least 128 MiB'),
     "check without a bound": (("repeats: 2", "checks: [{metric: goodput_bps}]\nrepeats: 2"), "18: checks[0]: found no bound"),
     "bound without unit": (("repeats: 2", 'checks: [{metric: x, at_least: "5"}]\nrepeats: 2'), '18: checks[0]: found the bound "5"'),
-    "containers of another kind": (("repeats: 2", "containers: docker\nrepeats: 2"), '18: containers: found "docker"; expected one of process'),
+    "containers of another kind": (("repeats: 2", "containers: podman\nrepeats: 2"), '18: containers: found "podman"; expected one of process, docker'),
     "check of an unknown workload": (("repeats: 2", "checks: [{metric: x, of: y, at_least: 1}]\nrepeats: 2"), '18: checks[0].of: found "y"'),
     "list for a mapping": (("limits: {virtual: 4000 s}", "limits: [1]"), "20: limits: found a list; expected keys with values"),
     "text for a mapping": (("limits: {virtual: 4000 s}", "limits: soon"), '20: limits: found "soon"; expected keys with values'),

@@ -47,7 +47,7 @@ def test_everything_is_built_once_and_found_the_second_time(recipes):
     assert first == second
     assert (first.boot_dir / "guest.erofs").read_text() == "guest"
     assert (first.boot_dir / "init").exists()
-    assert {path.name for path in first.boot_dir.iterdir()} == {"init", "guest.erofs", "lower", "mnt"}
+    assert {path.name for path in first.boot_dir.iterdir()} == {"init", "guest.erofs", "lower", "docker", "mnt"}
 
 
 def test_a_changed_recipe_is_built_anew_and_alone(recipes):

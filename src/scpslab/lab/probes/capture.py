@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import subprocess
 
-from scpslab.lab.nodes import LABTOOL
+from scpslab.lab.place import LABTOOL
 from scpslab.lab.probes.base import Probe
 
 
