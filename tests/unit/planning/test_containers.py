@@ -1,0 +1,39 @@
+"""Which image each node of a plan is, where nodes are Docker containers."""
+
+from __future__ import annotations
+
+from scpslab import planning, scenario
+
+
+def containers(*overrides):
+    loaded = scenario.load("fy97/fig04:test", ["sweep={}", "containers=docker", *overrides])
+    (cell,) = scenario.cells(loaded)
+    return {node["name"]: node.get("container") for node in planning.plan(cell)["nodes"]}
+
+
+def test_every_node_but_the_switches_has_the_image_of_its_part():
+    found = containers("hosts.ws2={stack: scps, preset: fy97-rate}")
+    kinds = {name: part["image"].split("/")[1].split(":")[0] for name, part in found.items() if part}
+
+    assert kinds["ws1"] == "tcp-host"
+    assert kinds["ws2"] == "scps-host"
+    assert {kinds["r1"], kinds["r2"]} == {"router"}
+    assert kinds["ws4"] == "monitor"
+    assert [name for name, part in found.items() if part is None] == ["lan1", "lan2", "sat"]
+
+
+def test_only_a_stack_that_makes_its_device_gets_rights_for_it():
+    found = containers("hosts.ws2={stack: scps, preset: fy97-rate}")
+
+    assert (found["ws2"]["capabilities"], found["ws2"]["devices"]) == (["NET_ADMIN"], ["/dev/net/tun"])
+    assert all(not part["capabilities"] and not part["devices"] for name, part in found.items() if part and name != "ws2")
+
+
+def test_plans_without_containers_do_not_speak_of_them():
+    """Results are kept by the hash of the plan: those of process nodes stay what they were."""
+    loaded = scenario.load("fy97/fig04:test", ["sweep={}"])
+    (cell,) = scenario.cells(loaded)
+    plan = planning.plan(cell)
+
+    assert plan["containers"] == "process"
+    assert not any("container" in node for node in plan["nodes"])
