@@ -21,7 +21,7 @@ COLUMNS = (
     SENT_AGAIN,
     ACK_LENGTH,
     RTT_MIN,
-    Column("restarts", None, "Automatic restarts, and continuations by the user or by another client."),
+    Column("restarts", None, "Automatic restarts, and continuations or repetitions by the user or by another client."),
     Column("moved_bytes", None, "File bytes over all data connections, as the clients that lived to tell it count them."),
     Column("resumed_at_bytes", None, "Bytes safely stored at which the transfer last went on."),
     Column("integrity_ok", None, "`true` when the protocol's own comparison of checksum and length succeeded at the end."),
@@ -64,7 +64,7 @@ def _said(clients: list[dict[str, Any]]) -> dict[str, Value]:
         return {}
     last = transfers[-1]
     before_s = sum(report["seconds"] for report in clients[-1]["reports"][: clients[-1]["reports"].index(last) + 1])
-    continued = len(clients) - 1 + sum(report["command"].startswith("resume") for report in transfers if len(clients) == 1)
+    continued = len(clients) - 1 if len(clients) > 1 else len(transfers) - 1
     markers = [marker for report in transfers for marker in report.get("markers", []) if marker]
     return {
         "transfer_s": sum(report["seconds"] for report in transfers) if len(clients) == 1 else None,
