@@ -34,9 +34,9 @@ def assert_whole(row):
 @pytest.mark.parametrize(("command", "mode"), [("get", "active"), ("put", "passive")])
 def test_a_file_arrives_whoever_is_at_the_ends(source, sink, command, mode, tmp_path):
     """20 kB over the serial line at 1e-5: not faster than the line carries them."""
-    overrides = (f"hosts.satellite={source}", f"hosts.ground={sink}", f"workloads.transfer={{kind: fp, name: transfer, command: {command}, mode: {mode}}}")
-    overrides = (*overrides, "workloads.transfer.from=satellite", "workloads.transfer.to=ground", "workloads.transfer.size=20 kB")
-    row, _ = run(tmp_path, "sgls/aero-fig02:test", "sweep={}", "links.serial.*.errors.ber=1e-5", *overrides)
+    hosts = (f"hosts.satellite={source}", f"hosts.ground={sink}")
+    transfer = (f"workloads.transfer.{key}={value}" for key, value in (("kind", "fp"), ("command", command), ("mode", mode), ("size", "20 kB")))
+    row, _ = run(tmp_path, "sgls/aero-fig02:test", "sweep={}", "links.serial.*.errors.ber=1e-5", *hosts, *transfer)
 
     assert_whole(row)
     assert float(row["transfer_s"]) > 20_000 * 10 / 115_200
@@ -77,21 +77,23 @@ def test_what_is_stopped_in_its_middle_is_whole_in_the_end(stop, tmp_path):
 
 def test_a_stop_that_did_not_happen_is_no_success(tmp_path):
     """The file is at the client before the user's word can be: the cell does not claim to have tested an interrupt."""
-    overrides = ("sweep={}", f"hosts.*={SCPS}", "workloads.transfer={stop: interrupt, stop_at: 999 B, size: 1 kB, command: put}")
-    row, _ = run(tmp_path, "fp/restart:test", *overrides)
+    transfer = (f"workloads.transfer.{key}={value}" for key, value in (("stop", "interrupt"), ("stop_at", "999 B"), ("size", "1 kB"), ("command", "get")))
+    row, _ = run(tmp_path, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", *transfer)
 
     assert (row["status"], row["payload_match"]) == ("incomplete", "true")
     assert "expected it to be interrupted" in row["reason"]
 
 
 def test_best_effort_fills_what_it_gives_up(tmp_path):
-    """At 1e-4 most packets are hit; after two resends a gap is filled, and the count of filled bytes is that of the bytes that are wrong."""
-    overrides = (f"hosts.*={SCPS[:-1]}, bets: true, bets_retransmissions_max: 1}}", "workloads.transfer.bets=true", "workloads.transfer.size=40 kB")
-    row, _ = run(tmp_path, "fp/restart:test", "sweep={}", "links.serial.data.errors={model: independent, ber: 1e-4}", *overrides)
+    """A third of the packets is hit: the reader goes past holes that stay open, and the file has its length, whatever was filled."""
+    errors = "links.serial.data.errors={model: independent, ber: 3e-5}"
+    row, _ = run(tmp_path, "fp/restart:test", "sweep={}", errors, f"hosts.*={SCPS}", "workloads.transfer.bets=true", "workloads.transfer.size=40 kB")
 
     assert row["status"] == "completed", row["reason"]
-    assert int(row["filled_bytes"]) > 0
     assert int(row["bytes"]) == 40_000
+    assert int(row["filled_bytes"]) > 0
+    # Zeros in place of random bytes: one in 256 is right by chance.
+    assert int(row["filled_bytes"]) * 0.97 < int(row["damaged_bytes"]) + int(row["lost_bytes"]) <= int(row["filled_bytes"])
 
 
 def test_the_same_cell_twice_has_the_same_bytes(tmp_path):
