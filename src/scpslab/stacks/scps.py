@@ -16,7 +16,8 @@ DURATIONS = ("ack_delay", "ack_floor", "initial_rto", "rto_min", "rto_max")
 SIZES = ("send_buffer", "receive_buffer")
 PLAIN = (
     *("congestion", "loss", "vegas_slow_start", "vegas_alpha", "vegas_beta", "vegas_gamma", "byte_counting"),
-    *("timestamps", "window_scaling", "sack", "snack", "snack_long", "compression", "bets", "double_retransmission", "ack_every", "rto_to_persist", "retransmissions_max"),
+    *("timestamps", "window_scaling", "sack", "snack", "snack_long", "compression", "bets", "double_retransmission", "ack_every"),
+    *("rto_to_persist", "retransmissions_max"),
 )
 # The host passes packets between its links and the program's device, and is no router that sends redirects.
 SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.unit.results.test_results_serial import PLAN
 
 from scpslab.results.collect import measure
 from scpslab.results.run import open_run
-from tests.unit.results.test_results_serial import PLAN
 
 FILE = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab", "lost_bytes": 0, "duplicated_bytes": 0, "damaged_bytes": 0}
 OPEN = {"command": "open 10.7.0.1 2121", "status": "complete", "seconds": 0.25}
