@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.unit.results.test_results_serial import PLAN
 
 from scpslab.results.collect import measure
 from scpslab.results.run import open_run
 
+PLAN = {
+    "format": 1,
+    "cell": {"id": "ber=0,r1", "scenario": "sgls/test", "axes": {"ber": 0}, "repeat": 1, "kernel_seed": "00"},
+    "topology": "sgls",
+    "nodes": [{"name": "satellite", "kind": "host"}, {"name": "ground", "kind": "host"}],
+    "links": [],
+    "serial_links": [],
+    "workloads": [{"name": "transfer", "kind": "fp", "from": "satellite", "to": "ground", "to_ip": "10.7.0.2", "port": 2121, "command": "get"}],
+    "probes": [],
+}
 FILE = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab", "lost_bytes": 0, "duplicated_bytes": 0, "damaged_bytes": 0}
 OPEN = {"command": "open 10.7.0.1 2121", "status": "complete", "seconds": 0.25}
 GET = {"command": "get file.bin", "status": "complete", "octets": 10_000, "restarts": 0, "markers": [0], "seconds": 2.0, "integrity": "ok"}
@@ -28,11 +37,9 @@ def values(tmp_path):
         cell = tmp_path / "test-run" / "cells" / "ber=0,r1"
         (cell / "records").mkdir(parents=True)
         (tmp_path / "test-run" / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/test"}))
-        plan = PLAN | {"workloads": [PLAN["workloads"][0] | {"kind": "fp", "port": 2121, "command": "get"}]}
-        (cell / "plan.json").write_text(json.dumps(plan))
+        (cell / "plan.json").write_text(json.dumps(PLAN))
         (cell / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": 0, "virtual_s": 2.0}))
         (cell / "records" / "transfer.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        (cell / "records" / "serial.jsonl").write_text("")
         (one,) = open_run(tmp_path / "test-run").cells
         return measure(one)
 
