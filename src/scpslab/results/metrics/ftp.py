@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.results.capture import Connection, split_connections
+from scpslab.results.capture import SYN, Connection, split_connections
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.results.traces import flow_of, transfer_times
 
@@ -14,6 +14,7 @@ COLUMNS = (
     Column("goodput_bps", 3, "bytes * 8 / transfer_s."),
     Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path), start and stop bits of a serial line counted in that rate."),
     Column("data_retransmissions", None, "Data packets of the data connection seen at the sending host with bytes already sent."),
+    Column("handshake_rtt_s", 9, "Round trip of the data connection's opening, SYN to its answer, at the host that opened it."),
     Column("payload_match", None, "`true` when the file arrived as it was sent (SHA-256)."),
 )
 
@@ -41,7 +42,16 @@ def measure(subject: Subject) -> dict[str, Value]:
             values["capture_transfer_s"] = times[1] - (flow.t_s[0] if flow.syn_t_s is None else min(flow.syn_t_s, float(flow.t_s[0])))
     if sent is not None:
         values["data_retransmissions"] = int(flow_of(sent, from_client=_client_sends(sent)).is_repeated.sum())
+    if received is not None and sent is not None:
+        values["handshake_rtt_s"] = _handshake_rtt_s(sent if _client_sends(sent) else received)
     return values
+
+
+def _handshake_rtt_s(at_client: Connection) -> float | None:
+    """From the only SYN to its answer; None when the SYN had to be repeated, for then it is not known which one was answered."""
+    opening = at_client.flags & SYN != 0
+    asked, answered = at_client.t_s[opening & at_client.from_client], at_client.t_s[opening & ~at_client.from_client]
+    return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
 
 
 def _data_connection(subject: Subject, node: str) -> Connection | None:
