@@ -205,8 +205,9 @@ def _check_processes() -> None:
 
 
 def needs_stack(plan: dict[str, Any]) -> bool:
-    """Whether the `scps` program has a part in a plan: as a stack, or as the channel of a serial link."""
-    return bool(plan["serial_links"]) or any(node.get("stack") == "scps" for node in plan["nodes"])
+    """Whether the `scps` program has a part in a plan: as a stack, as the channel of a serial link, or as the file protocol over any stack."""
+    is_used = any(node.get("stack") == "scps" for node in plan["nodes"]) or any(workload["kind"] == "fp" for workload in plan.get("workloads", ()))
+    return bool(plan["serial_links"]) or is_used
 
 
 def plan_text(plan: dict[str, Any]) -> str:

@@ -269,6 +269,20 @@ SERIAL_CASES = {
     "its own record's name": (("name: transfer", "name: serial"), "9: workloads[0]", "another record has"),
     "too large for the time": (("size: 100 kB", "size: 1 GB"), "9: workloads[0].size", "fit in patience"),
     "stack": (("workloads:", "hosts:\n  ground: {stack: scps}\nworkloads:"), "11: workloads[0].kind", "expected kernel"),
+    "a record larger than its file": (("kind: ftp, name: transfer", "kind: fp, command: delete, record: 1 MB, name: transfer"), "workloads[0]", "fits into it"),
+    "a stop in an edit": (("kind: ftp, name: transfer", "kind: fp, command: insert, stop: abort, name: transfer"), "with get or put"),
+    "a stop behind the end": (("kind: ftp, name: transfer", "kind: fp, stop: abort, stop_at: 100 kB, name: transfer"), "less than the file"),
+    "parts of seconds": (("kind: ftp, name: transfer", "kind: fp, data_timeout: 1500 ms, name: transfer"), "whole seconds"),
+    "best effort over the kernel": (
+        ("kind: ftp, name: transfer", "kind: fp, bets: true, name: transfer"),
+        "9: workloads[0].bets",
+        "expected scps at both ends",
+    ),
+    "segments of the file protocol": (
+        ("workloads:\n  - {kind: ftp", "hosts:\n  ground: {stack: scps}\nworkloads:\n  - {kind: fp, segment: 1461 B"),
+        "11: workloads[0].segment",
+        "at most the 1448 B",
+    ),
     "two servers on a port": (
         ("size: 100 kB}", "size: 100 kB}\n  - {kind: ftp, name: second, from: satellite, to: ground, size: 1 kB}"),
         "10: workloads[1].port: found port 21 of satellite",

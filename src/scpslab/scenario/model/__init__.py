@@ -5,7 +5,7 @@ from scpslab.scenario.model.links import DelayStep, Direction, Errors, Outage, Q
 from scpslab.scenario.model.probes import Capture, Probe, QueueDepth, TcpInfo, Verdicts
 from scpslab.scenario.model.scenario_file import Check, Limits, ScenarioFile, Variant
 from scpslab.scenario.model.sweep import Axis, Cases, Values
-from scpslab.scenario.model.workloads import Bulk, CongestionTraffic, Ftp, Iperf3, Ping, Workload
+from scpslab.scenario.model.workloads import Bulk, CongestionTraffic, Fp, Ftp, Iperf3, Ping, Workload
 
 __all__ = [
     "Axis",
@@ -17,6 +17,7 @@ __all__ = [
     "DelayStep",
     "Direction",
     "Errors",
+    "Fp",
     "Ftp",
     "Iperf3",
     "Limits",
