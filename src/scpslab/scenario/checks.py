@@ -166,8 +166,8 @@ def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]
     if queue is None:
         return
     discipline = queue.discipline or (described.queue.discipline if described.queue else "drop-tail")
-    if queue.ecn and discipline == "drop-tail":
-        yield ("queue", "ecn"), "found ECN marking on a drop-tail queue; expected discipline red or codel. Choose one of these."
+    if queue.ecn and discipline in ("drop-tail", "ack-filter"):
+        yield ("queue", "ecn"), f"found ECN marking on a queue of discipline {discipline}; expected discipline red or codel. Choose one of these."
     limit = queue_limit(queue.limit)[0] if queue.limit is not None else described.queue.limit_bytes if described.queue else None
     least, most = (units.parse("size", value) if value is not None else None for value in (queue.red_min, queue.red_max))
     if limit is not None:

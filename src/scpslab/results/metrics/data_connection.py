@@ -14,6 +14,7 @@ CAPTURE_TRANSFER = Column(
 SENT_AGAIN = Column("data_retransmissions", None, "Data packets of the data connection seen at the sending host with bytes already sent.")
 ACK_LENGTH = Column("ack_bytes", None, "IP length of most acknowledgements without data on the data connection, at the receiving host.")
 RTT_MIN = Column("rtt_min_s", 9, "Smallest round trip of an acknowledgement of the data connection, at the sending host; none are taken around losses.")
+HANDSHAKE_RTT = Column("handshake_rtt_s", 9, "Round trip of the data connection's opening, SYN to its answer, at the host that opened it.")
 
 
 def measure_capture(subject: Subject, arrived_bytes: int | None) -> dict[str, Value]:
@@ -31,7 +32,16 @@ def measure_capture(subject: Subject, arrived_bytes: int | None) -> dict[str, Va
         _, rtt_s = round_trips(flow)
         values[SENT_AGAIN.name] = int(flow.is_repeated.sum())
         values[RTT_MIN.name] = float(rtt_s.min()) if len(rtt_s) else None
+    if received is not None and sent is not None:
+        values[HANDSHAKE_RTT.name] = _handshake_rtt_s(sent if _client_sends(sent) else received)
     return values
+
+
+def _handshake_rtt_s(at_client: Connection) -> float | None:
+    """From the only SYN to its answer; None when the SYN had to be repeated, for then it is not known which one was answered."""
+    opening = at_client.flags & SYN != 0
+    asked, answered = at_client.t_s[opening & at_client.from_client], at_client.t_s[opening & ~at_client.from_client]
+    return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
 
 
 def _data_connection(subject: Subject, node: str) -> Connection | None:

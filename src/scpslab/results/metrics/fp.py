@@ -8,7 +8,7 @@ import numpy as np
 
 from scpslab.results.capture import SYN
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count
-from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTT_MIN, SENT_AGAIN, measure_capture
 
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 COLUMNS = (
@@ -21,6 +21,7 @@ COLUMNS = (
     SENT_AGAIN,
     ACK_LENGTH,
     RTT_MIN,
+    HANDSHAKE_RTT,
     Column("restarts", None, "Automatic restarts, and continuations or repetitions by the user or by another client."),
     Column("moved_bytes", None, "File bytes over all data connections, as the clients that lived to tell it count them."),
     Column("resumed_at_bytes", None, "Bytes safely stored at which the transfer last went on."),

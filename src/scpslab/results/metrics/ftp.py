@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
-from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTT_MIN, SENT_AGAIN, measure_capture
 
 COLUMNS = (
     Column("bytes", None, "Bytes of the file that arrived."),
@@ -15,6 +15,7 @@ COLUMNS = (
     SENT_AGAIN,
     ACK_LENGTH,
     RTT_MIN,
+    HANDSHAKE_RTT,
     Column("payload_match", None, "`true` when the file arrived as it was sent (SHA-256)."),
 )
 
