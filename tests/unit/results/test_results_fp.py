@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.unit.results.test_results_serial import PLAN
 
 from scpslab.results.collect import measure
 from scpslab.results.run import open_run
