@@ -5,7 +5,7 @@ SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo
 	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -20,6 +20,9 @@ test: setup ## run all tests (virtual labs included; no root; those of the Rust 
 test-stack: ## all tests of the Rust part, drivers and programs included, against vsftpd, curl, lftp and tshark (needs cargo; some tests need root)
 	@tools/packages --stack-tests
 	$(MAKE) -C stack test
+
+test-host: setup ## engine host in a guest that plays the machine: labs killed at 50 seeded points leave nothing (10 minutes; needs Docker to build images)
+	SCPSLAB_KILLS=50 $(PYTHON) -m pytest tests/lab/test_host.py
 
 test-quick: python ## run the tests that start no lab: seconds, and no images needed
 	$(PYTHON) -m pytest -m "not lab"

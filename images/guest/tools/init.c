@@ -2,7 +2,7 @@
 // The guest's first process: builds the root file system, seeds the kernel's random numbers, starts the lab program,
 // waits for it and powers off. It knows nothing of plans or networks.
 //
-// The kernel's root is a folder of the user's machine with this program and guest.erofs in it. Three names are looked up
+// The kernel's root is a folder of the user's machine with this program and guest.erofs in it, and docker.erofs where nodes are Docker containers. Three names are looked up
 // in the working folder of the kernel process: boot (that folder), lab (the lab program) and cell (what comes in and goes out).
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,11 +44,17 @@ static void mount_at(const char *source, const char *target, const char *type, u
 // A writable root: the read-only image under an overlay in memory, then the usual kernel file systems.
 static void build_root(void)
 {
+	const char *layers = "lowerdir=/lower,upperdir=/mnt/upper,workdir=/mnt/work";
+
 	mount_at("/guest.erofs", "/lower", "erofs", MS_RDONLY, NULL);
+	if (access("/docker.erofs", F_OK) == 0) {
+		mount_at("/docker.erofs", "/docker", "erofs", MS_RDONLY, NULL);
+		layers = "lowerdir=/docker:/lower,upperdir=/mnt/upper,workdir=/mnt/work";
+	}
 	mount_at("tmpfs", "/mnt", "tmpfs", 0, NULL);
 	if (mkdir("/mnt/upper", 0755) || mkdir("/mnt/work", 0755) || mkdir("/mnt/root", 0755))
 		fail("/mnt");
-	mount_at("overlay", "/mnt/root", "overlay", 0, "lowerdir=/lower,upperdir=/mnt/upper,workdir=/mnt/work");
+	mount_at("overlay", "/mnt/root", "overlay", 0, layers);
 	if (chdir("/mnt/root"))
 		fail("/mnt/root");
 	mkdir("old", 0755);

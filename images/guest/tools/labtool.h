@@ -12,6 +12,9 @@ int bulk_recv_main(int argc, char **argv);
 int congestion_main(int argc, char **argv);
 int datagram_sink_main(int argc, char **argv);
 
+// Says what failed and why; the exit code for it.
+int die(const char *what);
+
 // The value of `--name VALUE`, or `fallback`.
 const char *option(int argc, char **argv, const char *name, const char *fallback);
 int64_t option_number(int argc, char **argv, const char *name, int64_t fallback);

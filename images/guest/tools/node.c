@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `labtool node NAME`: a container of its own: mount, PID, network and UTS namespaces over the guest's software, with private
 //   /etc, /var, /run and /tmp. Prints the PID of the node's first process and stays until that ends or its standard input closes.
-// `labtool exec PID COMMAND…`: runs a command inside such a node; `exec-net` enters its network namespace only.
 #define _GNU_SOURCE
 #include "labtool.h"
 
@@ -21,12 +20,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int die(const char *what)
-{
-	fprintf(stderr, "labtool: %s: %s\n", what, strerror(errno));
-	return 1;
-}
 
 // /etc and /var keep the image's content and take changes in memory; /run and /tmp start empty.
 static int private_folders(void)
@@ -136,65 +129,4 @@ int node_main(int argc, char **argv)
 	unlink(path);
 	kill((pid_t)pid, SIGKILL);
 	return waitpid((pid_t)pid, NULL, 0) < 0;
-}
-
-static pid_t inner;
-
-static void pass_on(int signal_number)
-{
-	kill(inner, signal_number);
-}
-
-int exec_net_main(int argc, char **argv)
-{
-	char path[64];
-
-	if (argc < 3) {
-		fprintf(stderr, "labtool exec-net: expected PID COMMAND…\n");
-		return 2;
-	}
-	snprintf(path, sizeof path, "/proc/%s/ns/net", argv[1]);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		return die(path);
-	execvp(argv[2], argv + 2);
-	return die(argv[2]);
-}
-
-int exec_main(int argc, char **argv)
-{
-	static const char *const KINDS[] = { "uts", "net", "pid", "mnt" };
-	int fds[4];
-	char path[64];
-
-	if (argc < 3) {
-		fprintf(stderr, "labtool exec: expected PID COMMAND…\n");
-		return 2;
-	}
-	for (int i = 0; i < 4; i++) {
-		snprintf(path, sizeof path, "/proc/%s/ns/%s", argv[1], KINDS[i]);
-		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
-		if (fds[i] < 0)
-			return die(path);
-	}
-	for (int i = 0; i < 4; i++)
-		if (setns(fds[i], 0))
-			return die(KINDS[i]);
-	// A PID namespace takes effect for children only, so the command is one; a request to end is passed on to it.
-	pid_t child = fork();
-	if (child < 0)
-		return die("fork");
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execvp(argv[2], argv + 2);
-		die(argv[2]);
-		_exit(127);
-	}
-	int status;
-	inner = child;
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, pass_on);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

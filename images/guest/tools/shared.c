@@ -2,9 +2,17 @@
 // Options, clock and payload of the lab's small programs.
 #include "labtool.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+int die(const char *what)
+{
+	fprintf(stderr, "labtool: %s: %s\n", what, strerror(errno));
+	return 1;
+}
 
 const char *option(int argc, char **argv, const char *name, const char *fallback)
 {

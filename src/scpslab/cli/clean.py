@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scpslab.errors import UsageError
+from scpslab import hostlab
+from scpslab.errors import CapabilityError, LabError, UsageError
 from scpslab.setup import cache_dir
 
-CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "tools", "stack", "boot", "lab")}
+CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "tools", "stack", "boot", "lab")}
 
 
 def register(app: typer.Typer) -> None:
@@ -22,20 +24,38 @@ def register(app: typer.Typer) -> None:
 def clean(
     results: Annotated[bool, typer.Option("--results", help="Remove cached results of cells.")] = False,
     images: Annotated[bool, typer.Option("--images", help="Remove the built kernel, guest image and programs; the next run builds them again.")] = False,
+    labs: Annotated[bool, typer.Option("--labs", help="Remove what labs of engine host have left that were killed (as root).")] = False,
     runs: Annotated[Path | None, typer.Option(help="Remove unfinished cells (*.part) in this folder of runs.")] = None,
 ) -> None:
     """Removes what can be made again: cached results, built images, unfinished cells. Run folders are yours and stay.
 
-    A lab in engines virtual and live is one process: when it ends, nothing of it is left in the system.
+    A lab in engines virtual and live is one process: when it ends, nothing of it is left in the system. A lab of engine host removes itself when
+    it ends; one that was killed leaves processes, containers and a control group under its own id, and exactly these are removed.
     """
-    if not (results or images or runs):
-        raise UsageError("clean: found no option; expected --results, --images or --runs DIR. Say what to remove.")
+    if not (results or images or labs or runs):
+        raise UsageError("clean: found no option; expected --results, --images, --labs or --runs DIR. Say what to remove.")
+    if labs:
+        _labs()
     for wanted, part in ((results, "results"), (images, "images")):
         for name in CACHE_PARTS[part] if wanted else ():
             _remove(cache_dir() / name)
     if runs:
         for folder in sorted(runs.glob("*/cells/*.part")):
             _remove(folder)
+
+
+def _labs() -> None:
+    if os.geteuid() != 0:
+        raise CapabilityError(f"clean --labs: found user id {os.geteuid()}; expected root, whose labs they are. Run it with sudo.")
+    dead = hostlab.dead_labs()
+    for lab in dead:
+        try:
+            found = hostlab.remove(lab)
+        except OSError as error:
+            raise LabError(f"{lab}: {error}. It can be removed again.") from error
+        typer.echo(f"removed lab {lab}: {', '.join(found) or 'its folder'}")
+    for lab in hostlab.labs():
+        typer.echo(f"lab {lab} is running, and stays")
 
 
 def _remove(path: Path) -> None:

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from scpslab.doctor import examine
-from scpslab.errors import CapabilityError
+from scpslab.engine import ENGINES
+from scpslab.errors import CapabilityError, UsageError
 
 COLOURS = {"ok": "green", "warning": "yellow", "missing": "red"}
 
@@ -21,9 +22,14 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False) -> None:
-    """Checks everything engines virtual and live need, before anything starts, and names the command that mends what is missing."""
-    findings = examine()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False,
+    engine: Annotated[str, typer.Option(help="The engine to check for: virtual, live (which needs the same), or host.")] = "virtual",
+) -> None:
+    """Checks everything an engine needs, before anything starts, and names the command that mends what is missing."""
+    if engine not in ENGINES:
+        raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')
+    findings = examine(engine)
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:

@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 
 def run(  # typer calls it by name
     scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path, with :variant for a smaller one, e.g. fy97/fig04-kernel:demo.")],
-    engine: Annotated[str, typer.Option(help="Where cells run: virtual (fast, reproducible) or live (wall clock).")] = "virtual",
+    engine: Annotated[
+        str, typer.Option(help="Where cells run: virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root).")
+    ] = "virtual",
     jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; one per core if not given.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell anew.")] = True,
     out: Annotated[Path, typer.Option(help="The folder that run folders are made in.")] = Path("runs"),

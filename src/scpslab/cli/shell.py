@@ -1,17 +1,21 @@
-"""`scpslab shell`: a prompt on a topology, in engine `live`."""
+"""`scpslab shell`: a prompt on a topology, on the wall clock."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 from rich.console import Console
 
 from scpslab import units
-from scpslab.engine.live import LiveEngine
+from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.errors import ScenarioError, UsageError
+from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
 from scpslab.scenario.places import one_of
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
@@ -27,49 +31,88 @@ def register(app: typer.Typer) -> None:
 def shell(
     topology: Annotated[str, typer.Argument(help="A topology: scpslab list --what topologies.")] = "fy97",
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="PARAMETER=VALUE", help="A parameter: data_rate='9600 bit/s'; may be repeated.")] = None,
+    engine: Annotated[str, typer.Option(help="Where it runs: live, or host (this machine's kernel, as root).")] = "live",
+    containers: Annotated[str, typer.Option(help="What nodes are: process, or docker.")] = "process",
+    keep: Annotated[Path | None, typer.Option(help="A folder for captures, and for transcript.yaml: what you did, as a scenario to run again.")] = None,
     bash: Annotated[bool, typer.Option("--bash", help="The guest's own shell instead, to type `mn --custom …` in.")] = False,
 ) -> None:
     """Starts a topology on the wall clock and gives Mininet's prompt: every node is a container to type commands into.
 
-    Examples: scpslab shell fy97 · then: ws1 ping -c 3 10.2.0.2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c 10.2.0.2
+    Examples: scpslab shell fy97 · then: ws1 ping -c 3 10.2.0.2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c 10.2.0.2 -t 60 &, link hop ber 1e-5, watch
     """
-    plan = shell_plan(topology, set_ or [], "bash" if bash else "mininet")
-    engine = LiveEngine()
+    for name, value, known in (("engine", engine, ENGINES), ("containers", containers, ("process", "docker"))):
+        if value not in known:
+            raise UsageError(f'--{name}: found "{value}"; expected one of {", ".join(known)}. Choose one of these.')
+    given = _given(set_ or [])
+    plan = shell_plan(topology, given, "bash" if bash else "mininet", containers)
+    runner = ENGINES[engine]()
     console = Console(stderr=True)
-    engine.prepare(lambda text: console.print(text, highlight=False), [plan])
+    runner.prepare(lambda text: console.print(text, highlight=False), [plan])
     with tempfile.TemporaryDirectory(prefix="scpslab-shell-") as folder:
-        code = engine.interact(plan, Path(folder))
+        code = runner.interact(plan, Path(folder))
+        if keep is not None:
+            _keep(Path(folder) / "cell" / "out", keep, topology, given)
     if code:
         raise typer.Exit(4)
 
 
-def shell_plan(topology: str, parameters: list[str], kind: str) -> dict[str, object]:
+def _given(texts: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f'--set: found "{text}"; expected PARAMETER=VALUE, such as data_rate="9600 bit/s". Correct the option.')
+        found[name] = value
+    return found
+
+
+def _keep(out: Path, folder: Path, topology: str, parameters: dict[str, str]) -> None:
+    """Puts what a session left into the user's folder, its transcript as a scenario."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for capture in sorted((out / "captures").glob("*.pcap")):
+        shutil.copyfile(capture, folder / capture.name)
+        typer.echo(folder / capture.name)
+    noted = out / "transcript.jsonl"
+    steps = [json.loads(line) for line in noted.read_text().splitlines()] if noted.exists() else []
+    if steps:
+        path = folder / "transcript.yaml"
+        path.write_text(transcript(steps, topology, parameters))
+        typer.echo(path)
+
+
+def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[str, str]) -> str:
+    """A session as a scenario: what was typed, at the times when it was."""
+    head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
+    body = {**head, **({"parameters": parameters} if parameters else {}), "script": steps}
+    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
+
+
+def shell_plan(topology: str, given: dict[str, str], kind: str, containers: str) -> dict[str, object]:
     """The plan of a topology that a person will use.
 
     Raises:
         ScenarioError: unknown topology or parameter.
-        UsageError: an option that is not PARAMETER=VALUE.
     """
     try:
         module = catalogue.module(topology)
     except KeyError as error:
         raise ScenarioError(f'topology: found "{topology}"; {one_of(topology, catalogue.names())}') from error
-    given: dict[str, str] = {}
-    for text in parameters:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f'--set: found "{text}"; expected PARAMETER=VALUE, such as data_rate="9600 bit/s". Correct the option.')
-        given[name] = value
     try:
         network = module.describe(module.PARAMETERS.read(given))
     except units.UnitError as error:
         raise ScenarioError(f"--set: {error}. Correct the option.") from error
+    laid_out = layout(network)
+    in_docker = containers == "docker"
+    if in_docker:
+        if laid_out["serial_links"]:
+            raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Leave the option out.")
+        add_containers(laid_out["nodes"], ())
     return {
         "format": 1,
         "cell": {"id": "shell", "scenario": "shell", "axes": {}, "repeat": 1, "kernel_seed": "", "shell": kind},
-        "limits": {"virtual_s": 10**9, "wall_s": 10**9, "memory_mib": MEMORY_MIB},
-        "containers": "process",
-        **layout(network),
+        "limits": {"virtual_s": 10**9, "wall_s": 10**9, "memory_mib": MEMORY_MIB + (DOCKER_MEMORY_MIB if in_docker else 0)},
+        "containers": containers,
+        **laid_out,
         "workloads": [],
         "probes": [],
     }

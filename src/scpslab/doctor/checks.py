@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from scpslab.hostlab.capabilities import missing
 from scpslab.setup.images import KERNEL, NEEDED_BYTES, PARTS, cache_dir, find
 
 NEEDED_SHM_BYTES = 700 * 10**6
@@ -24,7 +25,7 @@ BUILD_PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "patch", "mmdebstrap", "
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: ok, warning (works, but), or missing (engines virtual and live cannot run), and the command that mends it."""
+    """What a check found: ok, warning (works, but), or missing (the engine cannot run), and the command that mends it."""
 
     name: str
     state: Literal["ok", "warning", "missing"]
@@ -118,9 +119,17 @@ def cores() -> Finding:
     return Finding("cores", "ok", f"{len(os.sched_getaffinity(0))}: as many cells side by side")
 
 
+def host() -> list[Finding]:
+    """What engine host needs: one finding for all that is there, or one for each thing that is not."""
+    lacking = missing(with_docker=True)
+    if not lacking:
+        return [Finding("engine host", "ok", "kernel, programs and Docker")]
+    return [Finding(f"engine host: {lack.name}", "missing", lack.found, lack.fix) for lack in lacking]
+
+
 CHECKS: tuple[Callable[[], Finding], ...] = (machine, python, programs, images, boot, memory_folder, disk, processes, cores)
 
 
-def examine() -> list[Finding]:
-    """Runs every check."""
-    return [check() for check in CHECKS]
+def examine(engine: str) -> list[Finding]:
+    """Runs every check of an engine."""
+    return host() if engine == "host" else [check() for check in CHECKS]

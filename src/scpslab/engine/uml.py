@@ -15,12 +15,13 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
-from scpslab.errormodels import bit_map, gap_vector
+from scpslab.engine.needs import Needs, plan_text, write_vectors
 from scpslab.errors import CapabilityError, LabError
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 
@@ -29,7 +30,7 @@ DIE_TOGETHER = ["setpriv", "--pdeathsig", "KILL"]
 MEMORY_FOLDER = "/dev/shm"  # the kernel keeps its memory file there, by a name nobody can guess
 ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
 CONSOLE_LINES_KEPT = 12
-COMPILE_LIMIT_S = 120
+COMPILE_LIMITS = {"memory_mib": 512, "wall_s": 120}
 # The FY97 network with Open vSwitch needs about 50.
 PROCESSES_PER_CELL = 64
 
@@ -46,38 +47,42 @@ class UmlEngine(Engine):
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._lock = threading.Lock()
         self._stopped = False
-        self.images: Images
-        # The lab program, without and with the SCPS stack: kernel TCP's results do not depend on that.
-        self._bundles: dict[bool, tuple[Path, str]] = {}
+        # What a plan needs besides the kernel's TCP on nodes that are processes: results of plans that do not need it do not depend on it.
+        self._images: dict[bool, Images] = {}
+        self._bundles: dict[Needs, tuple[Path, str]] = {}
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
         """Builds kernel, guest image, lab program and, where a plan needs it, the SCPS stack, unless they are in the cache."""
         _check_processes()
-        self.images = ensure(say)
-        for with_stack in {needs_stack(plan) for plan in plans} - set(self._bundles):
-            scps = ensure_stack(say) if with_stack else None
-            self._bundles[with_stack] = (ensure_bundle(self.images, scps, cache_dir(), self._compile), bundle_hash(self.images, scps))
+        for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
+            images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
+            self._kernel = images.kernel
+            scps = ensure_stack(say) if needs.stack else None
+            self._bundles[needs] = (ensure_bundle(images, scps, cache_dir(), partial(self._compile, images)), bundle_hash(images, scps))
 
     def hash(self, plan: dict[str, Any]) -> str:
         """Hash of kernel, guest image, lab program and, where the plan needs it, the SCPS stack."""
-        return self._bundles[needs_stack(plan)][1]
+        return self._bundles[Needs.of(plan)][1]
 
-    def _compile(self, lab: Path, cell: Path) -> None:
+    def _compile(self, images: Images, lab: Path, cell: Path) -> None:
+        tail = self.boot(images, lab, cell, COMPILE_LIMITS)
+        if not (cell / "out" / "status.json").exists():
+            raise LabError(f"lab program: the guest did not compile it; {tail}")
+
+    def boot(self, images: Images, program: Path, cell: Path, limits: dict[str, int]) -> str:
+        """Runs run_lab.py of another folder than the lab's in a guest to its end; returns the last lines of the console."""
         with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
-            work = self._work_folder(Path(folder), lab, cell)
-            self._boot(work, {"limits": {"memory_mib": 512, "wall_s": COMPILE_LIMIT_S}, "cell": {"kernel_seed": "0" * 64}}, None)
-            if not (cell / "out" / "status.json").exists():
-                raise LabError(f"lab program: the guest did not compile it; {self._console_tail(work)}")
-
-    def _work_folder(self, work: Path, lab: Path, cell: Path) -> Path:
-        for name, target in (("boot", self.images.boot_dir), ("lab", lab), ("cell", cell)):
-            (work / name).symlink_to(target.resolve())
-        return work
+            work = Path(folder)
+            for name, target in (("boot", images.boot_dir), ("lab", program), ("cell", cell)):
+                (work / name).symlink_to(target.resolve())
+            self._kernel = images.kernel
+            ended = self._boot(work, {"limits": limits, "cell": {"kernel_seed": "0" * 64}}, None)
+            return ended or self._console_tail(work)
 
     def command(self, plan: dict[str, Any], console: str) -> list[str]:
         """The kernel's command line for a plan."""
         limits = plan["limits"]
-        words = [str(self.images.kernel), f"mem={limits['memory_mib']}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
+        words = [str(self._kernel), f"mem={limits['memory_mib']}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
         return [*words, *self.clock_arguments, *self.seed_arguments(plan)]
 
     def seed_arguments(self, plan: dict[str, Any]) -> list[str]:
@@ -110,7 +115,8 @@ class UmlEngine(Engine):
             shutil.rmtree(part, ignore_errors=True)
 
     def _work_folder_in(self, part: Path, plan: dict[str, Any]) -> Path:
-        for name, target in (("boot", self.images.boot_dir), ("lab", self._bundles[needs_stack(plan)][0])):
+        needs = Needs.of(plan)
+        for name, target in (("boot", self._images[needs.docker].boot_dir), ("lab", self._bundles[needs][0])):
             (part / name).symlink_to(target.resolve())
         return part
 
@@ -202,30 +208,3 @@ def _check_processes() -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if os.geteuid() != 0 and allowed != resource.RLIM_INFINITY and allowed < PROCESSES_PER_CELL:
         raise CapabilityError(f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell that runs. Raise the limit.")
-
-
-def needs_stack(plan: dict[str, Any]) -> bool:
-    """Whether the `scps` program has a part in a plan: as a stack, as the channel of a serial link, or as the file protocol over any stack."""
-    is_used = any(node.get("stack") == "scps" for node in plan["nodes"]) or any(workload["kind"] == "fp" for workload in plan.get("workloads", ()))
-    return bool(plan["serial_links"]) or is_used
-
-
-def plan_text(plan: dict[str, Any]) -> str:
-    """The plan as its file has it."""
-    return json.dumps(plan, indent=1) + "\n"
-
-
-def write_vectors(plan: dict[str, Any], folder: Path) -> None:
-    """Writes the gap vector of every direction that has one: <link>-<direction>.u64, little-endian.
-
-    Serial links draw their models themselves; stored vectors become bit maps for them: <link>-<direction>.bits.
-    """
-    for link in plan["serial_links"]:
-        for direction in link["directions"]:
-            if direction["errors"] and direction["errors"]["model"] == "vector-file":
-                (folder / f"{link['name']}-{direction['name']}.bits").write_bytes(bit_map(Path(direction["errors"]["settings"]["file"])))
-    for link in plan["links"]:
-        for direction in link["directions"]:
-            gaps = gap_vector(direction["errors"])
-            if len(gaps):
-                (folder / f"{link['name']}-{direction['name']}.u64").write_bytes(gaps.astype("<u8").tobytes())

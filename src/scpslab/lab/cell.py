@@ -8,20 +8,21 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 from scpslab.lab import environment, probes, workloads
 from scpslab.lab.clock import SECOND_NS, Epoch
+from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
+from scpslab.lab.pace import Pace
+from scpslab.lab.place import CELL, WORK
 from scpslab.lab.records import Records
+from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
 
-CELL = Path("/cell")
-WORK = Path("/run/scpslab")
 DRAIN_STEP_NS = 50_000_000
 DRAIN_LIMIT_NS = 60 * SECOND_NS
 STOP_LIMIT_NS = 30 * SECOND_NS
@@ -73,10 +74,11 @@ class Cell:
         self.set_up()
         self.start_epoch()
         required = [workload for workload in self.workloads if workload.required]
-        in_time = self.loop.run_until(lambda: all(w.outcome for w in required) or any(w.outcome == "incomplete" for w in required), self.limit_ns)
+        in_time = self.loop.run_until(lambda: self._is_over(required), self.limit_ns)
         status, reason = self._outcome(required, in_time)
         self.phase("stop")
         end_ns = self.now_ns()
+        overload = self.pace.stop()
         self._stop_workloads()
         drained = self._drain()
         for link in self.serial_links:
@@ -90,6 +92,8 @@ class Cell:
         closes = self._write_accounts()
         if not closes:
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(self.open_accounts))
+        elif overload:
+            status, reason = "failed", overload
         elif not drained and status == "completed":
             reason = "packets were still under way at the end"
         self._write_log()
@@ -99,6 +103,9 @@ class Cell:
         """Brings the network up."""
         self.phase("switch daemons")
         self.open_vswitch = OpenVSwitch(self.logs)
+        if self.plan["containers"] == "docker":
+            self.phase("docker")
+            Daemon(self.logs).wait()
         self.phase("network")
         self.network = LabNetwork(self.plan, CELL / "vectors", self.logs)
         self.phase("switches")
@@ -128,12 +135,16 @@ class Cell:
         self.phase("epoch")
         self.epoch = Epoch()
         self.network.stages.start_epoch(self.epoch.realtime_ns)
+        self.pace = Pace(self, self.plan["limits"])
+        self.pace.start()
         for link in self.serial_links:
             self.loop.at(self.epoch.realtime_ns, link.start_epoch)
         for probe in self.probes:
             self.loop.at(self.epoch.realtime_ns, probe.start)
         for workload in self.workloads:
             self.loop.at(self.epoch.realtime_ns + workload.spec["start_ns"], workload.start)
+        self.script = Script(self, self.plan.get("script", []))
+        self.script.schedule()
         for direction in self.network.directions:
             for t_ns, delay_ns in (direction.plan["delay_table"] or [])[1:]:
                 self._schedule_delay(direction, t_ns, delay_ns)
@@ -144,18 +155,26 @@ class Cell:
 
         self.loop.at(self.epoch.realtime_ns + t_ns, change)
 
+    def _is_over(self, required: list[workloads.base.Workload]) -> bool:
+        if any(workload.outcome == "incomplete" for workload in required) or self.script.reason:
+            return True
+        return all(workload.outcome for workload in required) and self.script.done()
+
     def _outcome(self, required: list[workloads.base.Workload], in_time: bool) -> tuple[str, str]:
         if not in_time:
             return "failed", f"the virtual limit of {self.plan['limits']['virtual_s']} s came before the workloads were over"
         for workload in required:
             if workload.outcome == "incomplete":
                 return "incomplete", workload.reason
+        if self.script.reason:
+            return "incomplete", self.script.reason
         return "completed", ""
 
     def _stop_workloads(self) -> None:
         for workload in self.workloads:
             workload.stop()
-        self.loop.run_until(lambda: all(w.quiet() for w in self.workloads), self.now_ns() + STOP_LIMIT_NS)
+        self.script.stop()
+        self.loop.run_until(lambda: all(w.quiet() for w in self.workloads) and self.script.ended(), self.now_ns() + STOP_LIMIT_NS)
 
     def _close_workloads(self) -> None:
         for workload in self.workloads:
@@ -167,6 +186,7 @@ class Cell:
                         process.kill()
         for workload in self.workloads:
             workload.records.close()
+        self.script.close()
 
     def _drain(self) -> bool:
         """Waits until nothing is under way on any link: then every account can close."""
@@ -229,9 +249,7 @@ def finish(status: dict[str, Any]) -> None:
     """Copies what the cell wrote to the user's machine, its status last."""
     for source in sorted(WORK.rglob("*")):
         target = CELL / "out" / source.relative_to(WORK)
-        if source.is_dir():
-            target.mkdir(parents=True, exist_ok=True)
-        else:
+        if source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     (CELL / "out").mkdir(exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 _HERE = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
@@ -22,3 +23,11 @@ def inside(pid: int | None) -> Iterator[None]:
     finally:
         os.setns(_HERE, os.CLONE_NEWNET)
         os.close(there)
+
+
+def without_ipv6() -> None:
+    """Switches IPv6 off in the namespace we are in, for what is there and what comes: its own packets would be in the links' accounts."""
+    for which in ("all", "default"):
+        setting = Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6")
+        if setting.exists():
+            setting.write_text("1\n")

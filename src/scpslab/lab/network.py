@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.topo import Topo
 
+from scpslab.lab.changes import GAPS_KEPT
+from scpslab.lab.docker_nodes import DockerNode, DockerRouter
 from scpslab.lab.links import LabLink
 from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
-from scpslab.lab.netns import inside
+from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.nodes import LabNode, LabRouter
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, tc_lines
 from scpslab.lab.switches import LabSwitch
@@ -27,6 +30,7 @@ ROUTE_METRICS = {
     "rto_min_ms": RTAX_RTO_MIN,
 }
 NODE_CLASSES = {"host": LabNode, "router": LabRouter}
+DOCKER_CLASSES = {"host": DockerNode, "router": DockerRouter}
 
 
 def indexed(plan: dict[str, Any]) -> list[dict[str, Any]]:
@@ -57,6 +61,8 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
         for node in plan["nodes"]:
             if node["kind"] == "switch":
                 self.addSwitch(node["name"], cls=LabSwitch, mirror_to=node["mirror_to"], wiring=Wiring(plan, pairs) if standalone else None)
+            elif "container" in node:
+                self.addHost(node["name"], cls=DOCKER_CLASSES[node["kind"]], container=node["container"])
             else:
                 self.addHost(node["name"], cls=NODE_CLASSES[node["kind"]])
         for pair in pairs:
@@ -76,14 +82,19 @@ class Wiring:
     def configure(self, nodes: Mapping[str, Any]) -> None:
         """Gives every host and router its settings, neighbours and routes."""
         self.nodes = nodes
-        # A namespace may choose unrestricted congestion controls only; in a lab that is all of them.
-        (TCP_SETTINGS / "tcp_allowed_congestion_control").write_text((TCP_SETTINGS / "tcp_available_congestion_control").read_text())
+        # A namespace may choose unrestricted congestion controls only; in a lab that is all of them. Only the first namespace can say so, and on a machine
+        # that is not the lab's own somebody else has (hostlab/start.py).
+        allowed, available = (TCP_SETTINGS / f"tcp_{kind}_congestion_control" for kind in ("allowed", "available"))
+        if os.access(allowed, os.W_OK):
+            allowed.write_text(available.read_text())
         self._configure_hosts()
 
     def load_stages(self, vectors: Path) -> Stages:
         """Loads the programs of the links' stages."""
         logged = {(probe["link"], probe["direction"]) for probe in self.plan["probes"] if probe["kind"] == "verdicts"}
-        return Stages(self.directions, vectors, logged)
+        # Only links that can change need room for it: more would change what every other cell does at its start.
+        changes = self.plan.get("script") or self.plan.get("cell", {}).get("shell")
+        return Stages(self.directions, vectors, logged, GAPS_KEPT if changes else 0)
 
     def pid(self, name: str) -> int | None:
         """The process whose network namespace a node is; None for switches."""
@@ -158,9 +169,12 @@ class LabNetwork:
     def __init__(self, plan: dict[str, Any], vectors: Path, logs: Path) -> None:
         pairs = indexed(plan)
         self.wiring = Wiring(plan, pairs)
+        without_ipv6()
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
         self.wiring.configure(self.mininet)
         self.stages = self.wiring.load_stages(vectors)
+        for node in self.mininet.hosts:
+            node.join(self.stages.program_fds["established"])
         self.logs = logs
         self.directions, self.names, self.places, self.pid = self.wiring.directions, self.wiring.names, self.wiring.places, self.wiring.pid
 

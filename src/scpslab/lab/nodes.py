@@ -15,9 +15,10 @@ from typing import Any
 
 from mininet.node import Node
 
-from scpslab.lab.netns import inside
+from scpslab.lab.netns import inside, without_ipv6
+from scpslab.lab.place import LABTOOL, PROGRAMS
 
-LABTOOL = "/opt/scpslab/labtool"
+FORWARDING = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
 
 
 class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
@@ -30,8 +31,14 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         line = self.container.stdout.readline()
         if not line.strip():
             raise OSError(f"node {self.name}: its container did not start (labtool node exited with {self.container.wait()})")
-        self.pid = int(line)
-        self.prefix = [LABTOOL, "exec", str(self.pid)]
+        self.enter(int(line))
+
+    def enter(self, pid: int) -> None:
+        """Takes over the container whose first process is `pid`."""
+        self.pid = pid
+        self.prefix = [LABTOOL, "exec", str(pid)]
+        with inside(pid):
+            without_ipv6()
 
     def _open_shell(self) -> None:
         command = [*self.prefix, "env", "PS1=" + chr(127), "bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
@@ -72,9 +79,20 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         """Starts a program inside the node with plain arguments (no shell, no pipes unless asked for)."""
         return subprocess.Popen([*self.prefix, *argv], **kwargs)
 
+    def program(self, name: str) -> str:
+        """A program of the lab, `labtool` or `scps`, as a command inside the node calls it."""
+        return str(PROGRAMS / name)
+
+    def tool(self, tool: str, options: dict[str, str]) -> list[str]:
+        """The whole command that runs one of labtool's programs inside."""
+        return [*self.prefix, self.program("labtool"), tool, *(word for key, value in options.items() for word in (f"--{key}", value))]
+
     def config(self, **_params: Any) -> dict[str, Any]:
         """Nothing is left to configure: links come with addresses, the plan with routes and settings."""
         return {}
+
+    def join(self, program: int) -> None:
+        """Takes part in a socket program of the lab: a node is in the lab's control group already."""
 
     def sysctls(self, settings: dict[str, str]) -> None:
         """Writes kernel settings of the node's network namespace.
@@ -90,14 +108,18 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
                 except OSError as error:
                     raise OSError(error.errno, f"node {self.name}: {name} = {value}: {error.strerror}") from error
 
-    def terminate(self) -> None:
-        """Ends the container and everything in it."""
+    def close_shell(self) -> None:
+        """Ends the shell, if there is one."""
         if self.shell is not None:
             self.stdin.close()
             os.close(self.slave)
             self.shell.kill()
             self.shell.wait()
             self.shell = None  # type: ignore[assignment]  # Mininet tells a closed shell by it
+
+    def terminate(self) -> None:
+        """Ends the container and everything in it."""
+        self.close_shell()
         assert self.container.stdin is not None
         self.container.stdin.close()
         self.container.wait()
@@ -109,4 +131,4 @@ class LabRouter(LabNode):
     def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
         """Makes the container and lets it forward."""
         super().startShell(mnopts)
-        self.sysctls({"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"})
+        self.sysctls(FORWARDING)

@@ -6,7 +6,8 @@ import json
 import sys
 import traceback
 
-from scpslab.lab.cell import CELL, WORK, Cell, finish
+from scpslab.lab.cell import Cell, finish
+from scpslab.lab.place import CELL, WORK
 from scpslab.lab.shell import interact
 
 

@@ -18,6 +18,11 @@ class Records:
         """Appends one line; keys keep the order given."""
         self._file.write(json.dumps(fields) + "\n")
 
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more lines."""
+        return self._file.closed
+
     def close(self) -> None:
         """Closes the file."""
         self._file.close()

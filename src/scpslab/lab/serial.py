@@ -18,10 +18,11 @@ from scpslab.lab.loop import Loop
 from scpslab.lab.netlink import Netlink
 from scpslab.lab.netns import inside
 from scpslab.lab.network import LabNetwork, route_metrics
+from scpslab.lab.place import PROGRAMS
 from scpslab.lab.records import Records
 from scpslab.lab.serial_options import channel_options, crossing_ns, pppd_options
 
-SCPS = "/opt/scpslab/scps"
+SCPS = str(PROGRAMS / "scps")
 SET_UP_LIMIT_NS = 600 * SECOND_NS
 SETTLE_LIMIT_NS = 60 * SECOND_NS
 RECEIVED, SENT = ("bytes", "packets", "errors", "dropped"), ("bytes", "packets", "errors", "dropped")

@@ -3,20 +3,152 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
 import subprocess
+import sys
+import time
 from typing import Any
 
 from mininet.cli import CLI
 
+from scpslab import units
 from scpslab.lab.cell import Cell
+from scpslab.lab.changes import ChangeError, LinkChanges
+from scpslab.lab.place import LABTOOL, PROGRAMS, WORK
+from scpslab.lab.records import Records
+from scpslab.lab.watch import Watch
 
-TOPOLOGIES = "/opt/scpslab/topologies"
+TOPOLOGIES = str(PROGRAMS / "topologies")
+LOOK_AGAIN_S = 0.5
+UP = "\x1b[A"
 
 
 class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
-    """Mininet's own prompt under our name."""
+    """Mininet's own prompt with the lab's commands. What is done is noted, so that it can be done again (transcript.jsonl)."""
 
     prompt = "scpslab> "
+
+    def __init__(self, cell: Cell, **options: Any) -> None:
+        self.cell = cell
+        self.changes = LinkChanges(cell.network)
+        self.captures: dict[str, subprocess.Popen[bytes]] = {}
+        self.transcript = Records(WORK / "transcript.jsonl")
+        self.started = time.monotonic()
+        super().__init__(cell.network.mininet, **options)
+
+    def do_link(self, line: str) -> None:
+        """link: shows all links. link NAME [DIRECTION] ber 1e-5 | delay 300 ms | rate 1 Mbit/s | down | up: changes one while traffic flows."""
+        words = line.split()
+        try:
+            if words:
+                self._link(words)
+            else:
+                self._show_links()
+        except (ChangeError, units.UnitError) as error:
+            print(error)
+
+    def _link(self, words: list[str]) -> None:
+        link, *rest = words
+        names = self.changes.names(link)
+        if rest and rest[0] in names:
+            names, rest = [rest[0]], rest[1:]
+        elif not names:
+            self.changes.direction(link, "")
+        what, value = read_change(rest)
+        for name in names:
+            self.changes.change(link, name, what, value, seed=str(random.SystemRandom().random()))
+        direction = {"direction": names[0]} if len(names) == 1 else {}
+        self.note(do="link", link=link, **direction, **{what: as_text(what, value)})
+
+    def _show_links(self) -> None:
+        for (link, name), now in self.changes.now.items():
+            if len(now) > 2:  # more than what every link has
+                print(f"{link:<16} {name:<8} " + "   ".join(f"{what} {as_text(what, value)}" for what, value in now.items()))
+
+    def do_watch(self, line: str) -> None:
+        """Watch [SECONDS]: rate and queue of the links, windows of the connections, until Ctrl-C or that many seconds. Start traffic with & before."""
+        until = time.monotonic() + float(line) if line.strip().replace(".", "", 1).isdigit() else None
+        watch = Watch(self.cell.network)
+        shown = 0
+        try:
+            while until is None or time.monotonic() < until:
+                lines = watch.lines()
+                # A terminal that can, shows every look in the place of the one before.
+                sys.stdout.write(UP * shown if os.environ.get("TERM", "dumb") != "dumb" else "")
+                sys.stdout.writelines(f"{text}\x1b[K\n" if shown else f"{text}\n" for text in lines)
+                sys.stdout.flush()
+                shown = len(lines) if os.environ.get("TERM", "dumb") != "dumb" else 0
+                time.sleep(LOOK_AGAIN_S)
+        except KeyboardInterrupt:
+            print()
+
+    def do_capture(self, line: str) -> None:
+        """Capture NODE [FILTER]: begins a capture of everything at a node; capture NODE again ends it. scpslab shell --keep says where the files go."""
+        node, _, chosen = line.strip().partition(" ")
+        if node in self.captures:
+            self.captures.pop(node).send_signal(signal.SIGTERM)
+            print(f"captures/{node}.pcap ends")
+            return
+        if node not in self.mn or self.cell.network.pid(node) is None:
+            print(f'capture: found "{node}"; expected a host or router')
+            return
+        argv = [LABTOOL, "exec-net", str(self.cell.network.pid(node)), "tcpdump", "-i", "any", "-n", "-U", "-Z", "root"]
+        argv += ["-w", str(self.cell.captures / f"{node}.pcap"), *([chosen] if chosen else [])]
+        self.captures[node] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        print(f"captures/{node}.pcap begins")
+
+    def default(self, line: str) -> None:
+        """A node and a command; noted with the names of nodes replaced by their addresses, as the node gets it."""
+        node, _, command = line.partition(" ")
+        if node in self.mn and command:
+            words = [self.mn[word].defaultIntf().updateIP() or word if word in self.mn and self.mn[word].inNamespace else word for word in command.split()]
+            text = " ".join(words)
+            self.note(do="run", node=node, command=text.removesuffix("&").rstrip(), **({"required": False} if text.endswith("&") else {}))
+        super().default(line)
+
+    def note(self, **step: Any) -> None:
+        """Writes a step of the transcript."""
+        self.transcript.write(at=units.text("duration", round((time.monotonic() - self.started) * 1000) * 10**6), **step)
+
+    def close(self) -> None:
+        """Ends captures and the transcript."""
+        for process in self.captures.values():
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+        self.transcript.close()
+
+
+def read_change(words: list[str]) -> tuple[str, int | float | str]:
+    """What is typed after a link's name as a change: its kind and its value in base units.
+
+    Raises:
+        ChangeError: it is none.
+        units.UnitError: a quantity that cannot be read.
+    """
+    match words:
+        case ["down" | "up" as state]:
+            return "state", state
+        case ["ber", text]:
+            try:
+                ber = float(text)
+            except ValueError as error:
+                raise ChangeError(f'link: found the bit error rate "{text}"; expected a number such as 1e-5') from error
+            if not 0 <= ber <= 0.5:
+                raise ChangeError(f"link: found the bit error rate {text}; expected 0 to 0.5")
+            return "ber", ber
+        case ["delay", *rest] if rest:
+            return "delay", units.parse("duration", " ".join(rest))
+        case ["rate", *rest] if rest:
+            return "rate", units.parse("rate", " ".join(rest))
+    raise ChangeError(f'link: found "{" ".join(words)}"; expected ber, delay or rate with a value, down, or up')
+
+
+def as_text(what: str, value: float | str) -> float | str:
+    """A change's value as a scenario has it."""
+    if what in ("delay", "rate"):
+        return units.text({"delay": "duration", "rate": "rate"}[what], int(value))
+    return value
 
 
 def interact(cell: Cell) -> dict[str, Any]:
@@ -32,10 +164,11 @@ def _mininet(cell: Cell) -> None:
     cell.set_up()
     hosts = [node["name"] for node in cell.plan["nodes"] if node["kind"] != "switch"]
     print(f"The network {cell.plan['topology']} is up. Nodes: {', '.join(hosts)}.")
-    print(f"Type a node and a command ({hosts[0]} ip addr), help, or exit.")
-    LabCLI(cell.network.mininet)
+    print(f"Type a node and a command ({hosts[0]} ip addr), link, watch, capture, help, or exit.")
+    prompt = LabCLI(cell)
+    prompt.close()
 
 
 def _bash(topology: str) -> None:
     print(f"A shell in the guest. For example: mn --custom {TOPOLOGIES}/{topology}.py --topo {topology}")
-    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=os.environ | {"PYTHONPATH": "/opt/scpslab", "PS1": "lab# "}, check=False)
+    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=os.environ | {"PYTHONPATH": str(PROGRAMS), "PS1": "lab# "}, check=False)

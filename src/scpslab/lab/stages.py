@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import struct
 from array import array
+from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
+from scpslab.lab.place import CGROUP, PROGRAMS
 
 FIRST_INDEX = 1000
 ETHERNET_HEADER_BYTES = 14
-PROGRAMS = Path("/opt/scpslab/stages.bpf.o")
+OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
 VERDICT_LOG_ENTRIES = 1 << 18
@@ -29,6 +32,7 @@ ENTRY = struct.Struct("=QqQQQQQ4Q6Q")
 ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
 ENTRY_COUNTERS_AT = 11 * 8
 ARRIVAL = struct.Struct("=qQQQQQQQQQQQ7Q14Q")
+ARRIVAL_WINDOWS_AT = 4 * 8
 ARRIVAL_EPOCH_AT = 9 * 8
 ARRIVAL_COUNTERS = (
     "seen_packets",
@@ -70,13 +74,24 @@ class DirectionStages:
         self.entering, self.arriving, self.relay = entering, arriving, relay
 
 
+@dataclass(frozen=True)
+class Room:
+    """Where the maps have room for what a direction may become: its first gap, its window; and the windows (offset, count) that it has of its plan."""
+
+    gaps: int
+    window: int
+    planned_windows: tuple[int, int]
+
+
 class Stages:
     """All directions of a lab: sizes the maps, loads the programs once, writes the settings, reads the accounts."""
 
-    def __init__(self, directions: list[DirectionStages], vectors: Path, verdict_probes: set[tuple[str, str]]) -> None:
+    def __init__(self, directions: list[DirectionStages], vectors: Path, verdict_probes: set[tuple[str, str]], spare_gaps: int = 0) -> None:
+        """`spare_gaps`: how many gaps each direction gets room for besides its plan's; then there is a spare window too."""
         self.directions = directions
         self.logged = verdict_probes
         self._plan_space(vectors)
+        self._spare_room(spare_gaps)
         self._load()
         self._write_settings()
 
@@ -88,6 +103,14 @@ class Stages:
             plan, logged = direction.plan, (direction.link, direction.name) in self.logged
             self.entry_settings[direction.entering] = self._entry(plan, logged)
             self.arrival_settings[direction.arriving] = self._arrival(direction, vectors, logged)
+
+    def _spare_room(self, gaps: int) -> None:
+        self.room: dict[int, Room] = {}
+        for direction in self.directions if gaps else []:
+            windows = struct.unpack_from("=2Q", self.arrival_settings[direction.arriving], ARRIVAL_WINDOWS_AT)
+            self.room[direction.arriving] = Room(len(self.gaps), len(self.windows) // 2, windows)
+            self.gaps.extend(repeat(1, gaps))
+            self.windows.extend((0, 0))
 
     def _entry(self, plan: dict[str, Any], logged: bool) -> bytes:
         queue = plan["queue"] or {}
@@ -153,14 +176,14 @@ class Stages:
         # The maps live as long as somebody holds them.
         self.arrays = arrays
         descriptors = {name: array.fd for name, array in arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
-        programs = bpf.ObjectFile(PROGRAMS)
+        programs = bpf.ObjectFile(OBJECT)
         Path(PINS).mkdir(exist_ok=True)
         self.program_fds = {}
         for name in ("entering", "arriving"):
             self.program_fds[name] = programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors)
             bpf.pin(self.program_fds[name], f"{PINS}/{name}")
         self.program_fds["established"] = programs.load("sockops/established", bpf.PROG_SOCK_OPS, descriptors)
-        bpf.attach_to_cgroup(self.program_fds["established"], "/sys/fs/cgroup")
+        bpf.attach_to_cgroup(self.program_fds["established"], str(CGROUP))
 
     def _write_settings(self) -> None:
         for index, settings in self.entry_settings.items():

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from scpslab import units
+from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
 from scpslab.planning.links import apply_overrides
 from scpslab.planning.probes import plan_probe
 from scpslab.planning.scps import ScpsAddresses, add_routes
+from scpslab.planning.script import plan_script
 from scpslab.planning.workloads import plan_workload
 from scpslab.scenario import Cell
 from scpslab.seeds import stream
@@ -29,6 +31,9 @@ def plan(cell: Cell) -> dict[str, Any]:
     for node in network["nodes"]:
         if node["name"] in hosts:
             _configure(node, hosts[node["name"]])
+    in_docker = cell.model.containers == "docker"
+    if in_docker:
+        add_containers(network["nodes"], cell.model.workloads)
     for end in (end for link in network["serial_links"] for end in link["ends"]):
         end["route"] = hosts[end["node"]].route_options()
     addresses = {end["node"]: end["ip"].split("/")[0] for link in links for end in link["ends"] if end["ip"]}
@@ -46,12 +51,15 @@ def plan(cell: Cell) -> dict[str, Any]:
         "limits": {
             "virtual_s": -(-units.parse("duration", limits.virtual) // SECOND_NS),
             "wall_s": -(-units.parse("duration", limits.wall) // SECOND_NS),
-            "memory_mib": units.parse("size", limits.memory) >> 20,
+            "memory_mib": (units.parse("size", limits.memory) >> 20) + (DOCKER_MEMORY_MIB if in_docker else 0),
+            **({"late_ns": units.parse("duration", limits.lateness)} if limits.lateness else {}),
         },
         "containers": cell.model.containers,
         **network,
         "workloads": [plan_workload(workload, cell, addresses, hosts, scps) for workload in cell.model.workloads],
         "probes": [plan_probe(probe, links) for probe in cell.model.probes],
+        # Not there without one: a plan is part of what results are kept under.
+        **({"script": plan_script(cell, links)} if cell.model.script else {}),
     }
 
 

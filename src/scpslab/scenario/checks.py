@@ -8,7 +8,7 @@ from typing import Any
 
 from scpslab import units
 from scpslab.quantities import queue_limit
-from scpslab.scenario.model import Bulk, Capture, CongestionTraffic, Direction, Fp, Ftp, Iperf3, Ping, QueueDepth, ScenarioFile, TcpInfo, Verdicts
+from scpslab.scenario.model import Bulk, Capture, CongestionTraffic, Direction, Fp, Ftp, Iperf3, Ping, QueueDepth, RunStep, ScenarioFile, TcpInfo, Verdicts
 from scpslab.scenario.model.probes import name_of
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.places import Places, one_of
@@ -61,11 +61,13 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     hosts = [node.name for node in network.nodes if node.kind == "host"]
     found: list[Problem] = []
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
+    found += _containers(model, network)
     found += _links(model, network, folder)
     found += _names_twice(model, network)
     for index, workload in enumerate(model.workloads):
         found += [((("workloads", index, *at)), text) for at, text in _workload(workload, model, network, hosts)]
     found += _ports_twice(model)
+    found += _script(model, network)
     for index, probe in enumerate(model.probes):
         found += [((("probes", index, *at)), text) for at, text in _probe(probe, network)]
     found += _sweep(model)
@@ -78,6 +80,11 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     if not found:
         found += _room(model)
     return found
+
+
+def _containers(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
+    if model.containers == "docker" and any(link.serial is not None for link in network.links):
+        yield ("containers",), "found docker with a serial link, whose PPP needs rights that no container has; expected process. Leave containers out."
 
 
 def _links(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
@@ -193,6 +200,37 @@ def _names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Pro
             if name_of(probe) in captures:
                 yield ("probes", index), f'found a second capture "{name_of(probe)}"; expected a name of its own. Add name.'
             captures.add(name_of(probe))
+
+
+def _script(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
+    links = {link.name: link for link in network.links if link.serial is None}
+    nodes = [node.name for node in network.nodes if node.kind != "switch"]
+    for index, step in enumerate(model.script or ()):
+        at: KeyPath = ("script", index)
+        if isinstance(step, RunStep):
+            if step.node not in nodes:
+                yield (*at, "node"), f'found "{step.node}"; {one_of(step.node, nodes)}'
+            continue
+        if step.link not in links:
+            yield (*at, "link"), f'found "{step.link}"; {one_of(step.link, links)}'
+            continue
+        link = links[step.link]
+        chosen = [direction for direction in (link.forward, link.reverse) if step.direction in (None, direction.name)]
+        if not chosen:
+            yield (*at, "direction"), f'found "{step.direction}"; {one_of(str(step.direction), [link.forward.name, link.reverse.name])}'
+        if step.delay is not None and link.via is None:
+            yield (*at, "delay"), f"found a delay of {step.link}, which has no relay; expected a link that goes through a switch. Choose another link."
+        if step.rate is not None and any(not _has_drop_tail(model, link, direction) for direction in chosen):
+            yield (*at, "rate"), f"found a rate of {step.link}, which has no serialiser with a drop-tail queue; expected one. Choose another link."
+        if step.rate is not None and units.parse("rate", step.rate) % 8:
+            yield (*at, "rate"), f'found "{step.rate}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+
+
+def _has_drop_tail(model: ScenarioFile, link: topology.Link, direction: topology.Direction) -> bool:
+    given = model.links.get(link.name, {}).get(direction.name)
+    queue = given.queue if given and given.queue and given.queue.discipline else direction.queue
+    rated = direction.rate_bps is not None or (given is not None and given.rate is not None)
+    return rated and (queue is None or queue.discipline == "drop-tail")
 
 
 def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:

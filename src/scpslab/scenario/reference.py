@@ -31,6 +31,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("probes: kind tcp_info", model.TcpInfo),
     ("probes: kind queue", model.QueueDepth),
     ("probes: kind verdicts", model.Verdicts),
+    ("script: do link", model.LinkStep),
+    ("script: do run", model.RunStep),
     ("sweep.AXIS: values", model.Values),
     ("sweep.AXIS: cases", model.Cases),
     ("limits", model.Limits),

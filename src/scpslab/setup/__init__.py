@@ -3,6 +3,6 @@
 Order of reading: images.py (what is built from what, and where it is kept), then kernel.py, guest.py, tools.py, stack.py; job.py and apt.py serve them.
 """
 
-from scpslab.setup.images import Images, Program, cache_dir, ensure, ensure_stack
+from scpslab.setup.images import Images, Program, cache_dir, ensure, ensure_stack, ensure_tools
 
-__all__ = ["Images", "Program", "cache_dir", "ensure", "ensure_stack"]
+__all__ = ["Images", "Program", "cache_dir", "ensure", "ensure_stack", "ensure_tools"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from scpslab.errors import CapabilityError
@@ -44,8 +45,8 @@ def sources_line() -> str:
     return f"deb [signed-by={KEYRING}] {mirror()} {SUITE} main"
 
 
-def download(package: str, folder: Path, job: Job) -> Path:
-    """Fetches the newest version of a package of Debian 13 into `folder`; returns the file.
+def download(packages: Sequence[str], folder: Path, job: Job) -> list[Path]:
+    """Fetches the newest versions of packages of Debian 13 into `folder`; returns their files.
 
     Raises:
         CapabilityError: no network, or apt failed.
@@ -74,5 +75,5 @@ def download(package: str, folder: Path, job: Job) -> Path:
     }
     options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
     job.run(["apt-get", *options, "update"])
-    job.run(["apt-get", *options, "download", package], cwd=folder)
-    return next(folder.glob(f"{package}_*.deb"))
+    job.run(["apt-get", *options, "download", *packages], cwd=folder)
+    return [next(folder.glob(f"{package}_*.deb")) for package in packages]

@@ -8,14 +8,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import scpslab
 from scpslab.errors import CapabilityError
-from scpslab.setup import guest, kernel, stack, tools
+from scpslab.setup import docker, guest, kernel, stack, tools
 from scpslab.setup.job import Job
 
 PROJECT = Path(scpslab.__file__).parents[2]
@@ -61,6 +61,7 @@ TOOLS = Part("tools", "guest programs", "images/guest/tools", tools.build, "bin"
 GUEST = Part("guest", "guest image", "images/guest", guest.build, "guest.erofs", files_of)
 KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", kernel.build, "linux", files_of)
 STACK = Part("stack", "SCPS stack", "stack", stack.build, "scps", stack.sources)
+DOCKER = Part("docker", "Docker and the images of nodes, for guests", ".", docker.build, "docker.erofs", docker.sources)
 # What every cell needs. The quick one first: what is missing on the machine shows early.
 PARTS = (TOOLS, GUEST, KERNEL)
 
@@ -92,18 +93,18 @@ def find(part: Part, cache: Path) -> Path | None:
     return product if product.exists() else None
 
 
-def ensure(say: Callable[[str], None]) -> Images:
-    """Finds every part in the cache, or builds it; `say` hears every step and how long it took.
+def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
+    """Finds every part in the cache, or builds it; `say` hears every step and how long it took. `with_docker`: also what guests with containers need.
 
     Raises:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the cache.
     """
     cache = cache_dir()
     with _disk_trouble(cache):
-        products = {part.name: find(part, cache) or _build(part, cache, say) for part in PARTS}
-        boot = _boot_dir(cache, products["guest"], products["tools"])
+        products = {part.name: find(part, cache) or _build(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
+        boot = _boot_dir(cache, products["tools"], [products["guest"], *([products["docker"]] if with_docker else [])])
         digest = hashlib.sha256()
-        for name in ("kernel", "guest", "tools"):
+        for name in ("kernel", "guest", "tools", *(["docker"] if with_docker else [])):
             digest.update(_content_hash(products[name]).encode())
     return Images(products["kernel"], boot, products["tools"], digest.hexdigest()[:16])
 
@@ -120,16 +121,25 @@ def ensure_stack(say: Callable[[str], None]) -> Program:
         return Program(path, _content_hash(path)[:16])
 
 
-def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
-    """Puts the programs that the Docker images of nodes contain, `labtool` and `scps`, into `folder`, which is made.
+def ensure_tools(say: Callable[[str], None]) -> Path:
+    """Finds the folder of the lab's small programs in the cache, or builds it.
 
     Raises:
         CapabilityError: as `ensure`.
     """
     cache = cache_dir()
     with _disk_trouble(cache):
-        tools = find(TOOLS, cache) or _build(TOOLS, cache, say)
-        stack = ensure_stack(say)
+        return find(TOOLS, cache) or _build(TOOLS, cache, say)
+
+
+def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
+    """Puts the programs that the Docker images of nodes contain, `labtool` and `scps`, into `folder`, which is made.
+
+    Raises:
+        CapabilityError: as `ensure`.
+    """
+    tools, stack = ensure_tools(say), ensure_stack(say)
+    with _disk_trouble(folder):
         folder.mkdir(parents=True)
         for program in (tools / "labtool", stack.path):
             shutil.copy2(program, folder)
@@ -222,18 +232,19 @@ def _locked(cache: Path, part: Part, say: Callable[[str], None]) -> Iterator[Non
         yield
 
 
-def _boot_dir(cache: Path, image: Path, programs: Path) -> Path:
-    """The folder the lab kernel starts from: init, the image and the empty folders init mounts on."""
-    target = cache / "boot" / f"{image.parent.name}-{programs.parent.name}"
+def _boot_dir(cache: Path, programs: Path, images: Sequence[Path]) -> Path:
+    """The folder the lab kernel starts from: init, the images and the empty folders init mounts on."""
+    target = cache / "boot" / "-".join(part.parent.name for part in (*images, programs))
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent))
     work.chmod(0o755)
-    for folder in ("lower", "mnt"):
+    for folder in ("lower", "docker", "mnt"):
         (work / folder).mkdir()
     shutil.copy2(programs / "init", work / "init")
-    (work / "guest.erofs").hardlink_to(image)
+    for image in images:
+        (work / image.name).hardlink_to(image)
     try:
         work.rename(target)
     except OSError:

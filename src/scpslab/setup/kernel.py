@@ -34,7 +34,7 @@ def build(job: Job) -> None:
     work = job.work / "source"
     work.mkdir()
     with job.step("download the source"):
-        package = download(PACKAGE, work, job)
+        (package,) = download([PACKAGE], work, job)
     with job.step("unpack the source"):
         tree = _unpack(package, work, job)
     with job.step("configure"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import subprocess
 
+from scpslab.lab.place import LABTOOL
 from scpslab.lab.probes.base import Probe
 
 
@@ -25,7 +26,7 @@ class Capture(Probe):
         # Run from outside the node (its namespace is entered for the network only), so that the file lands in the cell's folder.
         argv = ["tcpdump", "--interface", spec["interface"], "--snapshot-length", str(spec["snaplen_bytes"]), "-n", "-Z", "root"]
         argv += ["--time-stamp-precision", "nano", "-w", str(path), *([spec["filter"]] if spec["filter"] else [])]
-        prefix = [] if self.cell.network.pid(spec["node"]) is None else ["/opt/scpslab/labtool", "exec-net", str(self.cell.network.pid(spec["node"]))]
+        prefix = [] if self.cell.network.pid(spec["node"]) is None else [LABTOOL, "exec-net", str(self.cell.network.pid(spec["node"]))]
         self.process = subprocess.Popen([*prefix, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         assert self.process.stderr is not None
         self.said: list[str] = []

@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scpslab.lab.nodes import LABTOOL
 from scpslab.lab.probes.scps_trace import Trace
 from scpslab.lab.records import Records
 
@@ -63,9 +62,15 @@ class Workload:
         self, node: str, argv: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None
     ) -> subprocess.Popen[bytes]:
         """Starts a program in a node; its output comes line by line, its errors go to logs/<workload>-<node>.log. It inherits the descriptor `keep`."""
+        return self.run_command(node, [*self.cell.network.node(node).prefix, *argv], on_line, on_exit, keep)
+
+    def run_command(
+        self, node: str, command: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None
+    ) -> subprocess.Popen[bytes]:
+        """As `run`, for a command that enters the node by itself."""
         with (self.cell.logs / f"{self.name}-{node}.log").open("ab") as errors:
-            process = self.cell.network.node(node).start(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp", pass_fds=() if keep is None else (keep,)
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp", pass_fds=() if keep is None else (keep,)
             )
         assert process.stdout is not None
         self.cell.loop.on_lines(process.stdout, on_line)
@@ -77,11 +82,12 @@ class Workload:
         self, node: str, tool: str, options: dict[str, Any], on_line: Callable[[str], None], on_exit: Callable[[int], None]
     ) -> subprocess.Popen[bytes]:
         """Starts one of labtool's programs; options that are None are left out."""
-        argv = [LABTOOL, tool]
-        for key, value in options.items():
-            if value is not None:
-                argv += [f"--{key}", str(int(value) if isinstance(value, bool) else value)]
-        return self.run(node, argv, on_line, on_exit)
+        given = {key: str(int(value) if isinstance(value, bool) else value) for key, value in options.items() if value is not None}
+        return self.run_command(node, self.cell.network.node(node).tool(tool, given), on_line, on_exit)
+
+    def scps(self, node: str) -> str:
+        """The SCPS program of a node."""
+        return self.cell.network.node(node).program("scps")
 
     def in_seconds(self, fields: dict[str, Any]) -> dict[str, Any]:
         """A labtool record with its `…_ns` instants turned into `…_t_s` since the epoch; an instant that never came (0) is null."""

@@ -31,7 +31,7 @@ class Bulk(Workload):
         patience_ns = spec["start_ns"] + spec["patience_ns"] + RECEIVER_EXTRA_NS
         if spec["to_scps"]:
             with self.trace(spec["to"]) as trace:
-                command = scps_end.receive_command(spec["to_scps"], spec, patience_ns / SECOND_NS, trace)
+                command = scps_end.receive_command(self.scps(spec["to"]), spec["to_scps"], spec, patience_ns / SECOND_NS, trace)
                 self.run(spec["to"], command, self._line, self._exit, keep=trace)
         else:
             options = {
@@ -53,7 +53,7 @@ class Bulk(Workload):
         spec = self.spec
         if spec["from_scps"]:
             with self.trace(spec["from"]) as trace:
-                command = scps_end.send_command(spec["from_scps"], spec, spec["patience_ns"] / SECOND_NS, trace)
+                command = scps_end.send_command(self.scps(spec["from"]), spec["from_scps"], spec, spec["patience_ns"] / SECOND_NS, trace)
                 self.run(spec["from"], command, self._line, self._exit, keep=trace)
             return
         timestamps = self.cell.sysctl(spec["from"], "net.ipv4.tcp_timestamps", "1") != "0"

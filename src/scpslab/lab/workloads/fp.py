@@ -12,7 +12,7 @@ from typing import Any
 
 from scpslab.lab.integrity import compare
 from scpslab.lab.workloads.base import Workload
-from scpslab.lab.workloads.scps_end import SCPS, stack_options
+from scpslab.lab.workloads.scps_end import stack_options
 
 LOOK_AGAIN_NS = 10_000_000
 START_LIMIT_NS = 30 * 10**9
@@ -95,13 +95,13 @@ class Fp(Workload):
     def _start_server(self) -> None:
         spec, end = self.spec, self.server_scps
         (self.folders[self.server] / READY).unlink(missing_ok=True)
-        argv = [SCPS, "fpd", "--listen", spec["server_ip"], "--port", str(spec["port"]), "--open", f"/tmp/{self.name}/files"]
+        argv = [self.scps(self.server), "fpd", "--listen", spec["server_ip"], "--port", str(spec["port"]), "--open", f"/tmp/{self.name}/files"]
         argv += ["--ready-file", f"/tmp/{self.name}/{READY}", *self._options(end, "server")]
         self.server_process = self.run(self.server, argv, lambda _line: None, self._server_exit)
 
     def _start_client(self, commands: list[str]) -> None:
         spec, end = self.spec, self.client_scps
-        argv = [SCPS, "fp", "--folder", f"/tmp/{self.name}/files", *(["--local", end["ip"]] if end else []), *self._options(end, "client")]
+        argv = [self.scps(self.client), "fp", "--folder", f"/tmp/{self.name}/files", *(["--local", end["ip"]] if end else []), *self._options(end, "client")]
         argv += [*(["--passive"] if spec["mode"] == "passive" else []), "--keep-going", "--quiet", "-e", "; ".join(commands)]
         self.text.clear()
         self.client_start_t_s = self.cell.epoch.now_s()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-SCPS = "/opt/scpslab/scps"
 SECOND_NS = 10**9
 STATUS = {"complete": "completed", "failed": "incomplete"}
 # What the report says of the protocol at work; the rest of it is in the record under the lab's own names, or depends on the machine.
@@ -16,13 +15,13 @@ KEPT = (
 )
 
 
-def receive_command(end: dict[str, Any], spec: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:
+def receive_command(scps: str, end: dict[str, Any], spec: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:
     """`scps recv` for a bulk transfer, saying when it listens and comparing what comes; `trace` is a descriptor to write one to."""
     own = ["--listen", f"{end['ip']}:{spec['port']}", "--announce", "--no-hash", "--expect-seed", str(spec["payload_seed"])]
-    return [SCPS, "recv", *own, *_options(end, timeout_s, trace)]
+    return [scps, "recv", *own, *_options(end, timeout_s, trace)]
 
 
-def send_command(end: dict[str, Any], spec: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:
+def send_command(scps: str, end: dict[str, Any], spec: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:
     """`scps send` for a bulk transfer."""
     own = [
         "--local",
@@ -35,7 +34,7 @@ def send_command(end: dict[str, Any], spec: dict[str, Any], timeout_s: float, tr
         "--data-seed",
         str(spec["payload_seed"]),
     ]
-    return [SCPS, "send", *own, *_options(end, timeout_s, trace)]
+    return [scps, "send", *own, *_options(end, timeout_s, trace)]
 
 
 def _options(end: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:

@@ -4,6 +4,7 @@ from scpslab.parts import Part
 from scpslab.scenario.model.links import DelayStep, Direction, Errors, Outage, Queue
 from scpslab.scenario.model.probes import Capture, Probe, QueueDepth, TcpInfo, Verdicts
 from scpslab.scenario.model.scenario_file import Check, Limits, ScenarioFile, Variant
+from scpslab.scenario.model.script import LinkStep, RunStep, Step
 from scpslab.scenario.model.sweep import Axis, Cases, Values
 from scpslab.scenario.model.workloads import Bulk, CongestionTraffic, Fp, Ftp, Iperf3, Ping, Workload
 
@@ -21,13 +22,16 @@ __all__ = [
     "Ftp",
     "Iperf3",
     "Limits",
+    "LinkStep",
     "Outage",
     "Part",
     "Ping",
     "Probe",
     "Queue",
     "QueueDepth",
+    "RunStep",
     "ScenarioFile",
+    "Step",
     "TcpInfo",
     "Values",
     "Variant",

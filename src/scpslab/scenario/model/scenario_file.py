@@ -11,6 +11,7 @@ from scpslab.parts import Part, key
 from scpslab.quantities import AxisValue, Name, PositiveDuration, Seed, Size
 from scpslab.scenario.model.links import Direction
 from scpslab.scenario.model.probes import Probe
+from scpslab.scenario.model.script import Step
 from scpslab.scenario.model.sweep import Axis
 from scpslab.scenario.model.workloads import Workload
 from scpslab.stacks import Host
@@ -22,6 +23,9 @@ class Limits(Part):
     virtual: PositiveDuration = key("3600 s", says="In the lab's own time; a cell that needs more has failed.", example="3600 s")
     wall: PositiveDuration = key("600 s", says="In the user's time; a cell that needs more has failed.", example="600 s")
     memory: Size = key("512 MiB", says="Memory of the guest, captures included.", example="512 MiB")
+    lateness: PositiveDuration | None = key(
+        None, says="Where time is real: a cell whose clock came later than this for 1 % of the time has failed; 5 ms if not given.", example="20 ms"
+    )
 
 
 class Check(Part):
@@ -77,10 +81,15 @@ class ScenarioFile(Part):
     hosts: dict[str, Host] = key(
         {}, says="Host to what carries transport on it; a host not named is a modern kernel.", example={"ws1": {"preset": "fy97-reno"}}
     )
-    workloads: Annotated[tuple[Workload, ...], Field(min_length=1)] = key(
-        says="What generates traffic.", example=[{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4 MB"}]
+    workloads: tuple[Workload, ...] = key(
+        (),
+        says="What generates traffic; not empty, unless there is a script.",
+        example=[{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4 MB"}],
     )
     probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
+    script: tuple[Step, ...] | None = key(
+        None, says="What happens meanwhile: links that change, commands that are typed.", example=[{"do": "link", "at": "5 s", "link": "hop", "ber": 1e-5}]
+    )
     sweep: dict[Name, Axis] = key(
         {}, says="Axes; every combination of their values is a point.", example={"ber": {"set": ["links.hop.*.errors.ber"], "values": [0, 1e-5]}}
     )
@@ -88,6 +97,14 @@ class ScenarioFile(Part):
     repeats: int = key(1, says="Repeats of every point, each with random streams of its own.", least=1, most=10_000, example=5)
     seed: Seed = key(1, says="Root of all random streams.", example=1997)
     limits: Limits = key(Limits(), says="When a hanging cell is ended.", example={"virtual": "4000 s", "wall": "600 s"})
-    containers: Literal["process"] = key("process", says="What a node is: a process tree with namespaces of its own.", example="process")
+    containers: Literal["process", "docker"] = key(
+        "process", says="What a node is: a process tree with namespaces of its own, or a Docker container of images/ (slower to start).", example="docker"
+    )
     checks: tuple[Check, ...] = key((), says="What the results must be.", example=[{"metric": "utilization", "at_least": 0.5}])
     variants: dict[Name, Variant] = key({}, says="Smaller or other versions, chosen as SCENARIO:VARIANT.", example={"demo": {"repeats": 2}})
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if not self.workloads and not self.script:
+            raise ValueError("found neither workloads nor a script; expected something that generates traffic")
+        return self

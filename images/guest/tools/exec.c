@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// `labtool exec [--user UID] PID COMMAND…`: runs a command in the container whose first process is PID, with no more rights than that one can get:
+//   its mount, PID, network and UTS namespaces, its control group and its bounding set of capabilities.
+// `labtool exec-net PID COMMAND…` enters its network namespace only.
+#define _GNU_SOURCE
+#include "labtool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CAPABILITIES = 64, PATH_BYTES = 512 };
+
+// Enters the control group of a process (version 2), so that the container's limits hold for the command too.
+static int join_cgroup(const char *pid)
+{
+	char path[PATH_BYTES], line[PATH_BYTES], procs[2 * PATH_BYTES];
+	int result = 0;
+
+	snprintf(path, sizeof path, "/proc/%s/cgroup", pid);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return die(path);
+	while (!result && fgets(line, sizeof line, file)) {
+		line[strcspn(line, "\n")] = 0;
+		// The root group has no limits, and whoever is started here is in it or below it.
+		if (strncmp(line, "0::/", 4) || !line[4])
+			continue;
+		snprintf(procs, sizeof procs, "/sys/fs/cgroup%s/cgroup.procs", line + 3);
+		int fd = open(procs, O_WRONLY | O_CLOEXEC);
+		if (fd < 0 || write(fd, "0", 1) != 1)
+			result = die(procs);
+		close(fd);
+	}
+	fclose(file);
+	return result;
+}
+
+static unsigned long long bounding_set(const char *pid)
+{
+	char path[PATH_BYTES], line[PATH_BYTES];
+	unsigned long long set = ~0ULL;
+
+	snprintf(path, sizeof path, "/proc/%s/status", pid);
+	FILE *file = fopen(path, "r");
+	while (file && fgets(line, sizeof line, file))
+		sscanf(line, "CapBnd: %llx", &set);
+	if (file)
+		fclose(file);
+	return set;
+}
+
+static int become(unsigned long long bounding, const char *user)
+{
+	for (int number = 0; number < CAPABILITIES; number++)
+		if (!(bounding >> number & 1) && prctl(PR_CAPBSET_READ, number) == 1 && prctl(PR_CAPBSET_DROP, number))
+			return die("capabilities");
+	if (user) {
+		unsigned int id = (unsigned int)strtoul(user, NULL, 10);
+		if (setgroups(0, NULL) || setresgid(id, id, id) || setresuid(id, id, id))
+			return die(user);
+	}
+	return 0;
+}
+
+static pid_t inner;
+
+static void pass_on(int signal_number)
+{
+	kill(inner, signal_number);
+}
+
+int exec_net_main(int argc, char **argv)
+{
+	char path[64];
+
+	if (argc < 3) {
+		fprintf(stderr, "labtool exec-net: expected PID COMMAND…\n");
+		return 2;
+	}
+	snprintf(path, sizeof path, "/proc/%s/ns/net", argv[1]);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		return die(path);
+	execvp(argv[2], argv + 2);
+	return die(argv[2]);
+}
+
+int exec_main(int argc, char **argv)
+{
+	static const char *const KINDS[] = { "uts", "net", "pid", "mnt" };
+	const char *user = NULL;
+	int fds[4];
+	char path[64];
+
+	if (argc > 3 && !strcmp(argv[1], "--user")) {
+		user = argv[2];
+		argc -= 2;
+		argv += 2;
+	}
+	if (argc < 3) {
+		fprintf(stderr, "labtool exec: expected [--user UID] PID COMMAND…\n");
+		return 2;
+	}
+	unsigned long long bounding = bounding_set(argv[1]);
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof path, "/proc/%s/ns/%s", argv[1], KINDS[i]);
+		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (fds[i] < 0)
+			return die(path);
+	}
+	if (join_cgroup(argv[1]))
+		return 1;
+	for (int i = 0; i < 4; i++)
+		if (setns(fds[i], 0))
+			return die(KINDS[i]);
+	// A PID namespace takes effect for children only, so the command is one; a request to end is passed on to it.
+	pid_t child = fork();
+	if (child < 0)
+		return die("fork");
+	if (child == 0) {
+		if (become(bounding, user))
+			_exit(1);
+		// After the change of user, which takes it back.
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execvp(argv[2], argv + 2);
+		die(argv[2]);
+		_exit(127);
+	}
+	int status;
+	inner = child;
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, pass_on);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

@@ -1,0 +1,88 @@
+"""Starting a lab on this machine's own kernel, and waiting for its end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from scpslab.hostlab import owned
+
+PYTHON = "/usr/bin/python3"
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+MODULES = ("sch_netem", "sch_ingress", "cls_bpf", "openvswitch")
+# In a mount namespace of its own, the lab gets a /run with nothing in it but what it needs, and an Open vSwitch database of its own.
+ENTER = """set -eu
+mount -t tmpfs tmpfs /mnt
+mkdir -p /mnt/scpslab /mnt/cell /mnt/bpf /mnt/netns /mnt/openvswitch /mnt/lock
+mount --bind "$1" /mnt/scpslab
+mount --bind "$2" /mnt/cell
+mount -t bpf bpf /mnt/bpf
+if [ -S /run/docker.sock ]; then
+	touch /mnt/docker.sock
+	mount --bind /run/docker.sock /mnt/docker.sock
+fi
+# The table of mounts that mount(8) keeps is in the folder that is about to be covered.
+mount --no-mtab --move /mnt /run
+mount -t tmpfs tmpfs /var/lib/openvswitch
+ip link set lo up
+shift 2
+exec "$@"
+"""
+
+
+class HostLab:
+    """One lab: what comes in is in `cell` (plan.json, vectors), what goes out will be in `cell`/out. `programs`: the lab program's folder."""
+
+    def __init__(self, plan: dict[str, Any], programs: Path, cell: Path) -> None:
+        self.plan, self.programs, self.cell = plan, programs, cell
+        self.id = owned.new_id()
+        self.state = owned.STATE / self.id
+
+    def start(self, **options: Any) -> subprocess.Popen[bytes]:
+        """Starts the lab program; `options` are Popen's. It ends with the process that started it; then the rest is `owned.remove`'s."""
+        owned.STATE.mkdir(exist_ok=True)
+        self.state.mkdir()
+        if self.plan["containers"] == "docker":
+            (self.state / owned.MAY_HAVE_CONTAINERS).touch()
+        (self.state / "work").mkdir()
+        self._allow_congestion_controls()
+        owned.cgroup(self.id).mkdir()
+        environment = {
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": "/root",
+            "LANG": "C.UTF-8",
+            "PYTHONHASHSEED": "0",
+            "TERM": os.environ.get("TERM", "dumb"),
+            "SCPSLAB_LAB": self.id,
+            "SCPSLAB_PROGRAMS": str(self.programs),
+            "SCPSLAB_CELL": "/run/cell",
+            "SCPSLAB_WORK": str(self.state / "work"),
+            "SCPSLAB_CGROUP": str(owned.cgroup(self.id)),
+        }
+        join = f'echo $$ >"{owned.cgroup(self.id)}/cgroup.procs" && exec "$@"'
+        command = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", join, "sh", "unshare", "--net", "--mount"]
+        command += ["sh", "-c", ENTER, "sh", str(self.state / "work"), str(self.cell)]
+        command += [PYTHON, "-S", "-E", "-B", str(self.programs / "run_lab.py")]
+        return subprocess.Popen(command, env=environment, cwd="/", **options)
+
+    def remove(self) -> None:
+        """Removes all of it; see `owned.remove`."""
+        owned.remove(self.id)
+
+    def _allow_congestion_controls(self) -> None:
+        """Loads the congestion controls of the plan, and lets the lab's namespaces choose them; what was before is kept for `owned.remove`."""
+        wanted = {node["sysctls"].get("net.ipv4.tcp_congestion_control") for node in self.plan["nodes"] if node["kind"] == "host"}
+        wanted |= {workload.get("congestion") for workload in self.plan["workloads"]}
+        modules = [*MODULES, *(f"tcp_{name}" for name in sorted(filter(None, wanted)) if name not in AVAILABLE.read_text().split())]
+        for module in modules:
+            if shutil.which("modprobe"):
+                # What is built in, or cannot be had, shows when it is used.
+                subprocess.run(["modprobe", "--quiet", module], check=False)
+        allowed = owned.ALLOWED.read_text()
+        missing = set(AVAILABLE.read_text().split()) - set(allowed.split())
+        if missing:
+            (self.state / owned.ALLOWED_BEFORE).write_text(allowed)
+            owned.ALLOWED.write_text(AVAILABLE.read_text())

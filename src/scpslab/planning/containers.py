@@ -1,0 +1,58 @@
+"""Which image a node is, and what its container may use, where a scenario asks for Docker containers."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import scpslab
+from scpslab.scenario.model import CongestionTraffic, Workload
+
+# More than any node needs; what uses more is broken, and shall not take the lab with it.
+NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
+# What a guest needs besides for dockerd, and the images in its memory.
+DOCKER_MEMORY_MIB = 1280
+TUN = "/dev/net/tun"
+
+
+@cache
+def version() -> str:
+    """The project's version, which tools/build-images tags images with."""
+    found: str = tomllib.loads((Path(scpslab.__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
+    return found
+
+
+def add_containers(nodes: list[dict[str, Any]], workloads: tuple[Workload, ...]) -> None:
+    """Gives every node but the switches its `container` (docs/plan-format.md)."""
+    others = _ends(workloads, congestion=False)
+    loads = _ends(workloads, congestion=True) - others
+    mirrors = {node["mirror_to"] for node in nodes if node["kind"] == "switch"} - others
+    for node in nodes:
+        if node["kind"] == "switch":
+            continue
+        scps = node["stack"] == "scps"
+        node["container"] = {
+            "image": f"scpslab/{_kind(node, node['name'] in mirrors, node['name'] in loads)}:{version()}",
+            "memory_bytes": NODE_MEMORY_BYTES,
+            "pids": NODE_PROCESSES,
+            # The stack makes its own device.
+            "capabilities": ["NET_ADMIN"] if scps else [],
+            "devices": [TUN] if scps else [],
+        }
+
+
+def _ends(workloads: tuple[Workload, ...], congestion: bool) -> set[str]:
+    chosen = [workload for workload in workloads if isinstance(workload, CongestionTraffic) is congestion]
+    return {end for workload in chosen for end in (workload.from_, workload.to)}
+
+
+def _kind(node: dict[str, Any], is_mirror: bool, is_load: bool) -> str:
+    if node["kind"] == "router":
+        return "router"
+    if node["stack"] == "scps":
+        return "scps-host"
+    if is_load:
+        return "traffic"
+    return "monitor" if is_mirror else "tcp-host"

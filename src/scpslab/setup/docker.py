@@ -1,0 +1,71 @@
+"""Docker for guests: dockerd and the images of nodes in one read-only file, which lies over the guest image where a plan asks for containers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from scpslab.errors import CapabilityError
+from scpslab.setup import stack
+from scpslab.setup.apt import download
+from scpslab.setup.guest import SOURCE_DATE_EPOCH, lines
+from scpslab.setup.job import Job
+
+RECIPE = "images/guest-docker"
+# Folders of images/ that are no node's.
+NO_NODES = ("guest", "guest-docker", "lab-kernel")
+# containerd tells its shims, and by them runc and its hooks, to run on several processors. The guest has one, and in virtual time nothing interrupts a
+# thread that waits for another one by spinning, as Go's sweeper does then: it would wait for ever.
+SEVERAL_PROCESSORS, ONE_PROCESSOR = re.compile(rb"GOMAXPROCS=[2-9]"), b"GOMAXPROCS=1"
+SHIM_STARTERS = ("usr/bin/containerd", "usr/bin/containerd-shim-runc-v2")
+# Where the lab program finds the images (lab/docker.py).
+ARCHIVE = "usr/share/scpslab/nodes.tar"
+
+
+def sources(project: Path) -> list[Path]:
+    """The files that it is made from: those of the images of nodes, and of the programs in them."""
+    images = [file for folder in (project / "images").iterdir() if folder.is_dir() and folder.name not in NO_NODES for file in folder.rglob("*")]
+    files = [*images, *(project / RECIPE).iterdir(), *(project / "images/guest/tools").glob("*"), project / "tools/build-images"]
+    return sorted([*(file for file in files if file.is_file()), *stack.sources(project / "stack")])
+
+
+def build(job: Job) -> None:
+    """Builds the file, in the project's folder.
+
+    Raises:
+        CapabilityError: no Docker Engine here to build the images of nodes with, or a download failed.
+    """
+    recipe, root = job.recipe / RECIPE, job.work / "root"
+    archive = root / ARCHIVE
+    archive.parent.mkdir(parents=True)
+    with job.step("build the images of nodes"):
+        job.run([str(job.recipe / "tools/build-images"), "--save", str(archive)])
+    with job.step("download Docker"):
+        packages = job.work / "packages"
+        packages.mkdir()
+        for package in download(lines(recipe / "packages.txt"), packages, job):
+            job.run(["dpkg-deb", "-x", str(package), str(packages / "root")])
+    with job.step("make the image"):
+        for name in lines(recipe / "excluded.txt"):
+            path = packages / "root" / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for name in SHIM_STARTERS:
+            _on_one_processor(packages / "root" / name)
+        shutil.copytree(packages / "root" / "usr", root / "usr", symlinks=True, dirs_exist_ok=True)
+        archive.chmod(0o644)
+        job.run(["mkfs.erofs", "--all-root", f"-T{SOURCE_DATE_EPOCH}", "-x-1", "--quiet", str(job.target), str(root)])
+        for folder in (root, packages):
+            shutil.rmtree(folder)
+
+
+def _on_one_processor(program: Path) -> None:
+    """Changes the setting that a program of containerd passes on.
+
+    Raises:
+        CapabilityError: it has no such setting: another version of containerd, to be looked at.
+    """
+    code, count = SEVERAL_PROCESSORS.subn(ONE_PROCESSOR, program.read_bytes())
+    if count != 1:
+        raise CapabilityError(f"{program.name}: found GOMAXPROCS set in {count} places; expected one. This version of containerd needs another remedy.")
+    program.write_bytes(code)

@@ -1,0 +1,50 @@
+"""Nodes that are Docker containers: the same experiment, dockerd and the images of images/ inside the guest."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from rich.console import Console
+
+from scpslab.results.run import open_run
+from scpslab.running import RunOptions, run_scenario
+from scpslab.setup.images import DOCKER, cache_dir, find
+
+pytestmark = pytest.mark.lab
+QUIET = Console(quiet=True)
+CELL = ["sweep={}", "workloads.transfer.size=50 kB"]
+
+
+def images_can_be_had() -> bool:
+    """Whether the images of nodes are built, or there is a Docker Engine to build them with."""
+    if find(DOCKER, cache_dir()):
+        return True
+    try:
+        return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def transfer(out, *overrides):
+    """The one cell of a small FY97 run, and its receiver's line."""
+    result = run_scenario("fy97/fig04:test", RunOptions(out=out, overrides=[*CELL, *overrides], jobs=1), QUIET)
+    assert (result.completed, result.failed) == (1, 0)
+    (cell,) = open_run(result.folder).cells
+    return cell, next(line for line in cell.records("transfer") if line["event"] == "receiver")
+
+
+@pytest.mark.skipif(not images_can_be_had(), reason="no Docker Engine here to build the images of nodes with")
+def test_a_transfer_between_containers_is_the_transfer_between_processes(tmp_path):
+    """Bytes, packets on every link and losses agree; times do to 1 ms, for a role starts its program by one step more."""
+    in_docker, received = transfer(tmp_path / "docker", "containers=docker")
+    plain, expected = transfer(tmp_path / "process")
+
+    assert received["bytes"] == 50_000
+    assert received["wrong_bytes"] == 0
+    packets = [
+        [(line["link"], line["direction"], line["offered_packets"], line["corrupt_packets"]) for line in cell.records("accounting")]
+        for cell in (in_docker, plain)
+    ]
+    assert packets[0] == packets[1]
+    assert received["last_data_t_s"] - received["accept_t_s"] == pytest.approx(expected["last_data_t_s"] - expected["accept_t_s"], abs=1e-3)

@@ -1,0 +1,71 @@
+"""Engine `host` on a machine that can run it: a guest in real time plays that machine, with root, netem, Open vSwitch and Docker of its own.
+
+Labs there complete, and one whose maker is killed at any point is removed without a trace, and nothing else is.
+SCPSLAB_KILLS says at how many points (make test-host: 50).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import scpslab
+from scpslab import planning, scenario
+from scpslab.engine.host import copy_programs
+from scpslab.engine.live import LiveEngine
+from scpslab.engine.needs import plan_text
+from scpslab.setup import ensure, ensure_tools
+from tests.lab.test_docker import images_can_be_had
+
+pytestmark = pytest.mark.lab
+KILLS = int(os.environ.get("SCPSLAB_KILLS", "4"))
+LIMITS = {"memory_mib": 2048, "wall_s": 200 + 30 * KILLS}
+HERE = Path(__file__).parent
+SETTINGS = ["sweep={}", "hosts.*={preset: modern}", "workloads.transfer.size=50 kB"]
+
+
+def plan_of(containers: str) -> str:
+    """The plan of a small FY97 cell."""
+    loaded = scenario.load("fy97/fig04:test", [*SETTINGS, f"containers={containers}"])
+    (cell,) = scenario.cells(loaded)
+    return plan_text(planning.plan(cell))
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """What the job in the guest saw."""
+    folder = tmp_path_factory.mktemp("host")
+    program, cell = folder / "program", folder / "cell"
+    cell.mkdir()
+    shutil.copytree(Path(scpslab.__file__).parent, program / "source" / "scpslab", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_programs(program / "programs", ensure_tools(print).iterdir())
+    shutil.copyfile(HERE / "in_guest" / "run_lab.py", program / "run_lab.py")
+    kinds = ["process", "docker"] if images_can_be_had() else ["process"]
+    for kind in kinds:
+        (cell / f"plan-{kind}.json").write_text(plan_of(kind))
+    (cell / "job.json").write_text(json.dumps({"plans": kinds, "kills": KILLS, "seed": 1997}))
+    console = LiveEngine().boot(ensure(print, with_docker="docker" in kinds), program, cell, LIMITS)
+    error = cell / "out" / "error.txt"
+    assert not error.exists(), f"{error.read_text()} {console}"
+    assert (cell / "out" / "result.json").exists(), console
+    return json.loads((cell / "out" / "result.json").read_text())
+
+
+def test_labs_on_the_machine_s_own_kernel_complete(seen):
+    """With nodes that are processes, and with Docker's containers; every byte is right and every account closes."""
+    for lab in seen["whole"]:
+        assert lab["status"]["status"] == "completed", lab
+        receiver = next(line for line in lab["records"]["transfer"] if line["event"] == "receiver")
+        assert (receiver["bytes"], receiver["wrong_bytes"]) == (50_000, 0)
+        assert all(line["closes"] for line in lab["records"]["accounting"])
+
+
+def test_killed_labs_leave_nothing_and_take_nothing(seen):
+    """At seeded points of a lab's life its maker is killed: afterwards everything on the machine is as before, things with names like a lab's included."""
+    assert len(seen["killed"]) == KILLS + 1
+    assert [point for point in seen["killed"] if point["differs"]] == []
+    assert any(point["removed"] for point in seen["killed"])
