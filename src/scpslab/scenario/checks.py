@@ -60,6 +60,8 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     """Everything that does not fit; `folder` is where data files are looked for."""
     hosts = [node.name for node in network.nodes if node.kind == "host"]
     found: list[Problem] = []
+    if not model.workloads and not model.script:
+        found.append((("workloads",), "found neither workloads nor a script; expected something that generates traffic. Add one of them."))
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
     found += _containers(model, network)
     found += _links(model, network, folder)

@@ -13,6 +13,8 @@ from scpslab.errors import CapabilityError
 from scpslab.setup import images
 from scpslab.setup.job import Job
 
+PRODUCTS = {"guest": "guest.erofs"}
+
 
 @pytest.fixture
 def recipes(tmp_path, monkeypatch):
@@ -34,7 +36,7 @@ def recipes(tmp_path, monkeypatch):
             else:
                 job.target.write_text((job.recipe / "list").read_text())
 
-    parts = tuple(images.Part(name, name, name, build, "product", images.files_of) for name in ("tools", "guest", "kernel"))
+    parts = tuple(images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of) for name in ("tools", "guest", "kernel"))
     monkeypatch.setattr(images, "PARTS", parts)
     return tmp_path, built, parts
 
@@ -47,7 +49,7 @@ def test_everything_is_built_once_and_found_the_second_time(recipes):
     assert first == second
     assert (first.boot_dir / "guest.erofs").read_text() == "guest"
     assert (first.boot_dir / "init").exists()
-    assert {path.name for path in first.boot_dir.iterdir()} == {"init", "guest.erofs", "lower", "mnt"}
+    assert {path.name for path in first.boot_dir.iterdir()} == {"init", "guest.erofs", "lower", "docker", "mnt"}
 
 
 def test_a_changed_recipe_is_built_anew_and_alone(recipes):

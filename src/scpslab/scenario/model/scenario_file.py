@@ -102,9 +102,3 @@ class ScenarioFile(Part):
     )
     checks: tuple[Check, ...] = key((), says="What the results must be.", example=[{"metric": "utilization", "at_least": 0.5}])
     variants: dict[Name, Variant] = key({}, says="Smaller or other versions, chosen as SCENARIO:VARIANT.", example={"demo": {"repeats": 2}})
-
-    @model_validator(mode="after")
-    def _does_something(self) -> Self:
-        if not self.workloads and not self.script:
-            raise ValueError("found neither workloads nor a script; expected something that generates traffic")
-        return self
