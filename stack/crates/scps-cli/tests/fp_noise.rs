@@ -26,7 +26,7 @@ fn resident_kb(pid: u32) -> u64 {
 
 /// Sends a burst and reads what there is; false once the server has ended the session.
 fn babble(stream: &mut TcpStream, octets: &[u8]) -> bool {
-    let mut replies = [0; 65_536];
+    let mut replies = vec![0; 65_536];
     match stream.write(octets) {
         Err(e) if e.kind() != std::io::ErrorKind::WouldBlock => return false,
         _ => {}
