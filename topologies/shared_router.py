@@ -1,8 +1,8 @@
 """A satellite path and a terrestrial one that share a router's buffer (MITRE FY97, A.1.1: who fills it first?).
 
-    far  source ══ hop: data → / ← ACK ══ r1 ── trunk: data → / ← ACK ── sink
-                   via sat                │
-    near source ── lan ───────────────────┘
+far  source ══ hop: data → / ← ACK ══ r1 ── trunk: data → / ← ACK ── sink
+               via sat                │
+near source ── lan ───────────────────┘
 """
 
 from scpslab.topology import Direction, Network, Parameters, Queue, custom, duration, rate, size
