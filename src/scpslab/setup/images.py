@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +102,7 @@ def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
     cache = cache_dir()
     with _disk_trouble(cache):
         products = {part.name: find(part, cache) or _build(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
-        boot = _boot_dir(cache, products["tools"], [products["guest"], *([products["docker"]] if with_docker else [])])
+        boot = _boot_dir(cache, products["tools"], {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products})
         digest = hashlib.sha256()
         for name in ("kernel", "guest", "tools", *(["docker"] if with_docker else [])):
             digest.update(_content_hash(products[name]).encode())
@@ -232,9 +232,9 @@ def _locked(cache: Path, part: Part, say: Callable[[str], None]) -> Iterator[Non
         yield
 
 
-def _boot_dir(cache: Path, programs: Path, images: Sequence[Path]) -> Path:
-    """The folder the lab kernel starts from: init, the images and the empty folders init mounts on."""
-    target = cache / "boot" / "-".join(part.parent.name for part in (*images, programs))
+def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
+    """The folder the lab kernel starts from: init, the images under the names that it knows, and the empty folders it mounts them on."""
+    target = cache / "boot" / "-".join(part.parent.name for part in (*images.values(), programs))
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -243,8 +243,8 @@ def _boot_dir(cache: Path, programs: Path, images: Sequence[Path]) -> Path:
     for folder in ("lower", "docker", "mnt"):
         (work / folder).mkdir()
     shutil.copy2(programs / "init", work / "init")
-    for image in images:
-        (work / image.name).hardlink_to(image)
+    for name, image in images.items():
+        (work / name).hardlink_to(image)
     try:
         work.rename(target)
     except OSError:
