@@ -63,8 +63,6 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     if not model.workloads and not model.script:
         found.append((("workloads",), "found neither workloads nor a script; expected something that generates traffic. Add one of them."))
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
-    if not model.workloads and not model.script:
-        found.append((("workloads",), "found no workload; expected at least one, or a script. Add one."))
     found += _containers(model, network)
     found += _links(model, network, folder)
     found += _names_twice(model, network)
