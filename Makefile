@@ -17,7 +17,8 @@ test: setup ## run all tests (virtual labs included; no root; those of the Rust 
 	$(PYTHON) -m pytest
 	@tools/with-cargo $(MAKE) -C stack test-core
 
-test-stack: packages ## all tests of the Rust part, drivers and programs included (needs cargo; some tests need root and vsftpd, curl, lftp, tshark)
+test-stack: ## all tests of the Rust part, drivers and programs included, against vsftpd, curl, lftp and tshark (needs cargo; some tests need root)
+	@tools/packages --stack-tests
 	$(MAKE) -C stack test
 
 test-host: setup ## engine host in a guest that plays the machine: labs killed at 50 seeded points leave nothing (10 minutes; needs Docker to build images)

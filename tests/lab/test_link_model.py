@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy import stats
 
 from scpslab.errormodels import gap_vector
+from scpslab.running import RunOptions, run_scenario
 from scpslab.seeds import stream
 from tests.lab.conftest import ERRORS, capture, datagrams
 
@@ -223,3 +226,14 @@ def test_managed_queues_drop_before_they_are_full(run_link, discipline):
     assert account["queue_packets"] > 100
     assert account["closes"]
     assert abs((len(times) - 1) * 8000 / (times[-1] - times[0]) / 2_000_000 - 1) < 0.01  # a token bucket starts with a burst
+
+
+def test_an_acknowledgement_filter_keeps_the_newest(tmp_path):
+    """A return channel too slow for its acknowledgements: the filter drops old ones, the transfer completes, and the account closes."""
+    result = run_scenario("fy97/ack-filter:test", RunOptions(out=tmp_path, overrides=["workloads.transfer.size=1 MB"]), Console(quiet=True))
+
+    cell = next((result.folder / "cells").iterdir())
+    lines = [json.loads(line) for line in (cell / "records" / "accounting.jsonl").read_text().splitlines()]
+    account = next(line for line in lines if (line["link"], line["direction"]) == ("hop", "ack"))
+    assert (result.completed, account["closes"]) == (1, True)
+    assert account["queue_packets"] > account["delivered_packets"]

@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from scpslab import planning, scenario
+from scpslab.cli.tables import table_console
 from scpslab.presets import PRESETS
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.topology import catalogue
@@ -37,7 +37,7 @@ def show(what: Annotated[What, typer.Option(help="What to list.")] = What.SCENAR
 
     Examples: scpslab list · scpslab list --what topologies
     """
-    console = Console()
+    console = table_console()
     tables = {What.SCENARIOS: _scenarios, What.CAMPAIGNS: _campaigns, What.TOPOLOGIES: _topologies, What.PRESETS: _presets}
     for index, (kind, table) in enumerate(tables.items()):
         if what in (kind, What.ALL):

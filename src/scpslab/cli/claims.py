@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all, scoreboard
 from scpslab.cli.results import split
+from scpslab.cli.tables import table_console
 from scpslab.errors import UsageError
 from scpslab.results.run import runs_of
-
-WIDE = 180
 
 
 class Format(StrEnum):
@@ -55,9 +53,7 @@ def claims(
     if format_ is not Format.TABLE:
         typer.echo(scoreboard.as_csv(verdicts) if format_ is Format.CSV else scoreboard.as_json(verdicts), nl=False)
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDE)
+    console = table_console()
     console.print(scoreboard.as_table(verdicts))
     if details or questions:
         console.print(scoreboard.as_list(verdicts))

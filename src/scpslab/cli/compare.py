@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from scpslab.cli.results import Format, split
+from scpslab.cli.tables import table_console
 from scpslab.results import compare as comparing
 from scpslab.results.run import find_run
 from scpslab.results.table import read_results
@@ -37,7 +37,7 @@ def compare(
     if format_ is not Format.TABLE:
         typer.echo(comparing.as_csv(found) if format_ is Format.CSV else comparing.as_json(found), nl=False)
         return
-    console = Console()
+    console = table_console()
     console.print(comparing.as_table(found))
     for line in comparing.notes(found):
         console.print(line, style="dim", highlight=False)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from scpslab.cli.tables import table_console
 from scpslab.results.run import find_run
 from scpslab.results.table import as_csv, as_json, as_table, notes, read_results, summarise
 
@@ -41,7 +41,7 @@ def results(
     """
     summary = summarise(read_results(find_run(run, Path("runs")), rebuild=rebuild), split(by), split(metric))
     if format_ is Format.TABLE:
-        console = Console()
+        console = table_console()
         console.print(as_table(summary))
         for line in notes(summary):
             console.print(line, style="dim", highlight=False)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from scpslab import figures, results
+from scpslab.cli.tables import table_console
 from scpslab.engine import ENGINES
 from scpslab.errors import UsageError
 from scpslab.running import RunOptions, run_campaign, run_scenario
@@ -39,9 +39,7 @@ def run(  # typer calls it by name
     """
     if engine not in ENGINES:
         raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        console = Console(stderr=True, width=160)
+    console = table_console(stderr=True)
     options = RunOptions(engine, jobs, cache, out, list(set_ or []))
     if is_campaign(scenario):
         campaign = run_campaign(scenario, options, console)

@@ -22,9 +22,9 @@ class Needs:
 
     @classmethod
     def of(cls, plan: dict[str, Any]) -> Self:
-        """The needs of a plan. The `scps` program has a part as a stack, or as the channel of a serial link."""
-        stack = bool(plan["serial_links"]) or any(node.get("stack") == "scps" for node in plan["nodes"])
-        return cls(stack, plan.get("containers") == "docker")
+        """The needs of a plan. The `scps` program has a part as a stack, as the channel of a serial link, or as the file protocol over any stack."""
+        speaks = any(node.get("stack") == "scps" for node in plan["nodes"]) or any(workload["kind"] == "fp" for workload in plan.get("workloads", ()))
+        return cls(bool(plan["serial_links"]) or speaks, plan.get("containers") == "docker")
 
 
 def plan_text(plan: dict[str, Any]) -> str:

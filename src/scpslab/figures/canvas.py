@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ PNG_DOTS_PER_INCH = 150
 PAPER_PREFIX = "report: "
 
 WIDTH_INCHES, AXES_INCHES = 8.0, 3.9
+MOST_PANELS_ACROSS, ROW_INCHES = 3, 2.9
 LEFT_INCHES, RIGHT_INCHES, TITLE_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.78, 0.25, 0.62, 0.6, 0.12
 CAPTION_LINE_INCHES, LEGEND_LINE_INCHES, CAPTION_LETTERS = 0.145, 0.195, 130
 # Any: the names of settings are a literal type in newer matplotlib stubs and plain text in older ones.
@@ -59,30 +60,50 @@ def new_figure(title: str, source: str, caption: str) -> Iterator[tuple[Figure, 
 
     Room is reckoned in inches and the figure grows with legend and caption, so that the axes keep their size from run to run.
     """
+    with new_panels(title, source, caption, [""]) as (figure, panels):
+        yield figure, panels[0]
+
+
+@contextmanager
+def new_panels(title: str, source: str, caption: str, names: Sequence[str]) -> Iterator[tuple[Figure, list[Axes]]]:
+    """As `new_figure`, with one pair of axes for each name, all with the same scales: up to three beside each other, more in rows of two.
+
+    A name stands in its panel; a single panel has none.
+    """
     with mpl.rc_context(SETTINGS):
         figure = Figure()
-        axes = figure.add_subplot()
-        yield figure, axes
+        across = len(names) if len(names) <= MOST_PANELS_ACROSS else 2
+        down = math.ceil(len(names) / across)
+        panels = list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
+        for unused in panels[len(names) :]:
+            unused.remove()
+        panels = panels[: len(names)]
+        yield figure, panels
         lines = textwrap.wrap(caption, CAPTION_LETTERS)
-        handles, labels, columns = _legend(axes)
+        handles, labels, columns = _legend(panels)
         caption_inches = len(lines) * CAPTION_LINE_INCHES + 0.1
         legend_inches = math.ceil(len(labels) / columns) * LEGEND_LINE_INCHES + 0.12 if labels else 0.0
         bottom_inches = caption_inches + legend_inches + XLABEL_INCHES
-        height = TITLE_INCHES + AXES_INCHES + bottom_inches
+        axes_inches = AXES_INCHES if down == 1 else down * ROW_INCHES
+        height = TITLE_INCHES + axes_inches + bottom_inches
         figure.set_size_inches(WIDTH_INCHES, height)
         right = (WIDTH_INCHES - RIGHT_INCHES) / WIDTH_INCHES
-        figure.subplots_adjust(LEFT_INCHES / WIDTH_INCHES, bottom_inches / height, right, 1 - TITLE_INCHES / height)
+        figure.subplots_adjust(LEFT_INCHES / WIDTH_INCHES, bottom_inches / height, right, 1 - TITLE_INCHES / height, wspace=0.08, hspace=0.12)
         figure.text(MARGIN_INCHES / WIDTH_INCHES, 1 - 0.12 / height, title, va="top", fontsize=12, fontweight="bold")
-        axes.set_title(source, fontsize=9, color=MUTED)
+        panels[0].set_title(source, fontsize=9, color=MUTED)
+        for name, axes in zip(names, panels, strict=True):
+            axes.text(0.02, 0.97, name, transform=axes.transAxes, va="top", fontsize=9.5, fontweight="bold")
+            axes.label_outer()
         figure.text(MARGIN_INCHES / WIDTH_INCHES, 0.08 / height, "\n".join(lines), va="bottom", fontsize=8, color=MUTED)
         if labels:
             corner = (MARGIN_INCHES / WIDTH_INCHES, caption_inches / height)
             figure.legend(handles, labels, loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=columns)
 
 
-def _legend(axes: Axes) -> tuple[list[Any], list[str], int]:
-    """What the legend says, own series before the papers' marks, and in how many columns."""
-    found = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda item: item[1].startswith(PAPER_PREFIX))
+def _legend(panels: Sequence[Axes]) -> tuple[list[Any], list[str], int]:
+    """What the legend says, own series before the papers' marks and each once, and in how many columns."""
+    named = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    found = sorted(((handle, label) for label, handle in named.items()), key=lambda item: item[1].startswith(PAPER_PREFIX))
     if not found:
         return [], [], 1
     handles, labels = [handle for handle, _ in found], [label for _, label in found]

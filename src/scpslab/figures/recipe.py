@@ -29,9 +29,10 @@ class Strict(BaseModel):
 
 
 class AxisStyle(Strict):
-    """One axis of a picture: label with unit, scale, and limits (None: from the values)."""
+    """One axis of a picture: label with unit, scale, and limits (None: from the values). `divide` brings a swept value from base units to the label's."""
 
     label: str
+    divide: float = 1.0
     scale: Literal["linear", "log"] = "linear"
     min: float | None = None
     max: float | None = None

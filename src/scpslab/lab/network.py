@@ -195,7 +195,7 @@ class LabNetwork:
         subprocess.run(["tc", "qdisc", "change", "dev", name, "root", "handle", "2:", *options.split()], check=True, capture_output=True)
 
     def queue_drops(self) -> dict[tuple[str, str], int]:
-        """Packets that a managed queue (RED, CoDel) dropped, by link and direction; drop-tail queues count their own."""
+        """Packets that a managed queue (RED, CoDel, acknowledgement filter) dropped, by link and direction; drop-tail queues count their own."""
         drops: dict[tuple[str, str], int] = {}
         for direction in self.directions:
             queue = direction.plan["queue"]

@@ -264,8 +264,12 @@ def delay_options(plan: dict[str, Any], delay_ns: int, rate: str = "") -> str:
 
 
 def _managed_queue(interface: str, rate: int, overhead: int, queue: dict[str, Any]) -> list[str]:
-    """A token bucket of one packet with RED or CoDel inside: it releases a packet when its turn comes, and stage 2 adds its packet time."""
+    """A token bucket of one packet with RED or CoDel inside, or CAKE: it releases a packet when its turn comes, and stage 2 adds its packet time."""
     limit = queue["limit_bytes"] or queue["limit_packets"] * 1500
+    if queue["discipline"] == "ack-filter":
+        # Only the filter is asked for: one queue for all, and CAKE's own CoDel put off for longer than any cell.
+        shaper = f"cake bandwidth {rate}bit besteffort flowblind interplanetary overhead {overhead + ETHERNET_HEADER_BYTES} memlimit {limit}"
+        return [f"qdisc add dev {interface} root handle 1: {shaper} ack-filter-aggressive"]
     ecn = " ecn" if queue["ecn"] else ""
     # tbf's own overhead cannot be negative; the size table's can.
     sizes = f"stab overhead {overhead} linklayer ethernet"

@@ -8,7 +8,7 @@ from typing import Any
 
 from scpslab import units
 from scpslab.quantities import queue_limit
-from scpslab.scenario.model import Bulk, Capture, CongestionTraffic, Direction, Ftp, Iperf3, Ping, QueueDepth, RunStep, ScenarioFile, TcpInfo, Verdicts
+from scpslab.scenario.model import Bulk, Capture, CongestionTraffic, Direction, Fp, Ftp, Iperf3, Ping, QueueDepth, RunStep, ScenarioFile, TcpInfo, Verdicts
 from scpslab.scenario.model.probes import name_of
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.places import Places, one_of
@@ -60,9 +60,9 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     """Everything that does not fit; `folder` is where data files are looked for."""
     hosts = [node.name for node in network.nodes if node.kind == "host"]
     found: list[Problem] = []
-    found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
     if not model.workloads and not model.script:
-        found.append((("workloads",), "found no workload; expected at least one, or a script. Add one."))
+        found.append((("workloads",), "found neither workloads nor a script; expected something that generates traffic. Add one of them."))
+    found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
     found += _containers(model, network)
     found += _links(model, network, folder)
     found += _names_twice(model, network)
@@ -175,8 +175,8 @@ def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]
     if queue is None:
         return
     discipline = queue.discipline or (described.queue.discipline if described.queue else "drop-tail")
-    if queue.ecn and discipline == "drop-tail":
-        yield ("queue", "ecn"), "found ECN marking on a drop-tail queue; expected discipline red or codel. Choose one of these."
+    if queue.ecn and discipline in ("drop-tail", "ack-filter"):
+        yield ("queue", "ecn"), f"found ECN marking on a queue of discipline {discipline}; expected discipline red or codel. Choose one of these."
     limit = queue_limit(queue.limit)[0] if queue.limit is not None else described.queue.limit_bytes if described.queue else None
     least, most = (units.parse("size", value) if value is not None else None for value in (queue.red_min, queue.red_max))
     if limit is not None:
@@ -240,7 +240,8 @@ def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:
     for index, workload in enumerate(model.workloads):
         if isinstance(workload, Ping):
             continue
-        serves = workload.from_ if isinstance(workload, Ftp) and workload.command == "get" else workload.to
+        from_serves = (isinstance(workload, Ftp) and workload.command == "get") or (isinstance(workload, Fp) and not workload.from_client)
+        serves = workload.from_ if from_serves else workload.to
         place = (serves, workload.port)
         if place in seen:
             yield (
@@ -274,8 +275,19 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
         case Ftp():
             yield from _kernel_only(workload, model)
             yield from _fits_in_time(workload, found, model)
+        case Fp():
+            yield from _fp(workload, mtu_bytes(found) or LARGEST_MTU, model)
+            yield from _fits_in_time(workload, found, model)
         case Iperf3():
             yield from _iperf3(workload, model)
+
+
+def _fp(workload: Fp, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
+    stacks = {end: _stack(model, end) for end in (workload.from_, workload.to)}
+    if workload.bets and (kernel := [end for end, stack in stacks.items() if stack != "scps"]):
+        yield ("bets",), f"found best effort with the stack {stacks[kernel[0]]} on {kernel[0]}; expected scps at both ends. Use stack scps, or no bets."
+    if workload.segment is not None and "scps" in stacks.values():
+        yield from _segment(workload, mtu, model)
 
 
 def _iperf3(workload: Iperf3, model: ScenarioFile) -> Iterator[Problem]:
@@ -289,7 +301,7 @@ def _kernel_only(workload: Ftp | Iperf3, model: ScenarioFile) -> Iterator[Proble
     """These programs know the kernel's TCP only."""
     if other := [end for end in (workload.from_, workload.to) if _stack(model, end) != "kernel"]:
         what = "ftp" if isinstance(workload, Ftp) else "iperf3 over TCP"
-        yield ("kind",), f"found {what} with the stack {_stack(model, other[0])} on {other[0]}; expected kernel. Use kind bulk, or stack kernel."
+        yield ("kind",), f"found {what} with the stack {_stack(model, other[0])} on {other[0]}; expected kernel. Use kind bulk or fp, or stack kernel."
 
 
 def _stack(model: ScenarioFile, host: str) -> str:
@@ -307,7 +319,7 @@ def _ends(workload: Any, network: topology.Network, hosts: list[str]) -> Iterato
         yield ("to",), f'found "{workload.to}" at both ends; expected two hosts. Choose another.'
 
 
-def _fits_in_time(workload: Bulk | Ftp, found: Way, model: ScenarioFile) -> Iterator[Problem]:
+def _fits_in_time(workload: Bulk | Ftp | Fp, found: Way, model: ScenarioFile) -> Iterator[Problem]:
     rate = slowest_bps(model, found)
     need_ns = units.parse("size", workload.size) * 8 * 10**9 // rate if rate else 0
     for limit, text in (("patience", workload.patience), ("limits.virtual", model.limits.virtual)):
@@ -317,8 +329,8 @@ def _fits_in_time(workload: Bulk | Ftp, found: Way, model: ScenarioFile) -> Iter
             return
 
 
-def _segment(workload: Bulk, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
-    segment = units.parse("size", workload.segment)
+def _segment(workload: Bulk | Fp, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
+    segment = units.parse("size", workload.segment or "0 B")
     ends = [plan_node(model.hosts.get(host, KernelHost())) for host in (workload.from_, workload.to)]
     options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
     room = mtu - IP_TCP_HEADERS_BYTES - options

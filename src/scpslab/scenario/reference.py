@@ -23,6 +23,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hosts.HOST: stack scps", ScpsHost),
     ("workloads: kind bulk", model.Bulk),
     ("workloads: kind ftp", model.Ftp),
+    ("workloads: kind fp", model.Fp),
     ("workloads: kind iperf3", model.Iperf3),
     ("workloads: kind ping", model.Ping),
     ("workloads: kind congestion", model.CongestionTraffic),

@@ -16,7 +16,8 @@ DURATIONS = ("ack_delay", "ack_floor", "initial_rto", "rto_min", "rto_max")
 SIZES = ("send_buffer", "receive_buffer")
 PLAIN = (
     *("congestion", "loss", "vegas_slow_start", "vegas_alpha", "vegas_beta", "vegas_gamma", "byte_counting"),
-    *("timestamps", "window_scaling", "sack", "snack", "snack_long", "compression", "bets", "double_retransmission", "ack_every", "rto_to_persist"),
+    *("timestamps", "window_scaling", "sack", "snack", "snack_long", "compression", "bets", "double_retransmission", "ack_every"),
+    *("rto_to_persist", "retransmissions_max"),
 )
 # The host passes packets between its links and the program's device, and is no router that sends redirects.
 SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
@@ -59,6 +60,9 @@ class ScpsHost(Part):
     rto_min: PositiveDuration | None = key(None, says="Least retransmission timeout, whole milliseconds.", example="1 s")
     rto_max: PositiveDuration | None = key(None, says="Greatest retransmission timeout, whole milliseconds.", example="60 s")
     rto_to_persist: int | None = key(None, says="Timeouts after which the route counts as unavailable; 0 for never.", least=0, most=1000, example=3)
+    retransmissions_max: int | None = key(
+        None, says="Timeouts after which a connection is given up, where the route does not count as unavailable before.", least=0, most=1000, example=5
+    )
     send_buffer: Size | None = key(None, says="Send buffer.", example="400000 B")
     receive_buffer: Size | None = key(None, says="Receive buffer.", example="400000 B")
 

@@ -19,7 +19,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue before a serialiser: drop-tail, red or codel; exactly one of the limits is set (bytes on the wire, or packets)."""
+    """The queue before a serialiser: drop-tail, red, codel or ack-filter; exactly one of the limits is set (bytes on the wire, or packets)."""
 
     limit_bytes: int | None = None
     limit_packets: int | None = None

@@ -8,8 +8,9 @@ import pytest
 
 from scpslab.errors import ResultError, UsageError
 from scpslab.figures import draw
+from scpslab.figures.plots import metric_vs_axis
 from scpslab.figures.plots.metric_vs_axis import _Positions
-from scpslab.figures.source import axis_number
+from scpslab.figures.source import NothingToDrawError, Source, axis_number
 
 CELL = "stack=reno,ber=1e-05,r1"
 
@@ -87,3 +88,18 @@ def test_zero_stands_left_of_a_break_on_a_log_axis():
     assert position(0.0) < 1e-7 / 5
     assert position(1e-7) == 1e-7
     assert _Positions([0.0, 100.0], is_log=False)(0.0) == 0.0
+
+
+def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
+    """Two stacks make two panels with the same scales; `where` leaves one of three BERs out, and must leave something."""
+    x, y = {"label": "Bit error ratio", "scale": "log"}, {"label": "Time (s)"}
+    common = {"kind": "figure", "version": 1, "name": "panels", "plot": "metric-vs-axis", "title": "t", "source": "s", "x": x, "y": y}
+    keys = {"metric": "transfer_s", "axis": "ber", "panels": "stack", "where": {"ber": [0, 1e-6]}}
+    figure, _ = metric_vs_axis.draw(metric_vs_axis.MetricVsAxis.model_validate(common | keys), Source(run_dir))
+
+    assert [axes.texts[-1].get_text() for axes in figure.axes] == ["stack bbr", "stack reno"]
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
+    assert all(len(axes.containers[0].lines[0].get_xdata()) == 2 for axes in figure.axes)
+    nothing = metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"where": {"ber": 0.5}})
+    with pytest.raises(NothingToDrawError, match="found no cell"):
+        metric_vs_axis.draw(nothing, Source(run_dir))

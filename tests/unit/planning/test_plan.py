@@ -13,6 +13,8 @@ WORKLOAD_KEYS = {
     | {"from_scps", "to_scps"},
     "iperf3": {"duration_ns", "bytes", "port", "congestion", "segment_bytes", "reverse", "udp_rate_bps", "parallel", "patience_ns"},
     "ftp": {"bytes", "command", "mode", "port", "payload_seed", "patience_ns", "server_ip"},
+    "fp": {"bytes", "command", "record_bytes", "record_at", "mode", "port", "auto_restart", "bets", "stop", "stop_at", "tunables", "payload_seed"}
+    | {"patience_ns", "from_scps", "to_scps", "server_ip"},
     "ping": {"count", "interval_ns", "payload_bytes"},
     "congestion": {"max_rate_bps", "redraw_ns", "packet_bytes", "rates_bps", "port"},
 }
@@ -31,6 +33,7 @@ WORKLOADS = """workloads:
   - {kind: iperf3, name: flow, from: h1, to: h2, duration: 5 s}
   - {kind: ping, name: rtt, from: h2, to: h1}
   - {kind: ftp, name: file, from: h1, to: h2, size: 10 kB}
+  - {kind: fp, name: record, from: h2, to: h1, size: 10 kB, command: insert}
   - {kind: congestion, name: noise, from: h1, to: h2, level: 150}
 """
 EVERY_KIND = (("probes:\n", PROBES), ("workloads:\n", WORKLOADS))

@@ -44,6 +44,27 @@ def test_a_rate_that_is_not_named_fills_the_slowest_hop_with_its_framing():
     assert transfer["from_scps"]["settings"]["segment"] == 1400
 
 
+def test_a_rate_on_a_serial_line_leaves_room_for_start_bits_framing_and_escapes():
+    """115,200 baud are 11,520 bytes a second; a packet of 1500 has 4 bytes of PPP and two in 256 of its own escaped."""
+    overrides = ["sweep={}", "repeats=1", "workloads.transfer.kind=fp", "hosts.*={stack: scps, preset: fy97-rate}"]
+    (cell,) = scenario.cells(scenario.load("sgls/aero-fig02", overrides))
+    (transfer,) = planning.plan(cell)["workloads"]
+
+    assert transfer["from_scps"]["settings"]["rate"] == str(115_200 * 8 * 1500 // (10 * (1500 + 4 + 12)))
+    assert "segment" not in transfer["from_scps"]["settings"]
+    assert transfer["server_ip"] == transfer["from_scps"]["ip"]
+
+
+def test_where_a_transfer_is_stopped_is_a_share_of_its_file_drawn_by_repeat_alone():
+    cells = [cell for cell in scenario.cells(scenario.load("fp/restart")) if (cell.axes["stop"], cell.axes["command"]) == ("kill-client", "get")]
+    transfers = {(cell.repeat, cell.axes["stack"]): planning.plan(cell)["workloads"][0] for cell in cells}
+    shares = {key: transfer["stop_at"] / transfer["bytes"] for key, transfer in transfers.items()}
+
+    assert len({shares[repeat, "fp-vj"] for repeat in range(1, 11)}) == 10
+    assert all(0.049 < share < 0.75 for share in shares.values())
+    assert all(abs(shares[repeat, "fp-vj"] - shares[repeat, "fp-tcp"]) < 1e-4 for repeat in range(1, 11))
+
+
 def test_named_settings_reach_the_program_in_its_own_words():
     overrides = "{stack: scps, preset: nmsu-vj, rate: 1 Mbit/s, ack_delay: 100 ms, rto_min: 2 s, send_buffer: 64 KiB, initial_window: 3, sack: true}"
     (transfer,) = plan(f"hosts.*={overrides}")["workloads"]

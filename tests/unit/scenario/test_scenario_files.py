@@ -25,7 +25,8 @@ def test_the_figures_of_the_report_are_there():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_shipped_scenario_plans(name):
-    cells = scenario.cells(scenario.load(name))
+    """Every point; repeats of it differ in their seeds only."""
+    cells = scenario.cells(scenario.load(name, ["repeats=1"]))
     assert cells
     for cell in cells:
         planning.plan(cell)
@@ -34,7 +35,7 @@ def test_shipped_scenario_plans(name):
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_variant_plans_and_is_smaller(name, variant):
     whole, smaller = scenario.cells(scenario.load(name)), scenario.cells(scenario.load(f"{name}:{variant}"))
-    assert all(planning.plan(cell)["cell"]["scenario"] == name for cell in smaller)
+    assert all(planning.plan(cell)["cell"]["scenario"] == name for cell in smaller if cell.repeat == 1)
     assert len(smaller) < len(whole) or variant == "detail"
 
 

@@ -13,6 +13,8 @@ from scpslab.errors import CapabilityError
 from scpslab.setup import images
 from scpslab.setup.job import Job
 
+PRODUCTS = {"guest": "guest.erofs"}
+
 
 @pytest.fixture
 def recipes(tmp_path, monkeypatch):
@@ -34,7 +36,7 @@ def recipes(tmp_path, monkeypatch):
             else:
                 job.target.write_text((job.recipe / "list").read_text())
 
-    parts = tuple(images.Part(name, name, name, build, "product", images.files_of) for name in ("tools", "guest", "kernel"))
+    parts = tuple(images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of) for name in ("tools", "guest", "kernel"))
     monkeypatch.setattr(images, "PARTS", parts)
     return tmp_path, built, parts
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from pydantic import Field
 
-from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_figure
+from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_panels
 from scpslab.figures.recipe import PaperSeries, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, axis_number
 from scpslab.results.statistics import Group, group_rows
@@ -20,12 +22,17 @@ STEP_DECADES, STEP_SHARE = 0.018, 0.006  # how far two series stand apart: on a 
 
 
 class MetricVsAxis(Recipe):
-    """`series` are the axes that make a series (empty: all others); `paper` are stated values drawn as marks."""
+    """`series` are the axes that make a series (empty: all others); `panels` is the axis with a panel for each value.
+
+    `where` says which cells are meant: axes and one value, or several, of each. `paper` are stated values drawn as marks, in every panel.
+    """
 
     plot: Literal["metric-vs-axis", "metric-vs-level"]
     metric: str
     axis: str
     series: tuple[str, ...] = ()
+    panels: str | None = None
+    where: dict[str, str | int | float | bool | list[str | int | float | bool]] = Field(default_factory=dict)
     paper: tuple[PaperSeries, ...] = ()
 
 
@@ -39,21 +46,49 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
     for name, known in ((recipe.axis, results.axes), (recipe.metric, results.metrics)):
         if name not in known:
             raise NothingToDrawError(f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; expected one of {", ".join(known)}.')
-    series_axes = recipe.series or tuple(name for name in results.axes if name != recipe.axis and len({row[name] for row in results.rows}) > 1)
+    rows = [row for row in results.rows if _is_meant(row, recipe.where)]
+    if not rows:
+        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: found no cell with {recipe.where}; expected some.")
+    used = (recipe.axis, recipe.panels)
+    series_axes = recipe.series or tuple(name for name in results.axes if name not in used and len({row[name] for row in rows}) > 1)
     series_axes = tuple(name for name in series_axes if name in results.axes)
-    groups = group_rows(results.rows, (*series_axes, recipe.axis), (recipe.metric,))
-    numbers = {group.key[-1]: axis_number(group.key[-1]) for group in groups}
+    panel_axes = tuple(name for name in (recipe.panels,) if name in results.axes)
+    groups = group_rows(rows, (*panel_axes, *series_axes, recipe.axis), (recipe.metric,))
+    numbers = {group.key[-1]: _number(recipe, group.key[-1]) for group in groups}
     words = [text for text, number in numbers.items() if number is None]
     if words:
         raise NothingToDrawError(f'{source.run_dir}: figure {recipe.name}: axis {recipe.axis}: found "{words[0]}"; expected numbers.')
     position = _positions(recipe, [number for number in numbers.values() if number is not None])
 
-    with new_figure(recipe.title, recipe.source, _caption(recipe, source.run_dir.name, groups)) as (figure, axes):
-        _draw_series(axes, recipe, groups, position)
-        for index, paper in enumerate(recipe.paper):
-            _draw_paper(axes, paper, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
-        _finish(axes, recipe, position)
+    by_panel: dict[str, list[Group]] = {}
+    for group in groups:
+        name = f"{recipe.panels} {group.key[0]}".replace("_", " ") if panel_axes else ""
+        by_panel.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
+    keys = list(dict.fromkeys(group.key[:-1] for own in by_panel.values() for group in own))
+    with new_panels(recipe.title, recipe.source, _caption(recipe, source.run_dir.name, groups), list(by_panel)) as (figure, panels):
+        for own, axes in zip(by_panel.values(), panels, strict=True):
+            _draw_series(axes, recipe, keys, own, position)
+            for index, paper in enumerate(recipe.paper):
+                _draw_paper(axes, paper, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
+            _finish(axes, recipe, position)
     return figure, recipe.name
+
+
+def _number(recipe: MetricVsAxis, text: str) -> float | None:
+    number = axis_number(text)
+    return number if number is None else number / recipe.x.divide
+
+
+def _is_meant(row: Mapping[str, str], where: Mapping[str, Any]) -> bool:
+    """Whether a row has the values of `where`; numbers are compared as numbers, and an axis that the run does not have is no hindrance."""
+    for name, wanted in where.items():
+        if name not in row:
+            continue
+        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+        numbers = [number for text in texts if (number := axis_number(text)) is not None]
+        if row[name] not in texts and axis_number(row[name]) not in numbers:
+            return False
+    return True
 
 
 class _Positions:
@@ -80,16 +115,15 @@ def _positions(recipe: MetricVsAxis, numbers: Sequence[float]) -> _Positions:
     return _Positions([*numbers, *stated], is_log=recipe.x.scale == "log")
 
 
-def _draw_series(axes: Axes, recipe: MetricVsAxis, groups: Sequence[Group], position: _Positions) -> None:
-    keys = list(dict.fromkeys(group.key[:-1] for group in groups))
+def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...]], groups: Sequence[Group], position: _Positions) -> None:
     # The first axis of a series chooses colour and marker, the others the line style and whether markers are filled.
     first = list(dict.fromkeys(key[:1] for key in keys))
     rest = list(dict.fromkeys(key[1:] for key in keys))
     for index, key in enumerate(keys):
         colour_at, style_at = first.index(key[:1]), rest.index(key[1:])
         colour = COLOURS[colour_at % len(COLOURS)]
-        members = sorted((group for group in groups if group.key[:-1] == key), key=lambda group: axis_number(group.key[-1]) or 0.0)
-        drawn = [(position(axis_number(group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members]
+        members = sorted((group for group in groups if group.key[:-1] == key), key=lambda group: _number(recipe, group.key[-1]) or 0.0)
+        drawn = [(position(_number(recipe, group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members]
         points = [(x, group.means[recipe.metric]) for x, group in drawn]
         known = [(x, mean.mean, mean.ci95_half or 0.0) for x, mean in points if mean.mean is not None]
         # A series without a completed cell keeps its place in the legend.

@@ -85,6 +85,10 @@ class Workload:
         given = {key: str(int(value) if isinstance(value, bool) else value) for key, value in options.items() if value is not None}
         return self.run_command(node, self.cell.network.node(node).tool(tool, given), on_line, on_exit)
 
+    def scps(self, node: str) -> str:
+        """The SCPS program of a node."""
+        return self.cell.network.node(node).program("scps")
+
     def in_seconds(self, fields: dict[str, Any]) -> dict[str, Any]:
         """A labtool record with its `…_ns` instants turned into `…_t_s` since the epoch; an instant that never came (0) is null."""
         turned: dict[str, Any] = {}

@@ -69,10 +69,6 @@ class Bulk(Workload):
         }
         self.run_tool(spec["from"], "bulk-send", options, self._line, self._exit)
 
-    def scps(self, node: str) -> str:
-        """The SCPS program of a node."""
-        return self.cell.network.node(node).program("scps")
-
     @contextmanager
     def trace(self, node: str) -> Iterator[int | None]:
         """A descriptor for the SCPS program's trace, where a tcp_info probe looks at the node: what the kernel samples is in there."""

@@ -1,4 +1,4 @@
-"""An end of a bulk transfer that the `scps` program is: its command line, and its report in the words of the lab's records."""
+"""An end of a transfer that the `scps` program is: its command line, and its report in the words of the lab's records."""
 
 from __future__ import annotations
 
@@ -38,10 +38,16 @@ def send_command(scps: str, end: dict[str, Any], spec: dict[str, Any], timeout_s
 
 
 def _options(end: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:
-    options = ["--tun", end["device"], "--seed", str(end["seed"]), "--timeout-s", f"{timeout_s:g}"]
+    options = [*stack_options(end), "--timeout-s", f"{timeout_s:g}"]
+    return options if trace is None else [*options, "--trace", str(Path("/dev/fd") / str(trace))]
+
+
+def stack_options(end: dict[str, Any], start: int = 0) -> list[str]:
+    """Options of SCPS-TP for an end; `start` counts its programs, each of which draws numbers and ports of its own."""
+    options = ["--tun", end["device"], "--seed", str(end["seed"] + start)]
     for key, value in end["settings"].items():
         options += [f"--{key.replace('_', '-')}", str(value).lower() if isinstance(value, bool) else str(value)]
-    return options if trace is None else [*options, "--trace", str(Path("/dev/fd") / str(trace))]
+    return options
 
 
 def as_record(report: dict[str, Any], wanted_bytes: int) -> dict[str, Any]:

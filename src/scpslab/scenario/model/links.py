@@ -78,8 +78,14 @@ class DelayStep(Part):
 class Queue(Part):
     """Stage 1's queue; what is not named stays as the topology has it."""
 
-    discipline: Literal["drop-tail", "red", "codel"] | None = key(None, says="What is dropped, and when.", example="red")
-    limit: QueueLimit | None = key(None, says="Most that may wait: bytes on the wire, or packets.", example="132.5 kB")
+    discipline: Literal["drop-tail", "red", "codel", "ack-filter"] | None = key(
+        None, says="What is dropped, and when; ack-filter: a waiting acknowledgement, when a newer one of its connection comes.", example="red"
+    )
+    limit: QueueLimit | None = key(
+        None,
+        says="Most that may wait: bytes on the wire, or packets; ack-filter: bytes of the kernel's memory, some 800 for an acknowledgement.",
+        example="132.5 kB",
+    )
     ecn: bool | None = key(None, says="Mark packets instead of dropping them (red, codel).", example=True)
     red_min: Size | None = key(None, says="red: average queue at which dropping begins; a quarter of the limit if not given.", example="33 kB")
     red_max: Size | None = key(None, says="red: average queue at which every packet is dropped; half of the limit if not given.", example="66 kB")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from scpslab import units
 from scpslab.parts import Part, key
 from scpslab.quantities import Duration, Name, Port, PositiveDuration, Rate, Size, SizeOrZero
 from scpslab.stacks.kernel import Congestion
@@ -70,6 +71,60 @@ class Ftp(Traffic):
     required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
 
 
+class Fp(Traffic):
+    """A file, or a record of it, by SCPS-FP: `scps fp` and `scps fpd`, over what carries transport on each host, timed as the client reports it."""
+
+    kind: Literal["fp"] = key(says="The kind of workload.", example="fp")
+    size: Size = key(says="Bytes of the file; of the one there already, for a record.", example="100 kB")
+    command: Literal["get", "put", "read", "insert", "replace", "delete"] = key(
+        "get",
+        says="get, read: the receiving host has the client; put, insert, replace, delete: the sending host has it. "
+        "read and the edits move one record of a file that is there already.",
+        example="put",
+    )
+    record: Size = key("512 B", says="Bytes of the record that is read, inserted, replaced or deleted.", example="2 kB")
+    mode: Literal["active", "passive"] = key(
+        "active", says="Who opens the data connection: the server (PORT, as the programs of the period) or the client.", example="passive"
+    )
+    port: Port = key(2121, says="Port of the control connection.", example=2121)
+    auto_restart: bool = key(False, says="Automatic restart: a transfer that breaks goes on by itself from what is stored.", example=True)
+    bets: bool = key(False, says="Best effort on data connections (SCPS-TP): gaps are filled instead of awaited.", example=True)
+    stop: Literal["none", "interrupt", "abort", "kill-client", "kill-server"] = key(
+        "none",
+        says="What happens in the middle of a get or put: the user interrupts and resumes it, aborts and repeats it, or a program is killed; "
+        "another client then resumes, or another server takes its place.",
+        example="interrupt",
+    )
+    stop_at: Size | None = key(
+        None, says="Bytes moved when it happens; if not given, drawn for each repeat between a twentieth and three quarters of the file.", example="50 kB"
+    )
+    data_timeout: PositiveDuration = key("60 s", says="How long nothing may move on a data connection, whole seconds (DATATIMEOUT).", example="20 s")
+    reply_timeout: PositiveDuration = key("60 s", says="How long the client waits for a reply, whole seconds (REPLYTIMEOUT).", example="20 s")
+    restart_delay: PositiveDuration = key("5 s", says="First pause before an automatic restart, whole seconds; it doubles (RESTARTDELAY).", example="2 s")
+    segment: Size | None = key(None, says="Data bytes per segment of SCPS-TP; not given: what the smallest MTU on the way holds.", example="512 B")
+    patience: PositiveDuration = key("900 s", says="When it is given up; the cell then counts as incomplete.", example="900 s")
+    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+
+    @property
+    def from_client(self) -> bool:
+        """Whether the sending host has the client."""
+        return self.command not in ("get", "read")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        size, record = units.parse("size", self.size), units.parse("size", self.record)
+        if self.command in ("read", "replace", "delete") and record > size:
+            raise ValueError(f'found a record of "{self.record}" in a file of "{self.size}"; expected one that fits into it')
+        if self.stop != "none" and self.command not in ("get", "put"):
+            raise ValueError(f"found stop {self.stop} with {self.command}; expected it with get or put")
+        if self.stop_at is not None and units.parse("size", self.stop_at) >= size:
+            raise ValueError(f'found stop_at "{self.stop_at}" in a file of "{self.size}"; expected less than the file')
+        for name in ("data_timeout", "reply_timeout", "restart_delay"):
+            if units.parse("duration", getattr(self, name)) % 10**9:
+                raise ValueError(f'found {name} "{getattr(self, name)}"; expected whole seconds')
+        return self
+
+
 class Ping(Traffic):
     """ping: round trips without a transport."""
 
@@ -100,4 +155,4 @@ class CongestionTraffic(Traffic):
         return self
 
 
-Workload = Annotated[Bulk | Ftp | Iperf3 | Ping | CongestionTraffic, Field(discriminator="kind")]
+Workload = Annotated[Bulk | Ftp | Fp | Iperf3 | Ping | CongestionTraffic, Field(discriminator="kind")]

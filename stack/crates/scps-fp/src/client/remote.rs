@@ -302,6 +302,19 @@ impl Remote {
         }
     }
 
+    /// Reads what is still to come of earlier replies: up to the answer to a NOOP, which is no answer to a transfer.
+    pub fn settle(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
+        self.send(net, "NOOP")?;
+        let until = net.now() + mib.reply_timeout;
+        while let Some(reply) = self.reply_within(net, until)? {
+            if answers_noop(&reply) {
+                return Ok(());
+            }
+        }
+        self.close(net);
+        Err(Fault::Lost("no reply in time".to_owned()))
+    }
+
     /// Brings replies and commands in step again after a transfer that ended oddly: late replies come first, then the
     /// answer to a NOOP, then silence.
     pub fn resynchronise(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
@@ -315,7 +328,7 @@ impl Remote {
                     return Err(Fault::Lost(format!("421 {}", reply.text())));
                 }
                 Some(reply) => {
-                    answered |= reply.is_done();
+                    answered |= answers_noop(&reply);
                     if answered {
                         until = net.now() + self.quiet_time();
                     }
@@ -335,7 +348,7 @@ impl Remote {
         let mut others = VecDeque::new();
         loop {
             let reply = self.reply(net, until)?;
-            if matches!(reply.code, 200 | 250) {
+            if answers_noop(&reply) {
                 break;
             }
             others.push_back(reply);
@@ -395,4 +408,9 @@ impl Remote {
         }
         Ok(())
     }
+}
+
+/// Transfers and their ends are answered with 226, 250 after an update only, or 4xx; a server without NOOP says so.
+fn answers_noop(reply: &Reply) -> bool {
+    matches!(reply.code, 200 | 250 | 500 | 502)
 }

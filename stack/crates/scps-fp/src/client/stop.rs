@@ -101,12 +101,7 @@ impl Client<'_> {
             }
         }
         run.close(self.net);
-        // A 226 may have been the transfer's own; then ABOR has another.
-        loop {
-            let until = self.net.now() + remote.quiet_time();
-            if remote.reply_within(self.net, until)?.is_none() {
-                return Ok(());
-            }
-        }
+        // A 226 may have been the transfer's own, and queues between here and there may hold the one of ABOR for long.
+        remote.settle(self.net, &self.mib).map_err(Failure::from)
     }
 }

@@ -1,0 +1,105 @@
+"""The file protocol on hosts of the lab: over SCPS-TP, over the kernel's TCP and between the two, through errors, outages and kills."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+from rich.console import Console
+
+from scpslab.results.run import open_run
+from scpslab.running import RunOptions, run_scenario
+
+pytestmark = pytest.mark.lab
+QUIET = Console(quiet=True)
+SCPS = "{stack: scps, preset: nmsu-vj}"
+KERNEL = "{preset: linux-2.2}"
+
+
+def run(out, name, *overrides):
+    """The row of the one cell of a scenario, and the folder."""
+    result = run_scenario(name, RunOptions(out=out, overrides=list(overrides), jobs=1, use_cache=False), QUIET)
+    with (result.folder / "results.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    return row, result.folder
+
+
+def assert_whole(row):
+    """The cell completed, checksum and length agree, and no byte is lost, doubled or damaged."""
+    assert (row["status"], row["payload_match"], row["integrity_ok"]) == ("completed", "true", "true"), row["reason"]
+    assert (row["lost_bytes"], row["duplicated_bytes"], row["damaged_bytes"]) == ("0", "0", "0")
+
+
+@pytest.mark.parametrize(("source", "sink"), [(SCPS, SCPS), (KERNEL, KERNEL), (SCPS, KERNEL), (KERNEL, SCPS)])
+@pytest.mark.parametrize(("command", "mode"), [("get", "active"), ("put", "passive")])
+def test_a_file_arrives_whoever_is_at_the_ends(source, sink, command, mode, tmp_path):
+    """20 kB over the serial line at 1e-5: not faster than the line carries them."""
+    hosts = (f"hosts.satellite={source}", f"hosts.ground={sink}")
+    transfer = (f"workloads.transfer.{key}={value}" for key, value in (("kind", "fp"), ("command", command), ("mode", mode), ("size", "20 kB")))
+    row, _ = run(tmp_path, "sgls/aero-fig02:test", "sweep={}", "links.serial.*.errors.ber=1e-5", *hosts, *transfer)
+
+    assert_whole(row)
+    assert float(row["transfer_s"]) > 20_000 * 10 / 115_200
+    assert int(row["wire_data_bytes"]) > 20_000
+
+
+def test_a_record_costs_the_record_on_the_wire(tmp_path):
+    """2 kB in a file of 64 kB are replaced: what is sent is the record and its description."""
+    row, _ = run(tmp_path, "fp/records:test")
+
+    assert_whole(row)
+    assert int(row["bytes"]) == 64_000
+    assert 2_000 < int(row["wire_data_bytes"]) < 4_000
+
+
+def test_an_outage_is_outlived_without_a_hand(tmp_path):
+    row, folder = run(tmp_path, "fp/outages:test")
+
+    assert_whole(row)
+    assert int(row["restarts"]) >= 1
+    assert 0 < int(row["resumed_at_bytes"]) < 256_000
+    # What was stored before the outage is not sent again.
+    assert int(row["moved_bytes"]) == 256_000
+    (cell,) = open_run(folder).cells
+    assert next(line for line in cell.records("serial") if line["event"] == "direction")["outage_bytes"] > 0
+
+
+@pytest.mark.parametrize("stop", ["interrupt", "abort", "kill-client", "kill-server"])
+def test_what_is_stopped_in_its_middle_is_whole_in_the_end(stop, tmp_path):
+    row, folder = run(tmp_path, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", f"workloads.transfer.stop={stop}", "workloads.transfer.size=64 kB")
+
+    assert_whole(row)
+    assert int(row["restarts"]) == 1
+    assert (row["resumed_at_bytes"] == "") == (stop == "abort")
+    (cell,) = open_run(folder).cells
+    assert len([line for line in cell.records("transfer") if line["event"] == "stop"]) == stop.startswith("kill")
+
+
+def test_a_stop_that_did_not_happen_is_no_success(tmp_path):
+    """The file is at the client before the user's word can be: the cell does not claim to have tested an interrupt."""
+    transfer = (f"workloads.transfer.{key}={value}" for key, value in (("stop", "interrupt"), ("stop_at", "999 B"), ("size", "1 kB"), ("command", "get")))
+    row, _ = run(tmp_path, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", *transfer)
+
+    assert row["status"] == "incomplete"
+    assert "expected it to be interrupted" in row["reason"]
+
+
+def test_best_effort_fills_what_it_gives_up(tmp_path):
+    """A third of the packets is hit: the reader goes past holes that stay open, and the file has its length, whatever was filled."""
+    errors = "links.serial.data.errors={model: independent, ber: 3e-5}"
+    row, _ = run(tmp_path, "fp/restart:test", "sweep={}", errors, f"hosts.*={SCPS}", "workloads.transfer.bets=true", "workloads.transfer.size=40 kB")
+
+    assert row["status"] == "completed", row["reason"]
+    assert int(row["bytes"]) == 40_000
+    assert int(row["filled_bytes"]) > 0
+    # Zeros in place of random bytes: one in 256 is right by chance.
+    assert int(row["filled_bytes"]) * 0.97 < int(row["damaged_bytes"]) + int(row["lost_bytes"]) <= int(row["filled_bytes"])
+
+
+def test_the_same_cell_twice_has_the_same_bytes(tmp_path):
+    """Client, server, kill and restart are part of what is reproducible."""
+    folders = [run(tmp_path / name, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", "workloads.transfer.size=64 kB")[1] for name in ("a", "b")]
+
+    files = [{path.relative_to(folder): path.read_bytes() for path in folder.rglob("cells/**/*") if path.is_file()} for folder in folders]
+    assert len(files[0]) > 10
+    assert files[0] == files[1]
