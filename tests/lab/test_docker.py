@@ -13,7 +13,7 @@ from scpslab.setup.images import DOCKER, cache_dir, find
 
 pytestmark = pytest.mark.lab
 QUIET = Console(quiet=True)
-CELL = ["sweep={}", "workloads.transfer.size=50 kB"]
+CELL = ["sweep={}", "hosts.*={preset: fy97-reno}", "workloads.transfer.size=300 kB"]
 
 
 def images_can_be_had() -> bool:
@@ -40,7 +40,7 @@ def test_a_transfer_between_containers_is_the_transfer_between_processes(tmp_pat
     in_docker, received = transfer(tmp_path / "docker", "containers=docker")
     plain, expected = transfer(tmp_path / "process")
 
-    assert received["bytes"] == 50_000
+    assert received["bytes"] == 300_000
     assert received["wrong_bytes"] == 0
     packets = [
         [(line["link"], line["direction"], line["offered_packets"], line["corrupt_packets"]) for line in cell.records("accounting")]

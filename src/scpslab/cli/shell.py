@@ -106,7 +106,7 @@ def shell_plan(topology: str, given: dict[str, str], kind: str, containers: str)
     if in_docker:
         if laid_out["serial_links"]:
             raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Leave the option out.")
-        add_containers(laid_out["nodes"], ())
+        add_containers(laid_out["nodes"], (), {})
     return {
         "format": 1,
         "cell": {"id": "shell", "scenario": "shell", "axes": {}, "repeat": 1, "kernel_seed": "", "shell": kind},

@@ -15,19 +15,23 @@ AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = ("sch_netem", "sch_ingress", "cls_bpf", "openvswitch")
 # In a mount namespace of its own, the lab gets a /run with nothing in it but what it needs, and an Open vSwitch database of its own.
 ENTER = """set -eu
-mount -t tmpfs tmpfs /mnt
-mkdir -p /mnt/scpslab /mnt/cell /mnt/bpf /mnt/netns /mnt/openvswitch /mnt/lock
-mount --bind "$1" /mnt/scpslab
-mount --bind "$2" /mnt/cell
-mount -t bpf bpf /mnt/bpf
-if [ -S /run/docker.sock ]; then
-	touch /mnt/docker.sock
-	mount --bind /run/docker.sock /mnt/docker.sock
-fi
-# The table of mounts that mount(8) keeps is in the folder that is about to be covered.
-mount --no-mtab --move /mnt /run
-mount -t tmpfs tmpfs /var/lib/openvswitch
-ip link set lo up
+make_places() {
+	mount -t tmpfs tmpfs /mnt &&
+		mkdir -p /mnt/scpslab /mnt/cell /mnt/bpf /mnt/netns /mnt/openvswitch /mnt/lock &&
+		mount --bind "$1" /mnt/scpslab &&
+		mount --bind "$2" /mnt/cell &&
+		mount -t bpf bpf /mnt/bpf || return
+	if [ -S /run/docker.sock ]; then
+		touch /mnt/docker.sock && mount --bind /run/docker.sock /mnt/docker.sock || return
+	fi
+	# The table of mounts that mount(8) keeps is in the folder that is about to be covered.
+	mount --no-mtab --move /mnt /run && mount -t tmpfs tmpfs /var/lib/openvswitch && ip link set lo up
+}
+# mount(8) has hints for people at a terminal, which mean nothing here.
+said=$(make_places "$1" "$2" 2>&1) || {
+	echo "$said" >&2
+	exit 1
+}
 shift 2
 exec "$@"
 """

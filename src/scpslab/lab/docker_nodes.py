@@ -47,7 +47,11 @@ class DockerNode(LabNode):
         words = [f"SCPSLAB_ROLE={ROLES[tool]}", *(f"{variable}={rest.pop(key)}" for key, variable in VARIABLES.items() if key in rest)]
         words.append(f"SCPSLAB_PATIENCE_S={-(-int(rest.pop('patience-ns')) // SECOND_NS)}")
         words.append("SCPSLAB_OPTIONS=" + " ".join(f"--{key} {value}" for key, value in rest.items()))
-        return [LABTOOL, "exec", "--user", self.docker.user or "0", str(self.pid), "env", *words, "endpoint"]
+        user = self.docker.user or "0"
+        if "NET_ADMIN" not in self.spec["capabilities"]:
+            return [LABTOOL, "exec", "--user", user, str(self.pid), "env", *words, "endpoint"]
+        keep = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=+net_admin", "--ambient-caps=+net_admin"]
+        return [*self.prefix, *keep, "env", *words, "endpoint"]
 
     def join(self, program: int) -> None:
         """Attaches a socket program to the container's control group, unless it is in the lab's."""

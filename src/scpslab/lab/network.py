@@ -17,6 +17,7 @@ from scpslab.lab.links import LabLink
 from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
 from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.nodes import LabNode, LabRouter
+from scpslab.lab.place import IS_ALONE
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, tc_lines
 from scpslab.lab.switches import LabSwitch
 
@@ -170,6 +171,8 @@ class LabNetwork:
         pairs = indexed(plan)
         self.wiring = Wiring(plan, pairs)
         without_ipv6()
+        # Mininet would raise limits of the whole machine.
+        Mininet.inited = Mininet.inited or not IS_ALONE
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
         self.wiring.configure(self.mininet)
         self.stages = self.wiring.load_stages(vectors)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# Whether the machine is the lab's own, as a guest is: then its settings are the lab's to change.
+IS_ALONE = "SCPSLAB_LAB" not in os.environ
 # What the lab's containers are labelled with, and their names begin with.
 LAB_ID = os.environ.get("SCPSLAB_LAB", "lab")
 # The lab program, labtool and scps. Nodes see them under the same path, so it is in none of their private folders.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import scpslab
 from scpslab.scenario.model import CongestionTraffic, Workload
+from scpslab.stacks import NodePlan
 
 # More than any node needs; what uses more is broken, and shall not take the lab with it.
 NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
@@ -24,8 +26,8 @@ def version() -> str:
     return found
 
 
-def add_containers(nodes: list[dict[str, Any]], workloads: tuple[Workload, ...]) -> None:
-    """Gives every node but the switches its `container` (docs/plan-format.md)."""
+def add_containers(nodes: list[dict[str, Any]], workloads: tuple[Workload, ...], hosts: Mapping[str, NodePlan]) -> None:
+    """Gives every node but the switches its `container` (docs/plan-format.md); `hosts` says what is planned for the hosts, where anything is."""
     others = _ends(workloads, congestion=False)
     loads = _ends(workloads, congestion=True) - others
     mirrors = {node["mirror_to"] for node in nodes if node["kind"] == "switch"} - others
@@ -33,12 +35,13 @@ def add_containers(nodes: list[dict[str, Any]], workloads: tuple[Workload, ...])
         if node["kind"] == "switch":
             continue
         scps = node["stack"] == "scps"
+        # For its device; and for a receive buffer that a fixed window needs, which is more than the machine allows everybody.
+        is_admin = scps or (node["name"] in hosts and hosts[node["name"]].receive_window_bytes is not None)
         node["container"] = {
             "image": f"scpslab/{_kind(node, node['name'] in mirrors, node['name'] in loads)}:{version()}",
             "memory_bytes": NODE_MEMORY_BYTES,
             "pids": NODE_PROCESSES,
-            # The stack makes its own device.
-            "capabilities": ["NET_ADMIN"] if scps else [],
+            "capabilities": ["NET_ADMIN"] if is_admin else [],
             "devices": [TUN] if scps else [],
         }
 

@@ -33,7 +33,7 @@ def plan(cell: Cell) -> dict[str, Any]:
             _configure(node, hosts[node["name"]])
     in_docker = cell.model.containers == "docker"
     if in_docker:
-        add_containers(network["nodes"], cell.model.workloads)
+        add_containers(network["nodes"], cell.model.workloads, hosts)
     for end in (end for link in network["serial_links"] for end in link["ends"]):
         end["route"] = hosts[end["node"]].route_options()
     addresses = {end["node"]: end["ip"].split("/")[0] for link in links for end in link["ends"] if end["ip"]}

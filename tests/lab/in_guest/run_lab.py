@@ -106,6 +106,15 @@ def differences(before, with_docker):
         time.sleep(0.2)
 
 
+def settled(with_docker):
+    """The machine once nothing on it changes by itself."""
+    while True:
+        before = machine(with_docker)
+        time.sleep(1.0)
+        if machine(with_docker) == before:
+            return before
+
+
 def killed_lab(plan, after_s, before, with_docker):
     """Kills a lab's maker, removes what is left of the lab, and says what differs from before."""
     process, folder = maker(plan)
@@ -131,7 +140,7 @@ def main():
         daemon = docker.Daemon(logs)
         daemon.wait()
     strangers(with_docker)
-    before = machine(with_docker)
+    before = settled(with_docker)
     whole = [whole_lab(plan) for plan in job["plans"]]
     draw = random.Random(job["seed"])
     # Labs that ended by themselves have left nothing either.

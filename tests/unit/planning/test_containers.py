@@ -22,11 +22,13 @@ def test_every_node_but_the_switches_has_the_image_of_its_part():
     assert [name for name, part in found.items() if part is None] == ["lan1", "lan2", "sat"]
 
 
-def test_only_a_stack_that_makes_its_device_gets_rights_for_it():
-    found = containers("hosts.ws2={stack: scps, preset: fy97-rate}")
+def test_only_what_needs_rights_gets_them():
+    """A stack that makes its device, and a window that is fixed."""
+    found = containers("hosts.ws1={preset: fy97-reno}", "hosts.ws2={stack: scps, preset: fy97-rate}", "hosts.ws3={preset: modern}")
 
+    assert (found["ws1"]["capabilities"], found["ws1"]["devices"]) == (["NET_ADMIN"], [])
     assert (found["ws2"]["capabilities"], found["ws2"]["devices"]) == (["NET_ADMIN"], ["/dev/net/tun"])
-    assert all(not part["capabilities"] and not part["devices"] for name, part in found.items() if part and name != "ws2")
+    assert all(not part["capabilities"] and not part["devices"] for name, part in found.items() if part and name not in ("ws1", "ws2"))
 
 
 def test_plans_without_containers_do_not_speak_of_them():
