@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from scpslab import hostlab
+from scpslab.engine import host
 from scpslab.errors import CapabilityError, LabError, UsageError
 from scpslab.setup import cache_dir
 
@@ -34,6 +35,9 @@ def clean(
     """
     if not (results or images or labs or runs):
         raise UsageError("clean: found no option; expected --results, --images, --labs or --runs DIR. Say what to remove.")
+    # The lab programs that engine host has put where only root may.
+    if images and os.geteuid() == 0:
+        _remove(host.PROGRAMS)
     if labs:
         _labs()
     for wanted, part in ((results, "results"), (images, "images")):
