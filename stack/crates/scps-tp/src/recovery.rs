@@ -217,7 +217,9 @@ impl Connection {
         }
         if has_maps {
             if self.board.is_irregular() {
-                highest = highest.max(self.board.detect(self.reorder_depth, Cause::Dupack));
+                // However much reordering is believed in, the window must be able to show a loss.
+                let depth = self.reorder_depth.min((self.board.len() as u64 / 2).max(1));
+                highest = highest.max(self.board.detect(depth, Cause::Dupack));
             }
         } else if self.agreed.snack && has_advanced && outcome.resent && data_len == 0 && tcp.options.snack.is_none() {
             // The resend at the edge arrived and the peer names no hole beyond: it has nothing beyond, so whatever left

@@ -191,6 +191,25 @@ fn sack_reveals_losses_by_order_of_transmission() {
 }
 
 #[test]
+fn a_window_shows_its_losses_however_much_reordering_is_believed_in() {
+    let config = Config { congestion: Congestion::None, sack: true, ..plain() };
+    let mut s = Script::connected_with(config, corruption(), "win 65535 mss 1000 sackok yes caps 0x40");
+    s.run("0.6 user send 6000");
+    s.ranges_until(0.7);
+    for _ in 0..10 {
+        s.run("1.1 < . 1:1 ack 2001 sack 1:1001"); // ten needless resends: eleven segments of patience
+    }
+    s.run(
+        "1.1 < . 1:1 ack 2001 sack 5001:6001
+         1.1 > . 2001:3001                   # half of the window of four passed them by
+         1.1 > . 3001:4001
+         1.15 quiet
+         1.6 < . 1:1 ack 6001
+         9.0 quiet",
+    );
+}
+
+#[test]
 fn lies_about_windows_mss_and_holes_do_no_harm() {
     // MSS 0 is taken as 1; SACK of data never sent and inverted blocks are ignored.
     let mut s = Script::connected_with(

@@ -76,7 +76,7 @@ fn connections_of_a_route_share_its_rate() {
 
 #[test]
 fn vegas_doubles_as_its_variant_says() {
-    // Item 58: flights per round trip with setting 1: 2, 4, 4, 8, 8; with setting 0: 2, 4, 8, 16.
+    // Item 58: setting 1 doubles every second round trip and measures first (FY97 Fig A-5: 1, 1, 2, 2).
     let flights = |slow_start| {
         let config = Config {
             congestion: Congestion::Vegas(VegasConfig { slow_start, ..VegasConfig::default() }),
@@ -99,7 +99,7 @@ fn vegas_doubles_as_its_variant_says() {
         flights
     };
     assert_eq!(flights(VegasSlowStart::EveryRtt), [2, 4, 8, 16]);
-    assert_eq!(flights(VegasSlowStart::EveryOtherRtt), [2, 4, 4, 8]);
+    assert_eq!(flights(VegasSlowStart::EveryOtherRtt), [2, 2, 4, 4]);
 }
 
 fn receiver(behaviour: AckBehaviour, floor: Option<u64>) -> Script {

@@ -19,6 +19,11 @@ enum Phase {
     Linear,
 }
 
+/// Variant 1 measures a window before it doubles it: the first flights are 1, 1, 2, 2 (FY97 Fig A-5).
+fn slow_start(config: &VegasConfig) -> Phase {
+    Phase::SlowStart { measure: config.slow_start == VegasSlowStart::EveryOtherRtt }
+}
+
 /// Window, base RTT and phase.
 #[derive(Clone, Debug)]
 pub struct Vegas {
@@ -38,7 +43,7 @@ impl Vegas {
             config,
             cwnd,
             ssthresh,
-            phase: Phase::SlowStart { measure: false },
+            phase: slow_start(&config),
             base_rtt: None,
             round_rtt: None,
             was_limited: false,
@@ -82,14 +87,13 @@ impl Vegas {
         let segs = |s: u32| u128::from(s) * 256;
         match self.phase {
             Phase::SlowStart { measure } => {
-                let every_other = self.config.slow_start == VegasSlowStart::EveryOtherRtt;
                 if diff > segs(self.config.gamma_segs) || self.cwnd >= self.ssthresh {
                     self.phase = Phase::Linear;
-                } else if every_other && measure {
+                } else if measure {
                     self.phase = Phase::SlowStart { measure: false };
                 } else if self.was_limited {
                     self.cwnd *= 2;
-                    self.phase = Phase::SlowStart { measure: every_other };
+                    self.phase = slow_start(&self.config);
                 }
             }
             Phase::Linear => {
@@ -102,7 +106,7 @@ impl Vegas {
                     if self.cwnd <= m {
                         // W <= M: back to slow start with W = M (notes §4.4).
                         self.cwnd = m;
-                        self.phase = Phase::SlowStart { measure: false };
+                        self.phase = slow_start(&self.config);
                     }
                 }
             }
@@ -120,13 +124,13 @@ impl Vegas {
     pub(super) fn on_rto(&mut self, mss: u64) {
         self.ssthresh = (self.cwnd / 2).max(2 * mss);
         self.cwnd = mss;
-        self.phase = Phase::SlowStart { measure: false };
+        self.phase = slow_start(&self.config);
     }
 
     pub(super) fn on_source_quench(&mut self, mss: u64) {
         self.cwnd = mss;
         self.ssthresh = 2 * mss;
-        self.phase = Phase::SlowStart { measure: false };
+        self.phase = slow_start(&self.config);
     }
 }
 
@@ -161,7 +165,7 @@ mod tests {
     #[test]
     fn setting_1_doubles_every_other_round_trip() {
         let mut c = vegas(VegasSlowStart::EveryOtherRtt);
-        assert_eq!([(); 5].map(|()| round(&mut c, 500)), [4, 4, 8, 8, 16]);
+        assert_eq!([(); 5].map(|()| round(&mut c, 500)), [2, 4, 4, 8, 8]);
     }
 
     #[test]
