@@ -57,6 +57,7 @@ def test_an_outage_is_outlived_without_a_hand(tmp_path):
 
     assert_whole(row)
     assert int(row["restarts"]) >= 1
+    assert int(row["rtos"]) >= 1
     assert 0 < int(row["resumed_at_bytes"]) < 256_000
     # What was stored before the outage is not sent again.
     assert int(row["moved_bytes"]) == 256_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scpslab.lab.probes.scps_trace import Trace
@@ -88,6 +89,12 @@ class Workload:
     def scps(self, node: str) -> str:
         """The SCPS program of a node."""
         return self.cell.network.node(node).program("scps")
+
+    def kernel_timeouts(self, node: str) -> int:
+        """Retransmission timeouts of a node's kernel TCP since it came up (`TCPTimeouts` of netstat(8))."""
+        lines = [line.split() for line in Path(f"/proc/{self.cell.network.pid(node)}/net/netstat").read_text().splitlines()]
+        counts = {name: value for names, values in zip(lines[::2], lines[1::2], strict=True) for name, value in zip(names, values, strict=True)}
+        return int(counts["TCPTimeouts"])
 
     def in_seconds(self, fields: dict[str, Any]) -> dict[str, Any]:
         """A labtool record with its `…_ns` instants turned into `…_t_s` since the epoch; an instant that never came (0) is null."""

@@ -21,6 +21,8 @@ SERVER_PAUSE_NS = 2 * 10**9
 # The file; the one before an edit; the client's own copy of the edit; what a file is called while it is on its way.
 FILE, OLD, EDITED, PART = "file.bin", "old.bin", "edited.bin", "file.bin.fppart"
 READY = "ready"
+# Of the sending host's SCPS-TP: one file for each start of its program.
+COUNTERS = "counters"
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 # What the client's report of a command says of the transfer; the rest of it is text for people.
 KEPT = ("command", "status", "reply", "octets", "octets_after_restart", "size", "marker", "restarts", "markers", "seconds", "integrity", "crc", "filled")
@@ -52,6 +54,7 @@ class Fp(Workload):
         """Starts the client and the clock of its patience."""
         spec = self.spec
         first, self.then = self._commands()
+        self.timeouts_before = self.kernel_timeouts(spec["from"])
         self._start_client(first)
         if spec["stop"] in ("kill-client", "kill-server"):
             self._watch()
@@ -96,19 +99,23 @@ class Fp(Workload):
         spec, end = self.spec, self.server_scps
         (self.folders[self.server] / READY).unlink(missing_ok=True)
         argv = [self.scps(self.server), "fpd", "--listen", spec["server_ip"], "--port", str(spec["port"]), "--open", f"/tmp/{self.name}/files"]
-        argv += ["--ready-file", f"/tmp/{self.name}/{READY}", *self._options(end, "server")]
+        argv += ["--ready-file", f"/tmp/{self.name}/{READY}", *self._options(end, "server", self.server)]
         self.server_process = self.run(self.server, argv, lambda _line: None, self._server_exit)
 
     def _start_client(self, commands: list[str]) -> None:
         spec, end = self.spec, self.client_scps
-        argv = [self.scps(self.client), "fp", "--folder", f"/tmp/{self.name}/files", *(["--local", end["ip"]] if end else []), *self._options(end, "client")]
+        argv = [self.scps(self.client), "fp", "--folder", f"/tmp/{self.name}/files", *(["--local", end["ip"]] if end else []), *self._options(end, "client", self.client)]
         argv += [*(["--passive"] if spec["mode"] == "passive" else []), "--keep-going", "--quiet", "-e", "; ".join(commands)]
         self.text.clear()
         self.client_start_t_s = self.cell.epoch.now_s()
         self.client_process = self.run(self.client, [*argv, spec["server_ip"], str(spec["port"])], self.text.append, self._client_exit)
 
-    def _options(self, end: dict[str, Any] | None, which: str) -> list[str]:
-        transport = ["--transport", "tp", *stack_options(end, self.starts[which])] if end else ["--transport", "tcp"]
+    def _options(self, end: dict[str, Any] | None, which: str, node: str) -> list[str]:
+        transport = ["--transport", "tcp"]
+        if end:
+            transport = ["--transport", "tp", *stack_options(end, self.starts[which])]
+            if node == self.spec["from"]:
+                transport += ["--counters", f"/tmp/{self.name}/{COUNTERS}-{self.starts[which]}"]
         self.starts[which] += 1
         return [*transport, *(word for name, value in self.spec["tunables"].items() for word in ("--set", f"{name}={value}"))]
 
@@ -191,7 +198,17 @@ class Fp(Workload):
             damaged_bytes=found.damaged,
             part_left=self._target(PART).exists(),
         )
+        self.records.write(event="sender", **self._sender_counts())
         return arrived
+
+    def _sender_counts(self) -> dict[str, int]:
+        """What the sending host's transport counted, control connection included; nothing if a killed program took its counts with it."""
+        if not self.spec["from_scps"]:
+            return {"rtos": self.kernel_timeouts(self.spec["from"]) - self.timeouts_before}
+        counts = [json.loads(path.read_text()) for path in self.folders[self.spec["from"]].glob(f"{COUNTERS}-*[0-9]")]
+        if len(counts) < self.starts["server" if self.spec["from"] == self.server else "client"]:
+            return {}
+        return {key: sum(count[key] for count in counts) for key in ("rtos", "retransmissions", "superfluous_resends")}
 
     def close(self) -> None:
         """Ends server and client, and gives the files' memory back."""

@@ -90,6 +90,7 @@ class Ftp(Workload):
         argv += ["--ftp-port", "-", "--disable-eprt"] if spec["mode"] == "active" else ["--ftp-pasv", "--disable-epsv"]
         argv += ["--upload-file", local, url] if spec["command"] == "put" else ["--output", local, url]
         self.start_t_s = self.cell.epoch.now_s()
+        self.timeouts_before = self.kernel_timeouts(spec["from"])
         self.run(self.client, argv, self.text.append, self._client_exit)
         self.cell.loop.at(self.cell.now_ns() + spec["patience_ns"], self._give_up)
 
@@ -128,6 +129,7 @@ class Ftp(Workload):
             error=said.get("errormsg"),
         )
         self.records.write(event="file", bytes=len(arrived), sha256=hashlib.sha256(arrived).hexdigest(), sent_sha256=hashlib.sha256(self.data).hexdigest())
+        self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec["from"]) - self.timeouts_before)
         if code:
             self.finish("incomplete", f"{self.name}: curl exit code {code}: {said.get('errormsg')}")
         elif arrived != self.data:

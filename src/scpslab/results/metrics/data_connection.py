@@ -16,6 +16,8 @@ ACK_LENGTH = Column("ack_bytes", None, "IP length of most acknowledgements witho
 RTT_MIN = Column("rtt_min_s", 9, "Smallest round trip of an acknowledgement of the data connection, at the sending host; none are taken around losses.")
 HANDSHAKE_RTT = Column("handshake_rtt_s", 9, "Round trip of the data connection's opening, SYN to its answer, at the host that opened it.")
 
+RTOS = Column("rtos", None, "Retransmission timeouts of the sending host's transport during the transfer, those of the control connection included.")
+
 
 def measure_capture(subject: Subject, arrived_bytes: int | None) -> dict[str, Value]:
     """Values by column name; `arrived_bytes` of the file, which one connection must have carried for its time to be that of the transfer."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from scpslab.results.capture import SYN
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count
-from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
 
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 COLUMNS = (
@@ -19,6 +19,7 @@ COLUMNS = (
     Column("goodput_bps", 3, "bytes * 8 / transfer_s."),
     Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path), start and stop bits of a serial line counted in that rate."),
     SENT_AGAIN,
+    RTOS,
     ACK_LENGTH,
     RTT_MIN,
     HANDSHAKE_RTT,
@@ -45,6 +46,7 @@ def measure(subject: Subject) -> dict[str, Value]:
     arrived = count(file, "bytes")
     values: dict[str, Value] = {name: count(file, name) for name in ("bytes", "lost_bytes", "duplicated_bytes", "damaged_bytes")}
     values["payload_match"] = file.get("sha256") == file.get("sent_sha256") if file else None
+    values["rtos"] = count(next((line for line in lines if line.get("event") == "sender"), {}), "rtos")
     values |= _said(clients)
     transfer_s = values.get("transfer_s")
     if arrived and isinstance(transfer_s, float) and transfer_s > 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
-from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
 
 COLUMNS = (
     Column("bytes", None, "Bytes of the file that arrived."),
@@ -13,6 +13,7 @@ COLUMNS = (
     Column("goodput_bps", 3, "bytes * 8 / transfer_s."),
     Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path), start and stop bits of a serial line counted in that rate."),
     SENT_AGAIN,
+    RTOS,
     ACK_LENGTH,
     RTT_MIN,
     HANDSHAKE_RTT,
@@ -27,6 +28,7 @@ def measure(subject: Subject) -> dict[str, Value]:
     client, file = lines.get("client", {}), lines.get("file", {})
     arrived, total_s, before_s = count(file, "bytes"), number(client, "total_s"), number(client, "before_transfer_s")
     values: dict[str, Value] = {"bytes": arrived, "client_total_s": total_s, "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None}
+    values["rtos"] = count(lines.get("sender", {}), "rtos")
     if total_s is not None and before_s is not None:
         transfer_s = total_s - before_s
         values["transfer_s"] = transfer_s

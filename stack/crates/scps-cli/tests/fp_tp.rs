@@ -19,11 +19,12 @@ fn the_commands_work_over_scps_tp() {
     fs::write(folders.client.join("f"), &data).unwrap();
     let (near, far) = (free_address().to_string(), free_address().to_string());
     let ready = folders.root.path().join("ready");
+    let counts = ["near", "far"].map(|end| folders.root.path().join(end));
     let common = ["--driver", "udp", "--rate", "20 Mbit/s", "--mib", folders.root.path().join("mib").to_str().unwrap()]
         .map(str::to_owned);
     let mut server = Command::new(env!("CARGO_BIN_EXE_scps"))
         .args(["fpd", "--listen", "10.8.0.2", "--udp-local", &far, "--open", folders.server.to_str().unwrap()])
-        .args(["--ready-file", ready.to_str().unwrap()])
+        .args(["--ready-file", ready.to_str().unwrap(), "--counters", counts[1].to_str().unwrap()])
         .args(&common)
         .stderr(Stdio::null())
         .spawn()
@@ -35,6 +36,7 @@ fn the_commands_work_over_scps_tp() {
     let client = Command::new(env!("CARGO_BIN_EXE_scps"))
         .args(["fp", "--local", "10.8.0.1", "--udp-local", &near, "--udp-remote", &far, "--quiet"])
         .args(["--folder", folders.client.to_str().unwrap(), "-e", commands, "10.8.0.2"])
+        .args(["--counters", counts[0].to_str().unwrap()])
         .args(&common)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -45,6 +47,13 @@ fn the_commands_work_over_scps_tp() {
     server.wait().unwrap();
     assert!(well, "{text}");
     assert_eq!(values.len(), 21, "{text}");
+    for path in counts {
+        let counted: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        assert!(
+            ["rtos", "retransmissions", "superfluous_resends"].iter().all(|key| counted[key].is_u64()),
+            "{counted}"
+        );
+    }
     for name in ["g", "h", "l", "mine"] {
         assert!(fs::read(folders.client.join(name)).unwrap() == data, "{name}");
     }

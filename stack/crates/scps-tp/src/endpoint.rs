@@ -13,7 +13,7 @@ use crate::reply;
 use crate::route::{Route, RouteId};
 use crate::schedule::Schedule;
 use crate::state::State;
-use crate::stats::Stats;
+use crate::stats::{Stats, Totals};
 use crate::trace::TraceRecord;
 use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
@@ -124,6 +124,7 @@ pub struct Endpoint {
     replies: VecDeque<Vec<u8>>,
     fallbacks: BTreeMap<Ipv4Addr, Instant>,
     drops: [u64; DropReason::COUNT],
+    gone: Totals,
     ip_id: u16,
     now: Instant,
 }
@@ -153,6 +154,7 @@ impl Endpoint {
             replies: VecDeque::new(),
             fallbacks: BTreeMap::new(),
             drops: [0; DropReason::COUNT],
+            gone: Totals::default(),
             ip_id,
             now,
         }
@@ -348,6 +350,13 @@ impl Endpoint {
     /// Counters of a connection.
     pub fn stats(&self, id: ConnectionId) -> Option<Stats> {
         self.find(id).map(|c| c.stats)
+    }
+
+    /// Counters of all connections together.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.gone;
+        self.connections().for_each(|c| totals.add(&c.stats));
+        totals
     }
 
     /// What both sides agreed on.
@@ -575,6 +584,7 @@ impl Endpoint {
                 self.by_tuple.remove(&key);
             }
             if c.is_orphan && c.farewell == crate::connection::Farewell::None {
+                self.gone.add(&c.stats);
                 let slot = &mut self.slots[index as usize];
                 slot.connection = None;
                 slot.generation = slot.generation.wrapping_add(1);

@@ -69,5 +69,5 @@ pub use event::{CloseReason, DropReason, Event};
 pub use negotiation::Agreed;
 pub use route::{Route, RouteId};
 pub use state::State;
-pub use stats::Stats;
+pub use stats::{Stats, Totals};
 pub use trace::{Cause, TraceEvent, TraceRecord};

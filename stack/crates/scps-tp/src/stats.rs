@@ -48,6 +48,25 @@ pub struct Stats {
     pub flushed_at: Option<Instant>,
 }
 
+/// What all connections of an endpoint did together, those that are gone included.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Totals {
+    /// Expiries of the retransmission timer.
+    pub rtos: u64,
+    /// Resends of every cause.
+    pub resends: u64,
+    /// Resends whose first copy had arrived after all, as far as the senders can tell.
+    pub superfluous_resends: u64,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, stats: &Stats) {
+        self.rtos += stats.rtos;
+        self.resends += stats.resends_total();
+        self.superfluous_resends += stats.superfluous_resends;
+    }
+}
+
 impl Stats {
     /// Resends of every cause.
     pub fn resends_total(&self) -> u64 {

@@ -69,6 +69,7 @@ impl FpdArgs {
             Some(path) => Box::new(File::create(path).map_err(CliError::file(path))?),
             None => Box::new(std::io::stderr()),
         };
+        let mut counters = self.options.counters()?;
         let mut world = self.options.open(self.listen)?;
         let address = SocketAddr::new(self.listen, port);
         let at_address = |source| CliError::File { path: address.to_string(), source };
@@ -87,8 +88,10 @@ impl FpdArgs {
                 // A full disk must not end the service.
                 let _ = writeln!(log, "{t_s:.6} {line}");
             }
+            counters.update(&world)?;
             if server.is_finished() {
                 world.linger();
+                counters.update(&world)?;
                 return Ok(ExitCode::SUCCESS);
             }
             world.net().wait(until).map_err(at_address)?;

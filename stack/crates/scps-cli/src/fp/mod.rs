@@ -1,16 +1,19 @@
 //! What `scps fp` and `scps fpd` share: the transport, the tunables.
 
 pub mod console;
+pub mod counters;
 pub mod editor;
 pub mod keyboard;
 
 use crate::error::CliError;
+use crate::fp::counters::Counters;
 use crate::settings::Tunables;
 use crate::world::DriverArgs;
 use clap::{Args, ValueEnum};
 use scps_fp::config::Mib;
 use scps_fp::net::Net;
 use scps_io::{IoError, KernelNet, TpNet};
+use scps_tp::Totals;
 use scps_types::Duration;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::RawFd;
@@ -50,6 +53,9 @@ pub struct FpOptions {
     /// Set one tunable, such as DATATIMEOUT=10; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// Keep counts of the transport's timeouts and resends in this file (--transport tp only)
+    #[arg(long, value_name = "FILE")]
+    counters: Option<PathBuf>,
     #[command(flatten)]
     tunables: Tunables,
     #[command(flatten)]
@@ -74,6 +80,16 @@ impl FpOptions {
                 .map_err(|e| CliError::Usage(format!("--set {name}: found {value:?}; expected {e}.")))?;
         }
         Ok(mib)
+    }
+
+    /// Where the transport's counts go.
+    pub fn counters(&self) -> Result<Counters, CliError> {
+        match (&self.counters, self.transport) {
+            (Some(_), TransportName::Tcp) => Err(CliError::Usage(
+                "--counters: found --transport tcp; expected tp, whose counts they are.".to_owned(),
+            )),
+            (path, _) => Ok(Counters::new(path.clone())),
+        }
     }
 
     /// Opens the transport. SCPS-TP needs to know which address is its own.
@@ -121,6 +137,14 @@ impl World {
             World::Kernel(net) => net.watch(fd),
             World::Tp(net) => net.watch(fd),
         };
+    }
+
+    /// Counts of all connections, where they are ours to count.
+    pub fn totals(&self) -> Option<Totals> {
+        match self {
+            World::Kernel(_) => None,
+            World::Tp(net) => Some(net.totals()),
+        }
     }
 
     /// Lets the last octets leave.

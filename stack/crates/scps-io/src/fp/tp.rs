@@ -3,7 +3,7 @@
 use super::unix_time;
 use crate::stack::Stack;
 use scps_fp::net::{Accepted, ConnId, ListenId, Net, Recv, Service};
-use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State};
+use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State, Totals};
 use scps_types::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -88,6 +88,11 @@ impl TpNet {
     /// Whether the link is there, as the lower layer says; while it is not, timers of the protocol above pause.
     pub fn set_link_up(&mut self, is_up: bool) {
         self.is_link_up = is_up;
+    }
+
+    /// Counters of all connections together.
+    pub fn totals(&self) -> Totals {
+        self.stack.endpoint().totals()
     }
 
     /// Turns the stack until everything given up is delivered, at most for `longest`.

@@ -1,0 +1,47 @@
+//! The transport's counts in a file, up to date while the program runs: a server may be killed at any time.
+
+use crate::error::CliError;
+use crate::fp::World;
+use scps_tp::Totals;
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(Serialize)]
+struct Line {
+    rtos: u64,
+    retransmissions: u64,
+    superfluous_resends: u64,
+}
+
+/// A file that holds the counts as one JSON object, if anybody wants it.
+#[derive(Debug)]
+pub struct Counters {
+    path: Option<PathBuf>,
+    written: Option<Totals>,
+}
+
+impl Counters {
+    /// Writes to `path`; nowhere without one.
+    pub fn new(path: Option<PathBuf>) -> Self {
+        Counters { path, written: None }
+    }
+
+    /// Writes the counts if they have changed.
+    pub fn update(&mut self, world: &World) -> Result<(), CliError> {
+        let (Some(path), Some(totals)) = (&self.path, world.totals()) else { return Ok(()) };
+        if self.written == Some(totals) {
+            return Ok(());
+        }
+        self.written = Some(totals);
+        let line = Line {
+            rtos: totals.rtos,
+            retransmissions: totals.resends,
+            superfluous_resends: totals.superfluous_resends,
+        };
+        let text = serde_json::to_string(&line).map_err(|e| CliError::Usage(e.to_string()))?;
+        // Whole or not at all: others read it.
+        let unfinished = path.with_extension("unfinished");
+        std::fs::write(&unfinished, text).map_err(CliError::file(&unfinished))?;
+        std::fs::rename(&unfinished, path).map_err(CliError::file(path))
+    }
+}
