@@ -14,13 +14,22 @@ impl Payload {
 
     /// The next octets. A length that is no multiple of 8 loses the rest of a word: only the last call may have one.
     pub fn fill(&mut self, out: &mut [u8]) {
-        for word in out.chunks_mut(8) {
-            self.state ^= self.state >> 12;
-            self.state ^= self.state << 25;
-            self.state ^= self.state >> 27;
-            let value = self.state.wrapping_mul(0x2545_F491_4F6C_DD1D);
-            word.copy_from_slice(&value.to_le_bytes()[..word.len()]);
+        // Whole words by themselves: their length is known, so each is one store.
+        let mut words = out.chunks_exact_mut(8);
+        for word in &mut words {
+            word.copy_from_slice(&self.next().to_le_bytes());
         }
+        let rest = words.into_remainder();
+        if !rest.is_empty() {
+            rest.copy_from_slice(&self.next().to_le_bytes()[..rest.len()]);
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        self.state.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 }
 
