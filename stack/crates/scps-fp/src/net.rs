@@ -48,8 +48,10 @@ pub struct Accepted {
 
 /// Connections and time. No call but [`Net::wait`] blocks.
 pub trait Net {
-    /// Time since an arbitrary start.
+    /// Time since an arbitrary start, as of the last wait at the least.
     fn now(&self) -> Instant;
+    /// Makes `now` current again, for whoever was busy elsewhere since the last wait.
+    fn look(&mut self) {}
     /// Seconds since 1970.
     fn unix_time(&self) -> u64;
     /// Listens; port 0 lets the transport choose. Returns the address in use.

@@ -214,13 +214,14 @@ pub struct Interest {
     pub write: bool,
 }
 
-/// Waits for two ends, a signal or `timeout`; forever without one. The interests say what was found.
+/// Waits for two ends, a signal or `timeout`; forever without one. The interests say what was found at the ends, the
+/// answer whether there is a signal.
 pub fn wait_for(
     ends: [&ByteEnd; 2],
     interests: &mut [Interest; 2],
     signals: &Signals,
     timeout: Option<Duration>,
-) -> Result<(), IoError> {
+) -> Result<bool, IoError> {
     let watch = |fd: &OwnedFd, i: Interest| sys_tty::Watch { fd: fd.as_raw_fd(), read: i.read, write: i.write };
     let mut watches = [
         watch(&ends[0].fd, interests[0]),
@@ -231,7 +232,7 @@ pub fn wait_for(
     for (interest, found) in interests.iter_mut().zip(watches) {
         *interest = Interest { read: found.read, write: found.write };
     }
-    Ok(())
+    Ok(watches[2].read)
 }
 
 /// Lets waits of this thread end at their time instead of up to 50 µs later.

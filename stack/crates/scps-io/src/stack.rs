@@ -18,6 +18,7 @@ pub struct Stack {
     device: Device,
     epoll: Epoll,
     clock: Clock,
+    now: Instant,
     events: VecDeque<Event>,
     has_device_room: bool,
 }
@@ -27,13 +28,20 @@ impl Stack {
     pub fn new(device: Device, config: EndpointConfig, route: RouteConfig, seed: Seed) -> Result<Self, IoError> {
         let clock = Clock::new();
         let epoll = Epoll::new(device.fd()).map_err(IoError::system("epoll"))?;
-        let endpoint = Endpoint::new(config, route, seed, clock.now());
-        Ok(Stack { endpoint, device, epoll, clock, events: VecDeque::new(), has_device_room: true })
+        let now = clock.now();
+        let endpoint = Endpoint::new(config, route, seed, now);
+        Ok(Stack { endpoint, device, epoll, clock, now, events: VecDeque::new(), has_device_room: true })
     }
 
-    /// Time as the engine counts it.
+    /// Time as the engine counts it, as of the last look at the clock. Every [`Stack::turn`] looks when it begins and when
+    /// it wakes; more often would cost a lab in virtual time a switch of processes each.
     pub fn now(&self) -> Instant {
-        self.clock.now()
+        self.now
+    }
+
+    /// Looks at the clock, for whoever was busy elsewhere since the last turn.
+    pub fn look(&mut self) {
+        self.now = self.clock.now();
     }
 
     /// Time zero of the engine on the system's clock, nanoseconds since 1970.
@@ -68,37 +76,37 @@ impl Stack {
         remote: SocketAddr,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
-        self.endpoint.connect(self.clock.now(), local, remote, config)
+        self.endpoint.connect(self.now, local, remote, config)
     }
 
     /// Takes data to send, as much as there is room for.
     pub fn send(&mut self, id: ConnectionId, data: &[u8]) -> Result<usize, SendError> {
-        self.endpoint.send(self.clock.now(), id, data)
+        self.endpoint.send(self.now, id, data)
     }
 
     /// Takes a whole record, or returns false until there is room.
     pub fn send_record(&mut self, id: ConnectionId, record: &[u8]) -> Result<bool, SendError> {
-        self.endpoint.send_record(self.clock.now(), id, record)
+        self.endpoint.send_record(self.now, id, record)
     }
 
     /// Reads what is there.
     pub fn recv(&mut self, id: ConnectionId, out: &mut [u8]) -> Result<(usize, bool), RecvError> {
-        self.endpoint.recv(self.clock.now(), id, out)
+        self.endpoint.recv(self.now, id, out)
     }
 
     /// Ends sending.
     pub fn close(&mut self, id: ConnectionId) {
-        self.endpoint.close(self.clock.now(), id);
+        self.endpoint.close(self.now, id);
     }
 
     /// Resets the connection.
     pub fn abort(&mut self, id: ConnectionId) {
-        self.endpoint.abort(self.clock.now(), id);
+        self.endpoint.abort(self.now, id);
     }
 
     /// Gives the connection up.
     pub fn release(&mut self, id: ConnectionId) {
-        self.endpoint.release(self.clock.now(), id);
+        self.endpoint.release(self.now, id);
     }
 
     /// The next event.
@@ -119,21 +127,22 @@ impl Stack {
     /// Does what is due, sleeping until something is or until `deadline`. Returns without sleeping if sending made new
     /// events; those left from an earlier turn keep nobody awake, so a caller drains [`Stack::poll_event`] each time.
     pub fn turn(&mut self, deadline: Option<Instant>) -> Result<(), IoError> {
+        self.look();
         self.transmit()?;
         let before = self.events.len();
         self.collect_events();
         let wait = if self.events.len() == before { self.time_to_wait(deadline) } else { Some(Duration::ZERO) };
         self.epoll.want_write(!self.has_device_room).map_err(IoError::system("epoll"))?;
         let ready = self.epoll.wait(wait).map_err(IoError::system("epoll"))?;
+        self.look();
+        let now = self.now;
         self.has_device_room |= ready.writable;
         if ready.readable {
-            let now = self.clock.now();
             let endpoint = &mut self.endpoint;
             self.device
                 .receive(|packet, trust| endpoint.handle_input(now, packet, trust))
                 .map_err(IoError::system("receive"))?;
         }
-        let now = self.clock.now();
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
         }
@@ -161,9 +170,8 @@ impl Stack {
     }
 
     fn time_to_wait(&self, deadline: Option<Instant>) -> Option<Duration> {
-        let now = self.clock.now();
         let next = [self.endpoint.poll_timeout(), deadline].into_iter().flatten().min()?;
-        Some(next.since(now))
+        Some(next.since(self.now))
     }
 
     /// Hands the engine's packets to the device until there are none or the device is full.
@@ -171,7 +179,7 @@ impl Stack {
         if !self.has_device_room {
             return Ok(());
         }
-        let now = self.clock.now();
+        let now = self.now;
         loop {
             let mut is_drained = false;
             while !self.device.is_full() {

@@ -117,15 +117,15 @@ impl ChannelArgs {
         let mut ends = [ByteEnd::open(&self.a)?, ByteEnd::open(&self.b)?];
         say(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
         let clock = Clock::new();
+        // The time as of the last look at the clock, one a turn: in a lab of virtual time a look is a switch of processes.
+        let mut now = clock.now();
         if !self.hold {
-            let now = clock.now();
             for path in &mut paths {
                 path.direction.start(now);
             }
         }
         let mut input = Vec::new();
         loop {
-            let now = clock.now();
             for (index, path) in paths.iter_mut().enumerate() {
                 path.hand_on(now, &mut ends[1 - index])?;
             }
@@ -137,9 +137,10 @@ impl ChannelArgs {
                 write: !paths[1 - end].unread.is_empty(),
             });
             let wake_at = paths.iter().flat_map(|p| [p.direction.deliver_at(), p.wants_room_at(now)]).flatten().min();
-            wait_for([&ends[0], &ends[1]], &mut interests, &signals, wake_at.map(|at| at.since(now)))?;
-            let now = clock.now();
-            match signals.take()? {
+            let wait = wake_at.map(|at| at.since(now));
+            let has_signal = wait_for([&ends[0], &ends[1]], &mut interests, &signals, wait)?;
+            now = clock.now();
+            match if has_signal { signals.take()? } else { None } {
                 Some(Signal::End) => break,
                 Some(Signal::Begin) => {
                     for path in &mut paths {

@@ -91,6 +91,8 @@ fn last_part(path: &str) -> &str {
 impl Client<'_> {
     /// Runs one line. `None` for an empty one or a comment.
     pub fn run_line(&mut self, line: &str, resolver: &dyn Resolver) -> Option<Report> {
+        // Whoever types may have taken his time.
+        self.net.look();
         let start = self.net.now();
         let words = match split_quoted(line.trim()) {
             Some(words) if words.is_empty() || words[0].starts_with('#') => return None,

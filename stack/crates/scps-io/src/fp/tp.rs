@@ -148,6 +148,10 @@ impl Net for TpNet {
         self.stack.now()
     }
 
+    fn look(&mut self) {
+        self.stack.look();
+    }
+
     fn unix_time(&self) -> u64 {
         unix_time()
     }
