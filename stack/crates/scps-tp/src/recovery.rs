@@ -63,7 +63,10 @@ impl Connection {
         let is_duplicate =
             acked == self.snd_una && data_len == 0 && self.snd_edge == old_edge && !self.board.is_empty();
         let has_advanced = acked > self.snd_una;
-        let mut outcome = self.board.ack_to(acked, now, self.rtt.min());
+        let (clock, echo) = (self.clock, tcp.options.timestamps.map(|t| t.ecr).filter(|e| *e != 0));
+        let echo = echo.filter(|_| self.agreed.timestamps);
+        let echo_precedes = |left_at| echo.is_some_and(|ecr| clock.is_echo_older(ecr, left_at));
+        let mut outcome = self.board.ack_to(acked, now, self.rtt.min(), echo_precedes);
         self.take_sack(now, acked, tcp, &mut outcome);
         if has_advanced {
             self.advance(now, route, acked, outcome.octets);
@@ -221,7 +224,12 @@ impl Connection {
                 let depth = self.reorder_depth.min((self.board.len() as u64 / 2).max(1));
                 highest = highest.max(self.board.detect(depth, Cause::Dupack));
             }
-        } else if self.agreed.snack && has_advanced && outcome.resent && data_len == 0 && tcp.options.snack.is_none() {
+        } else if self.agreed.snack
+            && has_advanced
+            && outcome.resend_arrived
+            && data_len == 0
+            && tcp.options.snack.is_none()
+        {
             // The resend at the edge arrived and the peer names no hole beyond: it has nothing beyond, so whatever left
             // before that resend is lost.
             highest = highest.max(self.board.detect(1, Cause::Snack));
@@ -238,7 +246,7 @@ impl Connection {
             let is_partial = !has_maps
                 && !self.agreed.snack
                 && has_advanced
-                && outcome.resent
+                && outcome.resend_arrived
                 && front.transmissions == 1
                 && self.recover.is_some();
             if is_open && (is_resend_overdue || is_dupack_loss || is_partial) {
@@ -357,7 +365,7 @@ impl Connection {
         let Some(front) = self.board.front().copied() else {
             return;
         };
-        self.board.ack_to(front.end, now, None);
+        self.board.ack_to(front.end, now, None, |_| false);
         // Queries count from the first octet of the stream, which is at position 1.
         let hole = (front.start - 1, front.end - 2);
         let recorded = self.bets_send_holes.len();

@@ -66,6 +66,8 @@ pub struct Outcome {
     pub newest: Option<Delivered>,
     /// Some of them had been sent more than once.
     pub resent: bool,
+    /// Of some of these the resend is what arrived, as far as can be told.
+    pub resend_arrived: bool,
     /// Resends that proved unnecessary: the first copy arrived.
     pub superfluous: u32,
 }
@@ -188,17 +190,19 @@ impl Scoreboard {
         }
     }
 
-    fn deliver(&mut self, s: &Sent, now: Instant, rtt_min: Option<Duration>, outcome: &mut Outcome) {
+    /// `is_early`: whatever made the peer answer left before this segment's last copy did.
+    fn deliver(&mut self, s: &Sent, now: Instant, rtt_min: Option<Duration>, is_early: bool, outcome: &mut Outcome) {
         outcome.octets += s.len();
         if s.transmissions > 1 {
             outcome.resent = true;
             // Less than the least round trip ago: an earlier copy is what arrived.
-            if rtt_min.is_some_and(|m| now.since(s.sent_at) < m) {
+            if is_early || rtt_min.is_some_and(|m| now.since(s.sent_at) < m) {
                 if s.fate == Fate::InFlight {
                     outcome.superfluous += 1;
                 }
                 return;
             }
+            outcome.resend_arrived = true;
         }
         if outcome.newest.is_none_or(|d| d.order < s.order) {
             outcome.newest = Some(Delivered { order: s.order, sent_at: s.sent_at });
@@ -209,8 +213,19 @@ impl Scoreboard {
     }
 
     /// Releases everything before `position`; a segment cut by it keeps its rest.
-    pub fn ack_to(&mut self, position: u64, now: Instant, rtt_min: Option<Duration>) -> Outcome {
+    ///
+    /// `echo_precedes` tells whether the timestamp that the acknowledgement echoes is older than what a segment carried
+    /// that left at the given time. It is that of the first segment which the acknowledgement is about (RFC 7323 §4.2),
+    /// so if that one's resend is younger, the first copy arrived (RFC 3522 §3.2).
+    pub fn ack_to(
+        &mut self,
+        position: u64,
+        now: Instant,
+        rtt_min: Option<Duration>,
+        echo_precedes: impl Fn(Instant) -> bool,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
+        let mut is_first = true;
         while let Some(s) = self.segments.front().copied() {
             if s.start >= position {
                 break;
@@ -227,7 +242,9 @@ impl Scoreboard {
             if matches!(s.fate, Fate::Sacked) {
                 continue;
             }
-            self.deliver(&s, now, rtt_min, &mut outcome);
+            let is_early = is_first && echo_precedes(s.sent_at);
+            self.deliver(&s, now, rtt_min, is_early, &mut outcome);
+            is_first = false;
         }
         outcome
     }
@@ -238,7 +255,7 @@ impl Scoreboard {
         while i < self.segments.len() && self.segments[i].start < right {
             let s = self.segments[i];
             if s.start >= left && s.end <= right && s.fate != Fate::Sacked {
-                self.deliver(&s, now, rtt_min, outcome);
+                self.deliver(&s, now, rtt_min, false, outcome);
                 self.update(i, |s| {
                     s.fate = Fate::Sacked;
                     s.embargo = None;
@@ -463,14 +480,14 @@ mod tests {
     #[test]
     fn acknowledgement_releases_and_reports_the_newest() {
         let mut b = board(3);
-        let o = b.ack_to(201, T(50), None);
+        let o = b.ack_to(201, T(50), None, |_| false);
         assert_eq!((o.octets, o.newest.map(|d| d.order), b.flight_size()), (200, Some(1), 100));
     }
 
     #[test]
     fn a_partial_acknowledgement_keeps_the_rest() {
         let mut b = board(1);
-        assert_eq!(b.ack_to(31, T(50), None).octets, 30);
+        assert_eq!(b.ack_to(31, T(50), None, |_| false).octets, 30);
         assert_eq!((b.flight_size(), b.front().map(|s| s.start)), (70, Some(31)));
     }
 
@@ -505,7 +522,7 @@ mod tests {
         let mut b = board(2);
         b.snack(1, 101, T(10), MS(0), false);
         b.on_resent(1, T(10), None, 4);
-        let o = b.ack_to(101, T(15), Some(MS(20)));
+        let o = b.ack_to(101, T(15), Some(MS(20)), |_| false);
         assert_eq!((o.superfluous, o.newest), (1, None));
     }
 

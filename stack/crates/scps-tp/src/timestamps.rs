@@ -56,6 +56,11 @@ impl TimestampClock {
         !self.is_current(val) && !self.is_peer_microsecond && now.since(self.recent_at) < RECENT_LIFETIME
     }
 
+    /// True if an echo is older than the timestamp of a segment that left at `left_at`.
+    pub fn is_echo_older(&self, ecr: u32, left_at: Instant) -> bool {
+        self.value(left_at).wrapping_sub(ecr) as i32 > 0
+    }
+
     /// The round trip an echo stands for; `None` for an echo from the future.
     pub fn round_trip(&self, ecr: u32, now: Instant) -> Option<Duration> {
         let ms = self.value(now).wrapping_sub(ecr);

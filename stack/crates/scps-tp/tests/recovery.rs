@@ -210,6 +210,26 @@ fn a_window_shows_its_losses_however_much_reordering_is_believed_in() {
 }
 
 #[test]
+fn a_timeout_before_its_time_costs_one_resend() {
+    // The queue is longer than the timer: the first copies arrive, as the echo of their timestamp says (RFC 3522).
+    let config = Config { congestion: Congestion::None, sack: false, timestamps: true, ..plain() };
+    let mut s = Script::connected_with(config, corruption(), "win 65535 mss 1000 caps 0x40 ts 1");
+    s.run("0.6 user send 3952");
+    assert_eq!(s.ranges_until(0.7).len(), 4);
+    assert_eq!(s.ranges_until(2.5), ["1:989"]);
+    s.run(
+        "2.6 < . 1:1 ack 989 ts 2 ecr -1500
+         2.6 quiet
+         3.0 < . 1:1 ack 1977 ts 3 ecr -1500
+         3.4 < . 1:1 ack 2965 ts 4 ecr -1500
+         3.4 quiet
+         3.6 < . 1:1 ack 3953 ts 5 ecr -1500
+         3.6 state flight 0
+         9.0 quiet",
+    );
+}
+
+#[test]
 fn lies_about_windows_mss_and_holes_do_no_harm() {
     // MSS 0 is taken as 1; SACK of data never sent and inverted blocks are ignored.
     let mut s = Script::connected_with(

@@ -299,6 +299,11 @@ impl Script {
                 "rb" => o.record_boundary = true,
                 "ce" => o.corruption_experienced = true,
                 "ts" => o.timestamps = Some(Timestamps { val: value.parse().unwrap(), ecr: self.our_last_ts }),
+                // The echo of an earlier timestamp, so many milliseconds before our last.
+                "ecr" => {
+                    let earlier: u32 = value.trim_start_matches('-').parse().unwrap();
+                    o.timestamps.as_mut().expect("ts comes first").ecr = self.our_last_ts.wrapping_sub(earlier);
+                }
                 "snack" | "snackvector" => {
                     let (offset, size) = value.split_once('+').unwrap();
                     // 1010 0000: the units after the hole: received, missing, received.
