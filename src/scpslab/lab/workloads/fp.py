@@ -104,7 +104,14 @@ class Fp(Workload):
 
     def _start_client(self, commands: list[str]) -> None:
         spec, end = self.spec, self.client_scps
-        argv = [self.scps(self.client), "fp", "--folder", f"/tmp/{self.name}/files", *(["--local", end["ip"]] if end else []), *self._options(end, "client", self.client)]
+        argv = [
+            self.scps(self.client),
+            "fp",
+            "--folder",
+            f"/tmp/{self.name}/files",
+            *(["--local", end["ip"]] if end else []),
+            *self._options(end, "client", self.client),
+        ]
         argv += [*(["--passive"] if spec["mode"] == "passive" else []), "--keep-going", "--quiet", "-e", "; ".join(commands)]
         self.text.clear()
         self.client_start_t_s = self.cell.epoch.now_s()
