@@ -70,6 +70,8 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
             _draw_series(axes, recipe, keys, own, position)
             for index, paper in enumerate(recipe.paper):
                 _draw_paper(axes, paper, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
+        # The panels share their axes: limits are set when all of them have what they show.
+        for axes in panels:
             _finish(axes, recipe, position)
     return figure, recipe.name
 
@@ -140,7 +142,9 @@ def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...
         for (x, mean), (_, group) in zip(points, drawn, strict=True):
             if mean.mean is not None and group.completed < _ended(group):
                 note = f"{group.completed}/{_ended(group)} done"
-                axes.annotate(note, (x, mean.mean), xytext=(6, 6), textcoords="offset points", fontsize=7.5, color=colour)
+                # At the right edge there is room to the left only.
+                aside, side = (-6, "right") if position.is_log and x > position.largest / 2 else (6, "left")
+                axes.annotate(note, (x, mean.mean), xytext=(aside, 6), textcoords="offset points", fontsize=7.5, color=colour, ha=side)
 
 
 def _ended(group: Group) -> int:
