@@ -100,8 +100,10 @@ def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
     assert [axes.texts[-1].get_text() for axes in figure.axes] == ["stack bbr", "stack reno"]
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
     # What the second panel shows is inside the limits too.
-    shown = [y for axes in figure.axes for y in axes.containers[0].lines[0].get_ydata()]
-    assert figure.axes[0].get_ylim()[1] > max(shown)
+    for metric in ("transfer_s", "goodput_bps"):
+        figure, _ = metric_vs_axis.draw(metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"metric": metric}), Source(run_dir))
+        ends = [y for axes in figure.axes for bar in axes.containers[0].lines[2][0].get_segments() for _, y in bar]
+        assert figure.axes[0].get_ylim()[1] > max(ends)
     assert all(len(axes.containers[0].lines[0].get_xdata()) == 2 for axes in figure.axes)
     nothing = metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"where": {"ber": 0.5}})
     with pytest.raises(NothingToDrawError, match="found no cell"):
