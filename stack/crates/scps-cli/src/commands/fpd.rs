@@ -1,7 +1,7 @@
 //! `scps fpd`: the file server.
 
 use crate::error::CliError;
-use crate::fp::{keyboard::read_secret, FpOptions};
+use crate::fp::{keyboard::read_secret, write_whole, FpOptions};
 use clap::Args;
 use scps_fp::server::{Server, ServerConfig};
 use scps_fp::users::{hash_password, User, Users};
@@ -75,10 +75,7 @@ impl FpdArgs {
         let at_address = |source| CliError::File { path: address.to_string(), source };
         let mut server = Server::start(world.net(), address, config).map_err(at_address)?;
         if let Some(path) = &self.ready_file {
-            // Whole or not at all: others wait for it.
-            let unfinished = path.with_extension("unfinished");
-            std::fs::write(&unfinished, format!("{}\n", server.address())).map_err(CliError::file(&unfinished))?;
-            std::fs::rename(&unfinished, path).map_err(CliError::file(path))?;
+            write_whole(path, &format!("{}\n", server.address()))?;
         }
         let start = world.net().now();
         loop {

@@ -1,7 +1,7 @@
 //! The transport's counts in a file, up to date while the program runs: a server may be killed at any time.
 
 use crate::error::CliError;
-use crate::fp::World;
+use crate::fp::{write_whole, World};
 use scps_tp::Totals;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -28,7 +28,9 @@ impl Counters {
 
     /// Writes the counts if they have changed.
     pub fn update(&mut self, world: &World) -> Result<(), CliError> {
-        let (Some(path), Some(totals)) = (&self.path, world.totals()) else { return Ok(()) };
+        // Nobody pays for counts that nobody wants: a server calls this each turn.
+        let Some(path) = &self.path else { return Ok(()) };
+        let Some(totals) = world.totals() else { return Ok(()) };
         if self.written == Some(totals) {
             return Ok(());
         }
@@ -39,9 +41,6 @@ impl Counters {
             superfluous_resends: totals.superfluous_resends,
         };
         let text = serde_json::to_string(&line).map_err(|e| CliError::Usage(e.to_string()))?;
-        // Whole or not at all: others read it.
-        let unfinished = path.with_extension("unfinished");
-        std::fs::write(&unfinished, text).map_err(CliError::file(&unfinished))?;
-        std::fs::rename(&unfinished, path).map_err(CliError::file(path))
+        write_whole(path, &text)
     }
 }

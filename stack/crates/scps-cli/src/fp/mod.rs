@@ -17,7 +17,7 @@ use scps_tp::Totals;
 use scps_types::Duration;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::RawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What carries the file protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -154,6 +154,13 @@ impl World {
             let _ = net.linger(LINGER);
         }
     }
+}
+
+/// Writes a file whole or not at all: others wait for it and read it.
+pub fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
+    let unfinished = path.with_extension("unfinished");
+    std::fs::write(&unfinished, text).map_err(CliError::file(&unfinished))?;
+    std::fs::rename(&unfinished, path).map_err(CliError::file(path))
 }
 
 /// No particular address.
