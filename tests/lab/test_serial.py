@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -169,11 +170,13 @@ def test_ftp_takes_the_time_of_its_bytes(tmp_path):
 
 
 def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
-    """Every option that a host can have of its routes, at once."""
+    """Every option that a host can have of its routes, at once; what the cell ran on names the interface that pppd made."""
     route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000, "quickack": 1}
     outcome = run_serial([over_serial(FTP | {"server_ip": "10.7.0.2"})], (capture("ground") | {"interface": "ppp0"},), route=route)
 
     assert outcome.status["status"] == "completed", outcome.status["reason"]
+    nodes = json.loads((outcome.folder / "environment.json").read_text())["nodes"]
+    assert nodes["ground"]["interfaces"]["ppp0"] == {"mtu_bytes": 1500}
     packets = outcome.packets("ground")
     assert set(packets.mss_bytes.tolist()) == {-1, 536}
     # Every segment of the file is acknowledged by itself.

@@ -38,12 +38,14 @@ SYSCTLS = (
 
 def write(path: Path, plan: dict[str, Any], network: LabNetwork) -> None:
     """Writes environment.json."""
+    # Mininet does not know the interfaces that pppd makes.
+    serial = [end for link in plan["serial_links"] for end in link["ends"]]
     found = {
         "kernel": platform.release(),
         "congestion_controls": Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split(),
         "python": platform.python_version(),
         "packages": _packages(),
-        "nodes": {node["name"]: _node(network, node) for node in plan["nodes"] if node["kind"] != "switch"},
+        "nodes": {node["name"]: _node(network, node["name"], serial) for node in plan["nodes"] if node["kind"] != "switch"},
     }
     path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 
@@ -56,11 +58,12 @@ def _packages() -> dict[str, str]:
     return dict(line.split(maxsplit=1) for line in listed.read_text().splitlines() if line)
 
 
-def _node(network: LabNetwork, node: dict[str, Any]) -> dict[str, Any]:
-    with inside(network.pid(node["name"])):
+def _node(network: LabNetwork, node: str, serial: list[dict[str, Any]]) -> dict[str, Any]:
+    names = {*network.node(node).nameToIntf, *(end["interface"] for end in serial if end["node"] == node)}
+    with inside(network.pid(node)):
         folder = Path("/proc/sys/net/ipv4")
         settings = {name: " ".join((folder / name).read_text().split()) for name in SYSCTLS}
-        interfaces = {name: _interface(name) for name in sorted(network.node(node["name"]).nameToIntf)}
+        interfaces = {name: _interface(name) for name in sorted(names)}
     return {"sysctls": settings, "interfaces": interfaces}
 
 
