@@ -16,6 +16,7 @@ class Parameter:
     default: int | None
     doc: str
     least: int = 0
+    most: int | None = None
 
     def read(self, value: object) -> int | None:
         """The value in base units. Raises units.UnitError for anything else."""
@@ -24,6 +25,8 @@ class Parameter:
         number = _whole(value) if self.kind == "count" else units.parse(self.kind, value)
         if number < self.least:
             raise units.UnitError(f'found "{value}"; expected at least {self.text(self.least)}')
+        if self.most is not None and number > self.most:
+            raise units.UnitError(f'found "{value}"; expected at most {self.text(self.most)}')
         return number
 
     def text(self, number: int) -> str:
@@ -53,9 +56,9 @@ def size(default: str | None, doc: str, least: int = 1) -> Parameter:
     return Parameter("size", None if default is None else units.parse("size", default), doc, least)
 
 
-def count(default: int, doc: str) -> Parameter:
-    """A plain whole number."""
-    return Parameter("count", default, doc)
+def count(default: int, doc: str, least: int = 0, most: int | None = None) -> Parameter:
+    """A plain whole number of at least `least` and, where given, at most `most`."""
+    return Parameter("count", default, doc, least, most)
 
 
 class Parameters:

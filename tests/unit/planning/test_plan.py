@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import planning, scenario, units
+from scpslab.topology import catalogue
+from scpslab.topology.layout import layout
 
 CONTRACT = (Path(__file__).parents[3] / "docs" / "plan-format.md").read_text()
 WORKLOAD_KEYS = {
@@ -95,6 +97,20 @@ def test_interface_names_and_addresses_are_unique_and_short_enough():
         assert all(len(interface) <= 15 for interface in interfaces)
         macs = [end["mac"] for end in ends]
         assert len(set(macs)) == len(macs)
+
+
+def test_a_star_has_a_hop_for_every_terminal():
+    module = catalogue.module("star")
+    network = layout(module.describe(module.PARAMETERS.read({"terminals": 200})))
+    addresses = [end["ip"] for link in network["links"] for end in link["ends"]]
+    assert len(network["links"]) == 201
+    assert len(set(addresses)) == len(addresses)
+
+
+@pytest.mark.parametrize(("terminals", "message"), [(0, 'found "0"; expected at least 1'), (201, 'found "201"; expected at most 200')])
+def test_a_star_of_no_or_too_many_terminals_is_refused(terminals, message):
+    with pytest.raises(units.UnitError, match=f"terminals: {message}"):
+        catalogue.module("star").PARAMETERS.read({"terminals": terminals})
 
 
 @pytest.mark.parametrize(("preset", "congestion", "later"), [("fy97-reno", "reno", "000000"), ("modern", "cubic", "111321")])
