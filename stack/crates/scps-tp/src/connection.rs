@@ -110,6 +110,8 @@ pub struct Connection {
     pub(crate) delayed_holes: VecDeque<(Instant, u64, u64)>,
     pub(crate) is_tail_probed: bool,
     pub(crate) tail_probes: u32,
+    /// Doublings of the patience with resends since the last round trip measured, and when the last one was.
+    pub(crate) patience_backoff: (u16, Instant),
     pub(crate) probes_unjudged: u32,
     pub(crate) persist: Persist,
     pub(crate) probe_due: bool,
@@ -215,6 +217,7 @@ impl Connection {
             delayed_holes: VecDeque::new(),
             is_tail_probed: false,
             tail_probes: 0,
+            patience_backoff: (0, Instant::ZERO),
             probes_unjudged: 0,
             persist: Persist::new(config.persist),
             probe_due: false,

@@ -199,6 +199,9 @@ impl Connection {
         let embargo = embargo.map(|e| e * factor);
         let sent = self.board.on_resent(lost.start, now, embargo, self.config.snack_policy.fast_resends);
         self.stats.count_resend(lost.cause);
+        if sent.transmissions > 2 {
+            self.on_repeated_resend(now);
+        }
         self.note(now, route, TraceEvent::Resent(lost.cause), lost.start, sent.end - sent.start);
         self.arm_after_data(now);
         self.rearm_embargo();

@@ -20,6 +20,8 @@ use scps_wire::tcp::Tcp;
 const DUPACK_THRESHOLD: u32 = 3;
 /// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
 const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
+/// Doublings of that at most: 64 round trips are more than queues hold.
+const PATIENCE_BACKOFF_MAX: u16 = 6;
 /// Most SNACKs waiting out their delay; further ones repeat holes already waiting.
 const DELAYED_HOLES_MAX: usize = 1024;
 /// Reordering tolerance stops growing here, in transmissions (Linux caps its metric at 300).
@@ -28,13 +30,25 @@ const REORDER_DEPTH_MAX: u64 = 256;
 impl Connection {
     /// How long after a resend its fate can be judged: a round trip and its variation (notes §2.4.5: SRTT).
     pub(crate) fn patience(&self) -> Duration {
-        match self.rtt.srtt() {
+        let measured = match self.rtt.srtt() {
             Some(srtt) => srtt + (self.rtt.rttvar() * 4).max(srtt / 16).max(PATIENCE_MARGIN_MIN),
             None => self.rto.value(&self.rtt),
+        };
+        measured.saturating_mul(1 << self.patience_backoff.0)
+    }
+
+    /// A segment was sent for the third time or more. Without timestamps no round trip is measured while everything is
+    /// sent twice, and resends that wait in a queue would breed more: patience doubles, once in its own length, until a
+    /// round trip is measured (as the timer does: Karn and Partridge 1987; RFC 6298 §5).
+    pub(crate) fn on_repeated_resend(&mut self, now: Instant) {
+        let (doublings, at) = self.patience_backoff;
+        if !self.agreed.timestamps && doublings < PATIENCE_BACKOFF_MAX && now.since(at) >= self.patience() {
+            self.patience_backoff = (doublings + 1, now);
         }
     }
 
     pub(crate) fn on_rtt_sample(&mut self, rtt: Duration) {
+        self.patience_backoff.0 = 0;
         if self.rto.on_sample() {
             self.rtt.restart();
             self.cc.forget_base_rtt();
