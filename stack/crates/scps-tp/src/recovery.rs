@@ -20,7 +20,7 @@ use scps_wire::tcp::Tcp;
 const DUPACK_THRESHOLD: u32 = 3;
 /// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
 const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
-/// Doublings of that at most: 64 round trips are more than queues hold.
+/// Doublings of the patience with resends, at most: 64 round trips are more than queues hold.
 const PATIENCE_BACKOFF_MAX: u16 = 6;
 /// Most SNACKs waiting out their delay; further ones repeat holes already waiting.
 const DELAYED_HOLES_MAX: usize = 1024;
