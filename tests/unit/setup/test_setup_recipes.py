@@ -7,6 +7,8 @@ import pytest
 from scpslab.errors import CapabilityError
 from scpslab.setup import apt, guest, images, job, kernel
 
+DEFAULT = "http://default.example/debian"
+
 
 def test_an_option_that_is_not_taken_is_named(tmp_path):
     (tmp_path / "fragment").write_text("# why\nCONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\n# CONFIG_D is not set\n")
@@ -32,17 +34,30 @@ def test_no_option_is_said_twice():
     [
         ("sources.list", "deb http://mirror.example/debian bookworm main\n", "http://mirror.example/debian"),
         ("sources.list", "# a comment\ndeb [arch=amd64 signed-by=/k.gpg] https://mirror.example/debian/ bookworm main\n", "https://mirror.example/debian"),
-        ("sources.list", "deb http://archive.example/ubuntu noble main\n", apt.OFFICIAL_MIRROR),
-        ("sources.list", "deb http://mirror.example/debian-security bookworm-security main\n", apt.OFFICIAL_MIRROR),
+        ("sources.list", "deb http://archive.example/ubuntu noble main\n", DEFAULT),
+        ("sources.list", "deb http://mirror.example/debian-security bookworm-security main\n", DEFAULT),
         ("sources.list.d/debian.sources", "Types: deb\nURIs: http://mirror.example/debian\nSuites: trixie\n", "http://mirror.example/debian"),
-        ("sources.list.d/notes.txt", "deb http://mirror.example/debian bookworm main\n", apt.OFFICIAL_MIRROR),
+        ("sources.list.d/notes.txt", "deb http://mirror.example/debian bookworm main\n", DEFAULT),
     ],
 )
 def test_the_mirror_is_the_one_the_machine_uses_for_debian(tmp_path, monkeypatch, name, text, found):
     monkeypatch.delenv("SCPSLAB_MIRROR", raising=False)
     (tmp_path / "sources.list.d").mkdir()
     (tmp_path / name).write_text(text)
-    assert apt.mirror(tmp_path) == found
+    (tmp_path / "mmdebstrap").write_text(f"sub main() {{\n    my $mirror    = '{DEFAULT}';\n")
+    assert apt.mirror(tmp_path, str(tmp_path / "mmdebstrap")) == found
+
+
+def test_without_any_mirror_the_variable_is_named(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCPSLAB_MIRROR", raising=False)
+    (tmp_path / "mmdebstrap").write_text("sub main() {\n")
+    with pytest.raises(CapabilityError, match="found no mirror of Debian; .* Set SCPSLAB_MIRROR"):
+        apt.mirror(tmp_path, str(tmp_path / "mmdebstrap"))
+
+
+def test_the_installed_mmdebstrap_has_a_mirror(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCPSLAB_MIRROR", raising=False)
+    assert apt.mirror(tmp_path).endswith("/debian")
 
 
 def test_the_variable_overrides_the_mirror(tmp_path, monkeypatch):
