@@ -92,7 +92,8 @@ def crossover(check: Crossover, file: ClaimsFile, evidence: Evidence, at: At) ->
             points.append((number, found))
             samples += pair
     if len(points) < 2:
-        return Measured(None, f"{absent(check.of, file, at)} at two values of {check.along} at least")
+        lacking = next((item for item in (check.of, check.to) if len(evidence.axis(file.series[item.series], item, at, check.along)) < 2), check.of)
+        return Measured(None, f"{absent(lacking, file, at)} at two values of {check.along} at least")
     crossing, first, last = (_crossing([(number, end) for number, found in points if (end := getattr(found, name)) is not None], check.ratio) for name in ENDS)
     if crossing is not None:
         return _said(Estimate(crossing, first, last), samples)
