@@ -14,7 +14,7 @@ from scpslab.engine import host
 from scpslab.errors import CapabilityError, LabError, UsageError
 from scpslab.setup import cache_dir
 
-CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "tools", "stack", "boot", "lab")}
+CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab")}
 
 
 def register(app: typer.Typer) -> None:

@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import sources
-from scpslab.engine.needs import Needs, on_the_wall_clock, plan_text, write_vectors
+from scpslab.engine.needs import Needs, on_the_wall_clock, own_images, plan_text, write_vectors
 from scpslab.errors import CapabilityError, LabError
 from scpslab.hostlab import HostLab, dead_labs, remove
 from scpslab.hostlab.capabilities import missing
 from scpslab.lab import docker
 from scpslab.setup import ensure_stack, ensure_tools
+from scpslab.setup.own_images import find_image
 
 # Under none of the folders that are a node's own (/run, /tmp, /mnt).
 PROGRAMS = Path("/var/lib/scpslab")
@@ -42,7 +43,10 @@ class HostEngine(Engine):
         lacking = missing(with_docker=any(Needs.of(plan).docker for plan in plans))
         if lacking:
             raise CapabilityError("\n".join(f"engine host: {finding}" for finding in lacking))
-        _check_images({node["container"]["image"] for plan in plans for node in plan["nodes"] if "container" in node})
+        own = {name for plan in plans for name in own_images(plan)}
+        for name in own:
+            find_image(name)
+        _check_images({node["container"]["image"] for plan in plans for node in plan["nodes"] if "container" in node} - own)
         for lab in dead_labs():
             say(f"engine host: {lab} was left by a process that was killed; removed {', '.join(remove(lab)) or 'its folder'}")
         for with_stack in {Needs.of(plan).stack for plan in plans}:

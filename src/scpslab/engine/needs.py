@@ -27,6 +27,11 @@ class Needs:
         return cls(bool(plan["serial_links"]) or speaks, plan.get("containers") == "docker")
 
 
+def own_images(plan: dict[str, Any]) -> list[str]:
+    """Names of the images that are not the project's."""
+    return sorted({node["container"]["image"] for node in plan["nodes"] if node.get("stack") == "image" and "container" in node})
+
+
 def plan_text(plan: dict[str, Any]) -> str:
     """The plan as its file has it."""
     return json.dumps(plan, indent=1) + "\n"

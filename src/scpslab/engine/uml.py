@@ -6,6 +6,7 @@ mixes into its random numbers, is the same for the same cell on every machine an
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -21,9 +22,10 @@ from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
-from scpslab.engine.needs import Needs, plan_text, write_vectors
+from scpslab.engine.needs import Needs, own_images, plan_text, write_vectors
 from scpslab.errors import CapabilityError, LabError
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
+from scpslab.setup.own_images import OwnImage, archive, find_image, lend
 
 # When this program is killed, its kernels end with it.
 DIE_TOGETHER = ["setpriv", "--pdeathsig", "KILL"]
@@ -33,6 +35,7 @@ CONSOLE_LINES_KEPT = 12
 COMPILE_LIMITS = {"memory_mib": 512, "wall_s": 120}
 # The FY97 network with Open vSwitch needs about 50.
 PROCESSES_PER_CELL = 64
+OWN_IMAGES_SHARE = 4
 
 
 class UmlEngine(Engine):
@@ -50,19 +53,38 @@ class UmlEngine(Engine):
         # What a plan needs besides the kernel's TCP on nodes that are processes: results of plans that do not need it do not depend on it.
         self._images: dict[bool, Images] = {}
         self._bundles: dict[Needs, tuple[Path, str]] = {}
+        self._own_images: dict[str, tuple[OwnImage, Path]] = {}
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
         """Builds kernel, guest image, lab program and, where a plan needs it, the SCPS stack, unless they are in the cache."""
         _check_processes()
+        plans = list(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
             images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
             self._kernel = images.kernel
             scps = ensure_stack(say) if needs.stack else None
             self._bundles[needs] = (ensure_bundle(images, scps, cache_dir(), partial(self._compile, images)), bundle_hash(images, scps))
+        for plan in plans:
+            if names := own_images(plan):
+                self._bring_images(names, plan["limits"]["memory_mib"], say)
+
+    def _bring_images(self, names: list[str], memory_mib: int, say: Callable[[str], None]) -> None:
+        for name in set(names) - set(self._own_images):
+            image = find_image(name)
+            self._own_images[name] = (image, archive(image, cache_dir(), say))
+        size_mib = sum(self._own_images[name][0].size_bytes for name in names) >> 20
+        # A guest keeps the file and what is unpacked of it in memory, beside the project's own images.
+        if size_mib > memory_mib // OWN_IMAGES_SHARE:
+            raise CapabilityError(
+                f"image {', '.join(names)}: found {size_mib} MiB; expected at most a quarter of the guest's memory, {memory_mib} MiB. "
+                f"Raise limits.memory by {OWN_IMAGES_SHARE * size_mib - memory_mib} MiB, or make the image smaller."
+            )
 
     def hash(self, plan: dict[str, Any]) -> str:
-        """Hash of kernel, guest image, lab program and, where the plan needs it, the SCPS stack."""
-        return self._bundles[Needs.of(plan)][1]
+        """Hash of kernel, guest image, lab program and, where the plan needs them, the SCPS stack and images of others."""
+        bundle = self._bundles[Needs.of(plan)][1]
+        ids = [self._own_images[name][0].id for name in own_images(plan)]
+        return hashlib.sha256("\n".join([bundle, *ids]).encode()).hexdigest()[:24] if ids else bundle
 
     def _compile(self, images: Images, lab: Path, cell: Path) -> None:
         tail = self.boot(images, lab, cell, COMPILE_LIMITS)
@@ -98,6 +120,7 @@ class UmlEngine(Engine):
         try:
             (inside / "plan.json").write_text(plan_text(cell.plan))
             write_vectors(cell.plan, inside / "vectors")
+            self._lend_images(cell.plan, inside)
             work = self._work_folder_in(part, cell.plan)
             ended = self._boot(work, cell.plan, cell.core)
             out = inside / "out"
@@ -113,6 +136,9 @@ class UmlEngine(Engine):
             return status
         finally:
             shutil.rmtree(part, ignore_errors=True)
+
+    def _lend_images(self, plan: dict[str, Any], cell: Path) -> None:
+        lend([self._own_images[name][1] for name in own_images(plan)], cell / "images")
 
     def _work_folder_in(self, part: Path, plan: dict[str, Any]) -> Path:
         needs = Needs.of(plan)
@@ -170,6 +196,7 @@ class UmlEngine(Engine):
         inside = folder / "cell"
         (inside / "vectors").mkdir(parents=True)
         (inside / "plan.json").write_text(plan_text(plan))
+        self._lend_images(plan, inside)
         work = self._work_folder_in(folder, plan)
         with tempfile.TemporaryDirectory(prefix="scpslab-", dir=MEMORY_FOLDER) as scratch:
             environment = {"TMPDIR": MEMORY_FOLDER, "HOME": scratch}

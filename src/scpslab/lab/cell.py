@@ -26,6 +26,8 @@ from scpslab.lab.switches import OpenVSwitch
 DRAIN_STEP_NS = 50_000_000
 DRAIN_LIMIT_NS = 60 * SECOND_NS
 STOP_LIMIT_NS = 30 * SECOND_NS
+# What ends a cell before its other workloads are over.
+GIVEN_UP = ("incomplete", "unsupported")
 LOSS_CAUSES = ("queue", "corrupt", "outage", "policy")
 
 
@@ -156,7 +158,7 @@ class Cell:
         self.loop.at(self.epoch.realtime_ns + t_ns, change)
 
     def _is_over(self, required: list[workloads.base.Workload]) -> bool:
-        if any(workload.outcome == "incomplete" for workload in required) or self.script.reason:
+        if any(workload.outcome in GIVEN_UP for workload in required) or self.script.reason:
             return True
         return all(workload.outcome for workload in required) and self.script.done()
 
@@ -164,8 +166,8 @@ class Cell:
         if not in_time:
             return "failed", f"the virtual limit of {self.plan['limits']['virtual_s']} s came before the workloads were over"
         for workload in required:
-            if workload.outcome == "incomplete":
-                return "incomplete", workload.reason
+            if workload.outcome in GIVEN_UP:
+                return workload.outcome, workload.reason
         if self.script.reason:
             return "incomplete", self.script.reason
         return "completed", ""

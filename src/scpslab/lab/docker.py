@@ -11,13 +11,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from scpslab.lab.place import LAB_ID
+from scpslab.lab.place import CELL, LAB_ID
 
 SOCKET = Path("/var/run/docker.sock")
 VERSION = "v1.41"
 LABEL = "org.scpslab.lab"
 # The images of nodes, where the guest has brought them along (setup/docker.py).
 ARCHIVE = Path("/usr/share/scpslab/nodes.tar")
+# Images of the plan that are not the project's.
+BROUGHT_ALONG = CELL / "images"
 # No bridge and no filters: a node's interfaces are the lab's business alone.
 DAEMON = [
     *("dockerd", "--iptables=false", "--ip6tables=false", "--bridge=none", "--userland-proxy=false"),
@@ -115,8 +117,9 @@ class Daemon:
             if time.monotonic() > limit:
                 raise TimeoutError(f"dockerd: it did not answer within {DAEMON_LIMIT_S:.0f} s; see logs/dockerd.log")
             time.sleep(LOOK_AGAIN_S)
-        with ARCHIVE.open("rb") as archive:
-            ask("POST", "/images/load?quiet=1", archive)
+        for path in (ARCHIVE, *sorted(BROUGHT_ALONG.glob("*.tar"))):
+            with path.open("rb") as archive:
+                ask("POST", "/images/load?quiet=1", archive)
 
 
 class Container:
@@ -144,7 +147,8 @@ class Container:
         ask("POST", f"/containers/{self.id}/start")
         found = ask("GET", f"/containers/{self.id}/json")
         self.pid: int = found["State"]["Pid"]
-        self.user: str = found["Config"]["User"]
+        self.user: str = found["Config"]["User"].partition(":")[0]
+        self.environment: list[str] = found["Config"]["Env"] or []
 
     def remove(self) -> None:
         """Ends and removes it."""

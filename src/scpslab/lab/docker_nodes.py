@@ -11,13 +11,15 @@ from scpslab.lab.nodes import FORWARDING, LabNode
 from scpslab.lab.place import CGROUP, LABTOOL, WORK, WORK_OUTSIDE
 
 SECOND_NS = 10**9
+# What Docker gives a container whose image names none.
+DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # labtool's programs that are roles of the contract, and its options that are the contract's variables.
 ROLES = {"bulk-send": "send", "bulk-recv": "receive"}
 VARIABLES = {"to": "SCPSLAB_PEER", "port": "SCPSLAB_PORT", "bytes": "SCPSLAB_BYTES", "payload-seed": "SCPSLAB_SEED"}
 
 
 class DockerNode(LabNode):
-    """A host in a container of an image of images/."""
+    """A host in a container."""
 
     def __init__(self, name: str, container: dict[str, Any], **params: Any) -> None:
         self.spec = container
@@ -44,14 +46,19 @@ class DockerNode(LabNode):
         if tool not in ROLES:
             return super().tool(tool, options)
         rest = dict(options)
-        words = [f"SCPSLAB_ROLE={ROLES[tool]}", *(f"{variable}={rest.pop(key)}" for key, variable in VARIABLES.items() if key in rest)]
-        words.append(f"SCPSLAB_PATIENCE_S={-(-int(rest.pop('patience-ns')) // SECOND_NS)}")
-        words.append("SCPSLAB_OPTIONS=" + " ".join(f"--{key} {value}" for key, value in rest.items()))
+        variables = {variable: rest.pop(key) for key, variable in VARIABLES.items() if key in rest}
+        variables["SCPSLAB_PATIENCE_S"] = str(-(-int(rest.pop("patience-ns")) // SECOND_NS))
+        variables["SCPSLAB_OPTIONS"] = " ".join(f"--{key} {value}" for key, value in rest.items())
+        return self.role(ROLES[tool], variables)
+
+    def role(self, role: str, variables: dict[str, str]) -> list[str]:
+        """The command that does a role of the contract in the container: as the image's user, with the image's environment."""
+        words = [DEFAULT_PATH, *self.docker.environment, f"SCPSLAB_ROLE={role}", *(f"{name}={value}" for name, value in variables.items())]
         user = self.docker.user or "0"
         if "NET_ADMIN" not in self.spec["capabilities"]:
-            return [LABTOOL, "exec", "--user", user, str(self.pid), "env", *words, "endpoint"]
+            return ["env", "--ignore-environment", *words, LABTOOL, "exec", "--user", user, str(self.pid), "endpoint"]
         keep = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=+net_admin", "--ambient-caps=+net_admin"]
-        return [*self.prefix, *keep, "env", *words, "endpoint"]
+        return ["env", "--ignore-environment", *words, *self.prefix, *keep, "endpoint"]
 
     def join(self, program: int) -> None:
         """Attaches a socket program to the container's control group, unless it is in the lab's."""

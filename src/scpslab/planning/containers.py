@@ -34,16 +34,25 @@ def add_containers(nodes: list[dict[str, Any]], workloads: tuple[Workload, ...],
     for node in nodes:
         if node["kind"] == "switch":
             continue
+        own = hosts[node["name"]].image if node["name"] in hosts else None
+        if own is not None:
+            node["container"] = _container(own["image"], own["memory_bytes"], is_admin=own["device"], has_tun=own["device"])
+            continue
         scps = node["stack"] == "scps"
         # For its device; and for a receive buffer that a fixed window needs, which is more than the machine allows everybody.
         is_admin = scps or (node["name"] in hosts and hosts[node["name"]].receive_window_bytes is not None)
-        node["container"] = {
-            "image": f"scpslab/{_kind(node, node['name'] in mirrors, node['name'] in loads)}:{version()}",
-            "memory_bytes": NODE_MEMORY_BYTES,
-            "pids": NODE_PROCESSES,
-            "capabilities": ["NET_ADMIN"] if is_admin else [],
-            "devices": [TUN] if scps else [],
-        }
+        image = f"scpslab/{_kind(node, node['name'] in mirrors, node['name'] in loads)}:{version()}"
+        node["container"] = _container(image, NODE_MEMORY_BYTES, is_admin, has_tun=scps)
+
+
+def _container(image: str, memory_bytes: int, is_admin: bool, has_tun: bool) -> dict[str, Any]:
+    return {
+        "image": image,
+        "memory_bytes": memory_bytes,
+        "pids": NODE_PROCESSES,
+        "capabilities": ["NET_ADMIN"] if is_admin else [],
+        "devices": [TUN] if has_tun else [],
+    }
 
 
 def _ends(workloads: tuple[Workload, ...], congestion: bool) -> set[str]:

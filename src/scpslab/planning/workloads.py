@@ -7,7 +7,7 @@ from typing import Any
 from scpslab import units
 from scpslab.planning.scps import ScpsAddresses
 from scpslab.scenario import Cell
-from scpslab.scenario.model import Bulk, CongestionTraffic, Fp, Ftp, Iperf3, Ping
+from scpslab.scenario.model import Bulk, CongestionTraffic, Endpoint, Fp, Ftp, Iperf3, Ping
 from scpslab.scenario.rates import Way, mtu_bytes, rate_bps, slowest_bps, way
 from scpslab.seeds import stream, uniform
 from scpslab.stacks import NodePlan
@@ -30,6 +30,16 @@ def _bulk(workload: Bulk, cell: Cell, hosts: dict[str, NodePlan]) -> dict[str, A
         "receive_window_bytes": hosts[workload.to].receive_window_bytes,
         "congestion": workload.congestion,
         "delayed_ack": hosts[workload.to].delayed_ack,
+        "payload_seed": int(stream(cell.scenario.seed, "payload", workload.name, cell.repeat)[:PAYLOAD_SEED_DIGITS], 16),
+        "patience_ns": units.parse("duration", workload.patience),
+    }
+
+
+def _endpoint(workload: Endpoint, cell: Cell, hosts: dict[str, NodePlan]) -> dict[str, Any]:
+    return {
+        "bytes": units.parse("size", workload.size),
+        "port": workload.port,
+        "options": {end: (hosts[host].image or {}).get("options", "") for end, host in (("from", workload.from_), ("to", workload.to))},
         "payload_seed": int(stream(cell.scenario.seed, "payload", workload.name, cell.repeat)[:PAYLOAD_SEED_DIGITS], 16),
         "patience_ns": units.parse("duration", workload.patience),
     }
@@ -110,7 +120,7 @@ def _congestion(workload: CongestionTraffic, cell: Cell, _hosts: dict[str, NodeP
     }
 
 
-PLANNERS: dict[str, Any] = {"bulk": _bulk, "ftp": _ftp, "fp": _fp, "iperf3": _iperf3, "ping": _ping, "congestion": _congestion}
+PLANNERS: dict[str, Any] = {"bulk": _bulk, "endpoint": _endpoint, "ftp": _ftp, "fp": _fp, "iperf3": _iperf3, "ping": _ping, "congestion": _congestion}
 
 
 def _scps_end(workload: Bulk | Fp, host: str, cell: Cell, hosts: dict[str, NodePlan], scps: ScpsAddresses) -> dict[str, Any] | None:
@@ -150,6 +160,8 @@ def plan_workload(workload: Any, cell: Cell, addresses: dict[str, str], hosts: d
     """One workload of the plan; `addresses` by host, `scps` those of SCPS programs."""
     own = PLANNERS[workload.kind](workload, cell, hosts)
     to_ip = addresses[workload.to]
+    if isinstance(workload, Endpoint):
+        own["from_ip"] = addresses[workload.from_]
     if isinstance(workload, Ftp):
         own["server_ip"] = addresses[workload.to if workload.command == "put" else workload.from_]
     if isinstance(workload, Bulk | Fp):

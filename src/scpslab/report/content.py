@@ -19,6 +19,7 @@ from scpslab.figures.drawing import applicable, draw
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
 from scpslab.results.run import CAMPAIGN_FILE, MANIFEST_FILE, is_campaign, runs_of
+from scpslab.results.statistics import other_ends
 from scpslab.results.table import Summary, notes, read_results, summarise, with_interval
 
 LARGEST_SVG_BYTES = 150_000
@@ -188,12 +189,11 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """The run's table in texts: axes, metrics with intervals, then how many transfers they are of and how many did not complete."""
-    has_incomplete = any(group.incomplete for group in summary.groups)
-    has_failed = any(group.failed for group in summary.groups)
-    header = [*summary.by, *summary.metrics, "n", *(["incomplete"] if has_incomplete else []), *(["failed"] if has_failed else [])]
+    others = other_ends(summary.groups)
+    header = [*summary.by, *summary.metrics, "n", *others]
     rows = []
     for group in summary.groups:
-        counts = [group.completed, *([group.incomplete] if has_incomplete else []), *([group.failed] if has_failed else [])]
+        counts = [group.completed, *(getattr(group, name) for name in others)]
         rows.append((*group.key, *(with_interval(group.means[name]) for name in summary.metrics), *map(str, counts)))
     return tuple(header), tuple(rows)
 

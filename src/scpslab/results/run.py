@@ -21,7 +21,7 @@ from scpslab.results.plan_view import PlanView, Workload
 FORMAT = 1
 MANIFEST_FILE = "manifest.json"
 CAMPAIGN_FILE = "campaign.json"
-STATUSES = ("completed", "incomplete", "failed")
+STATUSES = ("completed", "incomplete", "unsupported", "failed")
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def open_run(folder: Path) -> Run:
 
 
 def cell_status(folder: Path) -> dict[str, Any]:
-    """A cell's status.json (docs/plan-format.md): "status" completed, incomplete or failed, and "reason"; failed when the cell did not end.
+    """A cell's status.json (docs/plan-format.md): "status" completed, incomplete, unsupported or failed, and "reason"; failed when the cell did not end.
 
     Raises:
         ResultError: there is one, and it says something else.

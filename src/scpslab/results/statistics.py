@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from scipy import special
 
 CONFIDENCE = 0.95
+# How a cell ends that does not complete.
+OTHER_ENDS = ("incomplete", "unsupported", "failed")
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,11 @@ class Group:
     incomplete: int
     failed: int
     means: dict[str, Mean]
+    unsupported: int = 0
 
     @property
     def completion(self) -> tuple[float, float]:
-        """95 % Clopper-Pearson interval of the completion rate; failed cells say nothing about the protocol and do not count."""
+        """95 % Clopper-Pearson interval of the completion rate; failed and unsupported cells say nothing about the protocol and do not count."""
         return clopper_pearson(self.completed, self.completed + self.incomplete)
 
 
@@ -215,8 +218,14 @@ def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Se
         status = [row.get("status", "") for row in group]
         done = [row for row in group if row.get("status") == "completed"]
         means = {metric: mean_of([value for row in done if (value := number_in(row, metric)) is not None]) for metric in metrics}
-        groups.append(Group(key, status.count("completed"), status.count("incomplete"), status.count("failed"), means))
+        counts = {name: status.count(name) for name in ("completed", *OTHER_ENDS)}
+        groups.append(Group(key, means=means, **counts))
     return groups
+
+
+def other_ends(groups: Sequence[Group]) -> list[str]:
+    """The ways in which cells ended that did not complete, in a fixed order; those that occur."""
+    return [name for name in OTHER_ENDS if any(getattr(group, name) for group in groups)]
 
 
 def number_in(row: Mapping[str, str], column: str) -> float | None:

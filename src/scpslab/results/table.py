@@ -15,7 +15,7 @@ from rich.table import Table
 
 from scpslab.errors import ResultError, UsageError
 from scpslab.results.collect import AFTER_AXES, BEFORE_AXES, FILE_NAME, collect
-from scpslab.results.statistics import Group, Mean, group_rows, number_in
+from scpslab.results.statistics import OTHER_ENDS, Group, Mean, group_rows, number_in, other_ends
 
 FORMAT = 1
 # What a reader asks for first, in this order; the ones that the run has and that vary at all are shown.
@@ -105,20 +105,16 @@ def as_table(summary: Summary) -> Table:
     for name in summary.metrics:
         table.add_column(name, justify="right")
     table.add_column("n", justify="right")
-    has_incomplete = any(group.incomplete for group in summary.groups)
-    has_failed = any(group.failed for group in summary.groups)
-    if has_incomplete:
-        table.add_column("incomplete", justify="right", style="yellow")
-    if has_failed:
-        table.add_column("failed", justify="right", style="red")
+    others = other_ends(summary.groups)
+    for name in others:
+        table.add_column(name, justify="right", style="red" if name == "failed" else "yellow")
     previous: tuple[str, ...] = ()
     for group in summary.groups:
         if previous and len(group.key) > 1 and group.key[0] != previous[0]:
             table.add_section()
         previous = group.key
         cells = [*group.key, *(with_interval(group.means[name]) for name in summary.metrics), str(group.completed)]
-        cells += [str(group.incomplete)] if has_incomplete else []
-        cells += [str(group.failed)] if has_failed else []
+        cells += [str(getattr(group, name)) for name in others]
         table.add_row(*cells)
     return table
 
@@ -147,11 +143,11 @@ def as_csv(summary: Summary) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     parts = ("mean", "sd", "ci95_half", "n")
-    counts = ("completed", "incomplete", "failed", "completion_ci95_low", "completion_ci95_high")
+    counts = ("completed", *OTHER_ENDS, "completion_ci95_low", "completion_ci95_high")
     writer.writerow([*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in parts)])
     for group in summary.groups:
         numbers = [getattr(group.means[name], part) for name in summary.metrics for part in parts]
-        row = [group.completed, group.incomplete, group.failed, *group.completion, *numbers]
+        row = [group.completed, *(getattr(group, name) for name in OTHER_ENDS), *group.completion, *numbers]
         writer.writerow([*group.key, *(_plain(value) for value in row)])
     return text.getvalue()
 
@@ -162,8 +158,7 @@ def as_json(summary: Summary) -> str:
         {
             "axes": dict(zip(summary.by, group.key, strict=True)),
             "completed": group.completed,
-            "incomplete": group.incomplete,
-            "failed": group.failed,
+            **{name: getattr(group, name) for name in OTHER_ENDS},
             "completion_ci95": list(group.completion),
             "metrics": {name: _mean_fields(group.means[name]) for name in summary.metrics},
         }

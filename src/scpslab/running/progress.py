@@ -58,8 +58,8 @@ class RunProgress:
             origin = "from the cache" if cached else f"{virtual_s:.1f} virtual s"
             place = f"{self.scenario} {cell_id}" if self.scenario else cell_id
             self.console.print(f"[{self.done}/{self.total}] {place}: {status['status']}, {origin}", highlight=False, soft_wrap=True)
-        if status["status"] == "failed":
-            self.console.print(f"cell {cell_id} failed: {status['reason']}", style="red", highlight=False, soft_wrap=True)
+        if status["status"] in ("failed", "unsupported"):
+            self.console.print(f"cell {cell_id} {status['status']}: {status['reason']}", style="red", highlight=False, soft_wrap=True)
 
     def pace(self) -> str:
         """Virtual seconds per wall second so far."""

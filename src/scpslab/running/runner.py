@@ -25,6 +25,8 @@ from scpslab.running.progress import RunProgress
 from scpslab.scenario.model import Check
 from scpslab.setup import cache_dir
 
+# A cell that failed is tried again; the others are results.
+KEPT = ("completed", "incomplete", "unsupported")
 FREE_BYTES_PER_RUN = 200 * 10**6
 
 
@@ -113,7 +115,7 @@ class PlansRun:
         key = self.keys[cell_id]
         folder = self.folder.cell(cell_id)
         entry = self.manifest["cells"].get(cell_id, {})
-        usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in ("completed", "incomplete")
+        usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in KEPT
         here = usable and (folder / "status.json").exists()
         if not here and not (self.options.use_cache and self.engine.deterministic and self.cache.fetch(key, folder)):
             return False
@@ -163,7 +165,7 @@ class PlansRun:
         key = self.keys[cell_id]
         self._note(cell_id, key, status)
         self.folder.write_manifest(self.manifest)
-        if self.engine.deterministic and status["status"] != "failed":
+        if self.engine.deterministic and status["status"] in KEPT:
             self.cache.keep(key, self.folder.cell(cell_id))
         progress.cell_done(cell_id, status, cached=False)
 

@@ -8,7 +8,22 @@ from typing import Any
 
 from scpslab import units
 from scpslab.quantities import queue_limit
-from scpslab.scenario.model import Bulk, Capture, CongestionTraffic, Direction, Fp, Ftp, Iperf3, Ping, QueueDepth, RunStep, ScenarioFile, TcpInfo, Verdicts
+from scpslab.scenario.model import (
+    Bulk,
+    Capture,
+    CongestionTraffic,
+    Direction,
+    Endpoint,
+    Fp,
+    Ftp,
+    Iperf3,
+    Ping,
+    QueueDepth,
+    RunStep,
+    ScenarioFile,
+    TcpInfo,
+    Verdicts,
+)
 from scpslab.scenario.model.probes import name_of
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.places import Places, one_of
@@ -64,6 +79,7 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
         found.append((("workloads",), "found neither workloads nor a script; expected something that generates traffic. Add one of them."))
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
     found += _containers(model, network)
+    found += _images(model)
     found += _links(model, network, folder)
     found += _names_twice(model, network)
     for index, workload in enumerate(model.workloads):
@@ -87,6 +103,26 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
 def _containers(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
     if model.containers == "docker" and any(link.serial is not None for link in network.links):
         yield ("containers",), "found docker with a serial link, whose PPP needs rights that no container has; expected process. Leave containers out."
+
+
+def _images(model: ScenarioFile) -> Iterator[Problem]:
+    """Hosts that are images of somebody else's, and the one kind of workload that knows them."""
+    own = {name for name, host in model.hosts.items() if host.stack == "image"}
+    in_docker = model.containers == "docker"
+    for name in sorted(own) if not in_docker else ():
+        yield ("hosts", name, "stack"), "found stack image with nodes that are processes; expected containers. Add containers: docker."
+    for index, workload in enumerate(model.workloads):
+        if isinstance(workload, Endpoint):
+            if not in_docker:
+                yield (
+                    ("workloads", index, "kind"),
+                    "found endpoint with nodes that are processes; expected containers. Add containers: docker, or use kind bulk.",
+                )
+            for end in (workload.from_, workload.to):
+                if _stack(model, end) == "scps":
+                    yield ("workloads", index, "kind"), f"found endpoint with the stack scps on {end}; expected image or kernel. Use kind bulk."
+        elif taken := own & {workload.from_, workload.to}:
+            yield ("workloads", index, "kind"), f"found {workload.kind} with the stack image on {min(taken)}; expected endpoint. Use kind endpoint."
 
 
 def _links(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
@@ -259,13 +295,7 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
     found = way(network, workload.from_, workload.to)
     match workload:
         case Bulk():
-            if workload.congestion is not None and _stack(model, workload.from_) != "kernel":
-                yield (
-                    ("congestion",),
-                    f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
-                )
-            yield from _segment(workload, mtu_bytes(found) or LARGEST_MTU, model)
-            yield from _fits_in_time(workload, found, model)
+            yield from _bulk(workload, mtu_bytes(found) or LARGEST_MTU, model)
         case CongestionTraffic():
             packet, mtu = units.parse("size", workload.packet), mtu_bytes(found) or LARGEST_MTU
             if not IP_UDP_HEADERS_BYTES < packet <= mtu:
@@ -274,12 +304,21 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
                 yield ("level",), f"found a level on a way without a rate; expected a slowest hop between {workload.from_} and {workload.to}. Use max_rate."
         case Ftp():
             yield from _kernel_only(workload, model)
-            yield from _fits_in_time(workload, found, model)
         case Fp():
             yield from _fp(workload, mtu_bytes(found) or LARGEST_MTU, model)
-            yield from _fits_in_time(workload, found, model)
         case Iperf3():
             yield from _iperf3(workload, model)
+    if isinstance(workload, Bulk | Endpoint | Ftp | Fp):
+        yield from _fits_in_time(workload, found, model)
+
+
+def _bulk(workload: Bulk, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
+    if workload.congestion is not None and _stack(model, workload.from_) != "kernel":
+        yield (
+            ("congestion",),
+            f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
+        )
+    yield from _segment(workload, mtu, model)
 
 
 def _fp(workload: Fp, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
@@ -319,7 +358,7 @@ def _ends(workload: Any, network: topology.Network, hosts: list[str]) -> Iterato
         yield ("to",), f'found "{workload.to}" at both ends; expected two hosts. Choose another.'
 
 
-def _fits_in_time(workload: Bulk | Ftp | Fp, found: Way, model: ScenarioFile) -> Iterator[Problem]:
+def _fits_in_time(workload: Bulk | Endpoint | Ftp | Fp, found: Way, model: ScenarioFile) -> Iterator[Problem]:
     rate = slowest_bps(model, found)
     need_ns = units.parse("size", workload.size) * 8 * 10**9 // rate if rate else 0
     for limit, text in (("patience", workload.patience), ("limits.virtual", model.limits.virtual)):

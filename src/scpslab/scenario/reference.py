@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from scpslab.scenario import model
-from scpslab.stacks import KernelHost, ScpsHost
+from scpslab.stacks import ImageHost, KernelHost, ScpsHost
 
 SCHEMA_ID = "scenario.schema.json"
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
@@ -21,7 +21,9 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("links.LINK.DIRECTION.errors.outages", model.Outage),
     ("hosts.HOST: stack kernel", KernelHost),
     ("hosts.HOST: stack scps", ScpsHost),
+    ("hosts.HOST: stack image", ImageHost),
     ("workloads: kind bulk", model.Bulk),
+    ("workloads: kind endpoint", model.Endpoint),
     ("workloads: kind ftp", model.Ftp),
     ("workloads: kind fp", model.Fp),
     ("workloads: kind iperf3", model.Iperf3),

@@ -10,11 +10,13 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Tag
 
+from scpslab.stacks.image import ImageHost, image_node
 from scpslab.stacks.kernel import KernelHost, kernel_node
 from scpslab.stacks.node import NodePlan
 from scpslab.stacks.scps import ScpsHost, scps_node
 
 STACKS: dict[str, Callable[[Any], NodePlan]] = {
+    "image": image_node,
     "kernel": kernel_node,
     "scps": scps_node,
 }
@@ -25,12 +27,15 @@ def stack(host: Any) -> str:
     return str(host.get("stack", "kernel") if isinstance(host, dict) else getattr(host, "stack", "kernel"))
 
 
-Host = Annotated[Annotated[KernelHost, Tag("kernel")] | Annotated[ScpsHost, Tag("scps")], Discriminator(stack)]
+Host = Annotated[
+    Annotated[KernelHost, Tag("kernel")] | Annotated[ScpsHost, Tag("scps")] | Annotated[ImageHost, Tag("image")],
+    Discriminator(stack),
+]
 
 
-def plan_node(host: KernelHost | ScpsHost) -> NodePlan:
+def plan_node(host: KernelHost | ScpsHost | ImageHost) -> NodePlan:
     """What a plan says of a host."""
     return STACKS[host.stack](host)
 
 
-__all__ = ["STACKS", "Host", "KernelHost", "NodePlan", "ScpsHost", "plan_node"]
+__all__ = ["STACKS", "Host", "ImageHost", "KernelHost", "NodePlan", "ScpsHost", "plan_node"]

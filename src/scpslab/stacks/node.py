@@ -11,7 +11,7 @@ class NodePlan:
     """Kernel settings, options of every route, and what workloads on the host start from (None: the kernel's own choice).
 
     `scps`: settings of the SCPS stack on the host (None: the kernel carries its transport); `paced_by_slowest_hop`: they lack a rate, which
-    the slowest hop on the way of a workload gives.
+    the slowest hop on the way of a workload gives. `image`: what the host's own image is and may (None: one of images/).
     """
 
     stack: str
@@ -27,6 +27,7 @@ class NodePlan:
     timestamps: bool
     scps: dict[str, Any] | None = None
     paced_by_slowest_hop: bool = False
+    image: dict[str, Any] | None = None
 
     def route_options(self) -> dict[str, int | None]:
         """The options that each of the host's routes carries."""

@@ -31,6 +31,24 @@ def test_only_what_needs_rights_gets_them():
     assert all(not part["capabilities"] and not part["devices"] for name, part in found.items() if part and name not in ("ws1", "ws2"))
 
 
+def test_a_host_is_the_image_that_it_names():
+    """With the rights that its own device needs, and no other host with them."""
+    own = "stack: image, image: vendor/stack:1.0, memory: 64 MiB"
+    found = containers(
+        f"hosts.ws1={{{own}, device: true}}", f"hosts.ws2={{{own}}}", "workloads=[{kind: endpoint, name: transfer, from: ws1, to: ws2, size: 10 kB}]"
+    )
+
+    assert found["ws1"] == {
+        "image": "vendor/stack:1.0",
+        "memory_bytes": 64 << 20,
+        "pids": 128,
+        "capabilities": ["NET_ADMIN"],
+        "devices": ["/dev/net/tun"],
+    }
+    assert (found["ws2"]["capabilities"], found["ws2"]["devices"]) == ([], [])
+    assert found["ws3"]["image"].startswith("scpslab/")
+
+
 def test_plans_without_containers_do_not_speak_of_them():
     """Results are kept by the hash of the plan: those of process nodes stay what they were."""
     loaded = scenario.load("fy97/fig04:test", ["sweep={}"])

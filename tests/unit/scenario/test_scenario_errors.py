@@ -88,6 +88,26 @@ CASES = {
     "unknown stack": (("h1: {preset", "h1: {stack: skps, preset"), '10: hosts.h1.stack: found "skps"'),
     "unknown preset": (("h1: {preset: fy97-reno", "h1: {preset: fy98-reno"), "10: hosts.h1.preset", "Did you mean fy97-reno?"),
     "unknown congestion control": (("h1: {preset: fy97-reno", "h1: {congestion: cubik"), '10: hosts.h1.congestion: found "cubik"', "Did you mean cubic?"),
+    "image of processes": (
+        ("h1: {preset: fy97-reno", "h1: {stack: image, image: vendor/stack"),
+        "10: hosts.h1.stack: found stack image",
+        "Add containers: docker.",
+    ),
+    "no name of an image": (("h1: {preset: fy97-reno", 'h1: {stack: image, image: "vendor stack"'), "10: hosts.h1.image"),
+    "bulk transfer of an image": (
+        ("hosts:\n  h1: {preset: fy97-reno", "containers: docker\nhosts:\n  h1: {stack: image, image: vendor/stack"),
+        "14: workloads[0].kind: found bulk with the stack image on h1",
+        "Use kind endpoint.",
+    ),
+    "endpoint of processes": (("kind: bulk", "kind: endpoint"), "13: workloads[0].kind: found endpoint", "Add containers: docker"),
+    "endpoint of scps": (
+        (
+            "hosts:\n  h1: {preset: fy97-reno}\n  h2: {preset: fy97-reno}\nworkloads:\n  - {kind: bulk",
+            "containers: docker\nhosts:\n  h1: {stack: scps}\nworkloads:\n  - {kind: endpoint",
+        ),
+        "13: workloads[0].kind: found endpoint with the stack scps on h1",
+        "Use kind bulk.",
+    ),
     "flag as text": (("h1: {preset", 'h1: {sack: "no", preset'), '10: hosts.h1.sack: found "no"; expected true or false'),
     "window of 0 segments": (("h1: {preset", "h1: {initial_window: 0, preset"), "10: hosts.h1.initial_window: found 0; expected at least 1"),
     "unknown workload kind": (("kind: bulk", "kind: bilk"), '13: workloads[0].kind: found "bilk"', "Did you mean bulk?"),

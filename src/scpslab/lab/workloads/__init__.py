@@ -2,9 +2,10 @@
 
 from scpslab.lab.workloads.bulk import Bulk
 from scpslab.lab.workloads.congestion import Congestion
+from scpslab.lab.workloads.endpoint import Endpoint
 from scpslab.lab.workloads.fp import Fp
 from scpslab.lab.workloads.ftp import Ftp
 from scpslab.lab.workloads.iperf3 import Iperf3
 from scpslab.lab.workloads.ping import Ping
 
-KINDS = {"bulk": Bulk, "congestion": Congestion, "ftp": Ftp, "fp": Fp, "iperf3": Iperf3, "ping": Ping}
+KINDS = {"bulk": Bulk, "congestion": Congestion, "endpoint": Endpoint, "ftp": Ftp, "fp": Fp, "iperf3": Iperf3, "ping": Ping}

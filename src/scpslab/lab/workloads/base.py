@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Workload:
-    """Base of the kinds. `outcome` is "" while it runs, then "completed" or "incomplete" with `reason`."""
+    """Base of the kinds. `outcome` is "" while it runs, then "completed", or "incomplete" or "unsupported" with `reason`."""
 
     def __init__(self, spec: dict[str, Any], cell: Cell) -> None:
         self.spec, self.cell = spec, cell

@@ -6,7 +6,7 @@ from scpslab.scenario.model.probes import Capture, Probe, QueueDepth, TcpInfo, V
 from scpslab.scenario.model.scenario_file import Check, Limits, ScenarioFile, Variant
 from scpslab.scenario.model.script import LinkStep, RunStep, Step
 from scpslab.scenario.model.sweep import Axis, Cases, Values
-from scpslab.scenario.model.workloads import Bulk, CongestionTraffic, Fp, Ftp, Iperf3, Ping, Workload
+from scpslab.scenario.model.workloads import Bulk, CongestionTraffic, Endpoint, Fp, Ftp, Iperf3, Ping, Workload
 
 __all__ = [
     "Axis",
@@ -17,6 +17,7 @@ __all__ = [
     "CongestionTraffic",
     "DelayStep",
     "Direction",
+    "Endpoint",
     "Errors",
     "Fp",
     "Ftp",

@@ -35,6 +35,16 @@ class Bulk(Traffic):
     required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
 
 
+class Endpoint(Traffic):
+    """A transfer by the programs of the hosts' images, whatever they speak ([images/CONTRACT.md](../images/CONTRACT.md)); it needs `containers: docker`."""
+
+    kind: Literal["endpoint"] = key(says="The kind of workload.", example="endpoint")
+    size: Size = key(says="Bytes to send.", example="4000000 B")
+    port: Port = key(5001, says="Port of the receiver.", example=5001)
+    patience: PositiveDuration = key("3000 s", says="When the sender gives up; the cell then counts as incomplete.", example="3000 s")
+    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+
+
 class Iperf3(Traffic):
     """iperf3, one client and one server; its own JSON result is the record."""
 
@@ -155,4 +165,4 @@ class CongestionTraffic(Traffic):
         return self
 
 
-Workload = Annotated[Bulk | Ftp | Fp | Iperf3 | Ping | CongestionTraffic, Field(discriminator="kind")]
+Workload = Annotated[Bulk | Endpoint | Ftp | Fp | Iperf3 | Ping | CongestionTraffic, Field(discriminator="kind")]

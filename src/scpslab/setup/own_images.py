@@ -1,0 +1,84 @@
+"""Images of somebody else's that hosts may be (stack `image`): found in this machine's Docker, and packed once for guests, which have a Docker of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from scpslab.errors import CapabilityError
+from scpslab.lab import docker
+
+FOLDER = "own-images"
+ID_DIGITS = 24
+
+
+@dataclass(frozen=True)
+class OwnImage:
+    """An image as Docker has it: the name it was asked by, what stands for its content, and the bytes it takes."""
+
+    name: str
+    id: str
+    size_bytes: int
+
+
+def find_image(name: str) -> OwnImage:
+    """The image of that name.
+
+    Raises:
+        CapabilityError: this machine's Docker does not answer or has none, or its user is no number.
+    """
+    try:
+        found = docker.ask("GET", f"/images/{quote(name, safe='/:@')}/json")
+    except docker.DockerError as error:
+        if error.status == 0:
+            raise CapabilityError(f"image {name}: found no Docker Engine that answers ({error}); expected one that has it. Start Docker.") from error
+        raise CapabilityError(
+            f"image {name}: found no such image in this machine's Docker; expected it. Run: docker build --tag {name} FOLDER, or docker pull."
+        ) from error
+    user = found["Config"].get("User") or ""
+    if user and not user.partition(":")[0].isdigit():
+        raise CapabilityError(
+            f'image {name}: found the user "{user}"; expected a number, which needs no look into the image. Write it so in its Dockerfile: USER 1000.'
+        )
+    return OwnImage(name, found["Id"].removeprefix("sha256:")[:ID_DIGITS], found["Size"])
+
+
+def archive(image: OwnImage, cache: Path, say: Callable[[str], None]) -> Path:
+    """The image as a file, in the cache; packed where it is not there yet.
+
+    Raises:
+        CapabilityError: Docker could not pack it.
+    """
+    # The file holds the name too: one image may have several.
+    target = cache / FOLDER / f"{hashlib.sha256(f'{image.name} {image.id}'.encode()).hexdigest()[:ID_DIGITS]}.tar"
+    if target.exists():
+        return target
+    say(f"image {image.name}: packing it for guests ({image.size_bytes / 1e6:.0f} MB)")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        done = subprocess.run(["docker", "image", "save", "--output", str(part), image.name], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CapabilityError(f"image {image.name}: docker image save: {done.stderr.strip()}")
+        part.rename(target)
+    except FileNotFoundError as error:
+        raise CapabilityError("docker: found no such command; expected it beside the daemon. Install docker-cli.") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def lend(archives: list[Path], folder: Path) -> None:
+    """Puts archives into a folder that a guest sees, without copying them where that can be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in archives:
+        try:
+            (folder / path.name).hardlink_to(path)
+        except OSError:
+            shutil.copyfile(path, folder / path.name)

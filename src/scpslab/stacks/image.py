@@ -1,0 +1,45 @@
+"""Stack `image`: a Docker image of somebody else's that keeps images/CONTRACT.md. Workloads of kind endpoint use it; the kernel's TCP is there as it comes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scpslab import units
+from scpslab.parts import Part, key
+from scpslab.presets import PRESETS
+from scpslab.quantities import Size
+from scpslab.stacks.kernel import sysctls
+from scpslab.stacks.node import NodePlan
+
+# A reference as Docker reads it: registry, path, and a tag or digest.
+REFERENCE = r"^[a-z0-9][a-z0-9._:/-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[0-9a-f]{64})?$"
+
+
+class ImageHost(Part):
+    """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)), with `containers: docker`. Workloads of kind endpoint use it."""
+
+    stack: Literal["image"] = key(says="What carries transport: the programs of an image.", example="image")
+    image: Annotated[str, Field(pattern=REFERENCE)] = key(says="The image, as this machine's Docker knows it.", example="vendor/stack:1.0")
+    options: str = key("", says="Further words for the image's roles (SCPSLAB_OPTIONS).", example="--window 4M")
+    device: bool = key(False, says="It makes a network device of its own: it is given /dev/net/tun and NET_ADMIN.", example=True)
+    memory: Size = key("256 MiB", says="Most memory that its container may use.", example="512 MiB")
+
+
+def image_node(host: ImageHost) -> NodePlan:
+    """What a plan says of the host; a program in the image that uses the kernel's TCP finds that of preset `modern`."""
+    return NodePlan(
+        stack="image",
+        sysctls=sysctls(PRESETS["modern"]),
+        initcwnd=None,
+        initrwnd=None,
+        advmss=None,
+        rto_min_ms=None,
+        quickack=None,
+        send_window_bytes=None,
+        receive_window_bytes=None,
+        delayed_ack=False,
+        timestamps=PRESETS["modern"].timestamps,
+        image={"image": host.image, "memory_bytes": units.parse("size", host.memory), "device": host.device, "options": host.options},
+    )

@@ -1,0 +1,111 @@
+"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do what it is asked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from scpslab.planning.containers import version
+from scpslab.results.run import open_run
+from scpslab.results.table import as_csv, read_results, summarise
+from scpslab.running import RunOptions, run_scenario
+from scpslab.setup.images import ensure
+
+pytestmark = pytest.mark.lab
+QUIET = Console(quiet=True)
+CONTRACT = (Path(__file__).parents[2] / "images" / "CONTRACT.md").read_text()
+IMAGE, CANNOT_SEND, SILENT = "scpslab-test/stack:1.0", "scpslab-test/receiver:1.0", "scpslab-test/silent:1.0"
+
+
+def block(language):
+    """The page's one block of a language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```", CONTRACT, re.DOTALL | re.MULTILINE)
+    return found
+
+
+def docker(*words):
+    return subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def scenario_file(tmp_path_factory):
+    """The page's scenario, after its image, and one that cannot send, have been built as the page says."""
+    try:
+        if docker("info").returncode:
+            pytest.skip("no Docker Engine here to build an image with")
+    except FileNotFoundError:
+        pytest.skip("no Docker here to build an image with")
+    ensure(lambda _text: None, with_docker=True)
+    if docker("image", "inspect", f"scpslab/base:{version()}").returncode:
+        pytest.skip("the images of nodes come from the cache, and this Docker has none to build upon")
+    folder = tmp_path_factory.mktemp("image")
+    (folder / "Dockerfile").write_text(block("dockerfile"))
+    for name, program in ((IMAGE, block("python")), (CANNOT_SEND, block("python").replace('role == "send"', "False"))):
+        (folder / "endpoint").write_text(program)
+        (folder / "endpoint").chmod(0o755)
+        built = docker("build", "--tag", name, str(folder))
+        assert built.returncode == 0, built.stderr
+    path = folder / "ours.yaml"
+    path.write_text(block("yaml").replace("vendor/stack:1.0", IMAGE))
+    yield path
+    docker("image", "rm", "--force", SILENT, CANNOT_SEND, IMAGE)
+
+
+def run(path, out, *overrides):
+    return run_scenario(str(path), RunOptions(out=out, overrides=["sweep={}", "workloads.transfer.size=200 kB", *overrides], jobs=1), QUIET)
+
+
+def test_an_image_that_keeps_the_contract_is_a_host(scenario_file, tmp_path):
+    """Its bytes cross the links, are timed, and come out the same the second time."""
+    result = run(scenario_file, tmp_path / "first")
+    assert (result.completed, result.failed) == (1, 0)
+    (cell,) = open_run(result.folder).cells
+    (row,) = read_results(result.folder).rows
+    again = run_scenario(
+        str(scenario_file), RunOptions(out=tmp_path / "second", overrides=["sweep={}", "workloads.transfer.size=200 kB"], jobs=1, use_cache=False), QUIET
+    )
+
+    assert row["bytes"] == "200000"
+    # 200 kB at 2 Mbit/s over a hop of half a second there and back: more than the line alone takes, and no more than slow start explains.
+    assert 200_000 * 8 / 2e6 < float(row["transfer_s"]) < 10
+    hop = next(line for line in cell.records("accounting") if (line["link"], line["direction"]) == ("hop", "data"))
+    assert hop["delivered_bytes"] > 200_000
+    for name in ("records/transfer.jsonl", "captures/ws2.pcap"):
+        assert (cell.folder / name).read_bytes() == (open_run(again.folder).cells[0].folder / name).read_bytes()
+
+
+def test_an_image_that_cannot_is_unsupported(scenario_file, tmp_path):
+    """Neither incomplete nor failed: it says nothing about a protocol."""
+    result = run(scenario_file, tmp_path, f"hosts.ws1.image={CANNOT_SEND}")
+    (row,) = read_results(result.folder).rows
+
+    assert (result.completed, result.incomplete, result.failed) == (0, 0, 0)
+    assert row["status"] == "unsupported"
+    assert "ws1's image cannot do role send" in row["reason"]
+    assert as_csv(summarise(read_results(result.folder))).splitlines()[1].startswith("0,0,1,0")
+
+
+def test_an_image_that_is_not_there_is_asked_for(scenario_file, tmp_path):
+    """Before anything runs."""
+    with pytest.raises(Exception, match=r"image vendor/none:1: found no such image") as caught:
+        run(scenario_file, tmp_path, "hosts.ws1.image=vendor/none:1")
+    assert type(caught.value).__name__ == "CapabilityError"
+
+
+def test_a_receiver_that_does_not_say_that_it_listens_is_not_waited_for(scenario_file, tmp_path):
+    """Idle for ever is a role that every image has; a minute of lab time is enough to see it."""
+    folder = tmp_path / "image"
+    folder.mkdir()
+    (folder / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY endpoint /usr/local/bin/endpoint\n")
+    (folder / "endpoint").write_text("#!/bin/sh\nexec sleep infinity\n")
+    (folder / "endpoint").chmod(0o755)
+    assert docker("build", "--tag", SILENT, str(folder)).returncode == 0
+    result = run(scenario_file, tmp_path / "runs", f"hosts.ws2.image={SILENT}")
+    (row,) = read_results(result.folder).rows
+
+    assert (result.completed, result.incomplete, result.failed) == (0, 1, 0)
+    assert "ws2: found no line" in row["reason"]
