@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -88,9 +89,20 @@ def place(part: Part, cache: Path) -> Path:
 
 
 def find(part: Part, cache: Path) -> Path | None:
-    """Where a part is in the cache, if it is."""
-    product = place(part, cache) / part.product
-    return product if product.exists() else None
+    """Where a part is in the cache, or in that of the user who became root by sudo, if it is."""
+    found = (place(part, folder) / part.product for folder in (cache, sudo_users_cache()) if folder is not None)
+    return next((product for product in found if product.exists()), None)
+
+
+def sudo_users_cache() -> Path | None:
+    """The cache folder of the user whose sudo this is, unless another is asked for: engine host needs root, and what the user has built serves root too."""
+    user = os.environ.get("SUDO_UID", "")
+    if os.geteuid() != 0 or not user.isdigit() or "SCPSLAB_CACHE" in os.environ:
+        return None
+    try:
+        return Path(pwd.getpwuid(int(user)).pw_dir) / ".cache" / "scpslab"
+    except KeyError:
+        return None
 
 
 def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
@@ -232,6 +244,14 @@ def _locked(cache: Path, part: Part, say: Callable[[str], None]) -> Iterator[Non
         yield
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """A file once more: without its bytes twice where the file system lets."""
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
     """The folder the lab kernel starts from: init, the images under the names that it knows, and the empty folders it mounts them on."""
     target = cache / "boot" / "-".join(part.parent.name for part in (*images.values(), programs))
@@ -244,7 +264,7 @@ def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
         (work / folder).mkdir()
     shutil.copy2(programs / "init", work / "init")
     for name, image in images.items():
-        (work / name).hardlink_to(image)
+        link_or_copy(image, work / name)
     try:
         work.rename(target)
     except OSError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from urllib.parse import quote
 
 from scpslab.errors import CapabilityError
 from scpslab.lab import docker
+from scpslab.setup.images import link_or_copy
 
 FOLDER = "own-images"
 ID_DIGITS = 24
@@ -78,7 +78,4 @@ def lend(archives: list[Path], folder: Path) -> None:
     """Puts archives into a folder that a guest sees, without copying them where that can be."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in archives:
-        try:
-            (folder / path.name).hardlink_to(path)
-        except OSError:
-            shutil.copyfile(path, folder / path.name)
+        link_or_copy(path, folder / path.name)
