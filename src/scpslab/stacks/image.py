@@ -32,14 +32,6 @@ def image_node(host: ImageHost) -> NodePlan:
     return NodePlan(
         stack="image",
         sysctls=sysctls(PRESETS["modern"]),
-        initcwnd=None,
-        initrwnd=None,
-        advmss=None,
-        rto_min_ms=None,
-        quickack=None,
-        send_window_bytes=None,
-        receive_window_bytes=None,
-        delayed_ack=False,
         timestamps=PRESETS["modern"].timestamps,
         image={"image": host.image, "memory_bytes": units.parse("size", host.memory), "device": host.device, "options": host.options},
     )

@@ -16,15 +16,15 @@ class NodePlan:
 
     stack: str
     sysctls: dict[str, str]
-    initcwnd: int | None
-    initrwnd: int | None
-    advmss: int | None
-    rto_min_ms: int | None
-    quickack: int | None
-    send_window_bytes: int | None
-    receive_window_bytes: int | None
-    delayed_ack: bool
     timestamps: bool
+    initcwnd: int | None = None
+    initrwnd: int | None = None
+    advmss: int | None = None
+    rto_min_ms: int | None = None
+    quickack: int | None = None
+    send_window_bytes: int | None = None
+    receive_window_bytes: int | None = None
+    delayed_ack: bool = False
     scps: dict[str, Any] | None = None
     paced_by_slowest_hop: bool = False
     image: dict[str, Any] | None = None
