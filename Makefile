@@ -21,8 +21,8 @@ test-stack: ## all tests of the Rust part, drivers and programs included, agains
 	@tools/packages --stack-tests
 	$(MAKE) -C stack test
 
-test-host: setup ## engine host in a guest that plays the machine: labs killed at 50 seeded points leave nothing (10 minutes; needs Docker to build images)
-	SCPSLAB_KILLS=50 $(PYTHON) -m pytest tests/lab/test_host.py
+test-host: setup ## engine host in a guest that plays the machine: killed labs leave nothing, times agree with virtual time (15 minutes; needs Docker)
+	SCPSLAB_KILLS=50 SCPSLAB_AGREEMENT=3 $(PYTHON) -m pytest --capture=no tests/lab/test_host.py tests/lab/test_host_agreement.py
 
 test-quick: python ## run the tests that start no lab: seconds, and no images needed
 	$(PYTHON) -m pytest -m "not lab"

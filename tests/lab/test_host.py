@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from pathlib import Path
 
 import pytest
 
-import scpslab
 from scpslab import planning, scenario
-from scpslab.engine.host import copy_programs
 from scpslab.engine.live import LiveEngine
 from scpslab.engine.needs import plan_text
-from scpslab.setup import ensure, ensure_tools
+from scpslab.setup import ensure
+from tests.lab.guest_machine import program_folder
 from tests.lab.test_docker import images_can_be_had
 
 pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_KILLS", "4"))
 LIMITS = {"memory_mib": 2048, "wall_s": 200 + 30 * KILLS}
-HERE = Path(__file__).parent
 SETTINGS = ["sweep={}", "hosts.*={preset: modern}", "workloads.transfer.size=50 kB"]
 
 
@@ -39,11 +35,8 @@ def plan_of(containers: str) -> str:
 def seen(tmp_path_factory):
     """What the job in the guest saw."""
     folder = tmp_path_factory.mktemp("host")
-    program, cell = folder / "program", folder / "cell"
+    program, cell = program_folder(folder / "program", "run_lab.py"), folder / "cell"
     cell.mkdir()
-    shutil.copytree(Path(scpslab.__file__).parent, program / "source" / "scpslab", ignore=shutil.ignore_patterns("__pycache__"))
-    copy_programs(program / "programs", ensure_tools(print).iterdir())
-    shutil.copyfile(HERE / "in_guest" / "run_lab.py", program / "run_lab.py")
     kinds = ["process", "docker"] if images_can_be_had() else ["process"]
     for kind in kinds:
         (cell / f"plan-{kind}.json").write_text(plan_of(kind))

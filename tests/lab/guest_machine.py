@@ -1,0 +1,45 @@
+"""A guest in real time that plays the machine of engine `host`, on any machine that can run a guest: root, netem, Open vSwitch and Docker of its own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import scpslab
+from scpslab.engine.host import copy_programs
+from scpslab.engine.live import LiveEngine
+from scpslab.engine.needs import Needs
+from scpslab.setup import ensure_stack, ensure_tools
+
+IN_GUEST = Path(__file__).parent / "in_guest"
+
+
+def program_folder(folder: Path, script: str, with_stack: bool = False) -> Path:
+    """What such a guest starts from: a script of in_guest/ as its run_lab.py, the project's Python code, and a lab program's folder."""
+    shutil.copytree(Path(scpslab.__file__).parent, folder / "source" / "scpslab", ignore=shutil.ignore_patterns("__pycache__"))
+    stack = [ensure_stack(print).path] if with_stack else []
+    copy_programs(folder / "programs", [*ensure_tools(print).iterdir(), *stack])
+    shutil.copyfile(IN_GUEST / script, folder / "run_lab.py")
+    return folder
+
+
+class HostInGuest(LiveEngine):
+    """Engine `host` on the kernel of a guest: each cell is a lab of a machine of its own, made as engine `host` makes it."""
+
+    name: ClassVar[str] = "host-in-guest"
+
+    def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
+        """As engine `live`; and the folder that machines start from."""
+        plans = list(plans)
+        super().prepare(say, plans)
+        self._folder = tempfile.TemporaryDirectory(prefix="scpslab-machine-")
+        self._program = program_folder(Path(self._folder.name), "run_cell.py", any(Needs.of(plan).stack for plan in plans))
+
+    def _work_folder_in(self, part: Path, plan: dict[str, Any]) -> Path:
+        work = super()._work_folder_in(part, plan)
+        (work / "lab").unlink()
+        (work / "lab").symlink_to(self._program)
+        return work

@@ -1,0 +1,37 @@
+"""Runs inside a guest that plays the machine of engine `host`: makes one lab there, of /cell/plan.json, whose results go to /cell/out.
+
+/opt/scpslab has this file, `source` (the project's Python code) and `programs` (a lab program's folder). Standard library only.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, "/opt/scpslab/source")
+from scpslab.hostlab import HostLab
+from scpslab.lab import docker
+
+PROGRAMS = Path("/var/lib/scpslab/programs")
+CELL = Path("/cell")
+
+
+def main():
+    """Runs the lab to its end, and removes it."""
+    plan = json.loads((CELL / "plan.json").read_text())
+    (CELL / "out").mkdir()
+    PROGRAMS.parent.mkdir()
+    shutil.copytree("/opt/scpslab/programs", PROGRAMS)
+    if plan["containers"] == "docker":
+        logs = Path("/tmp/logs")
+        logs.mkdir()
+        docker.Daemon(logs).wait()
+    lab = HostLab(plan, PROGRAMS, CELL)
+    try:
+        lab.start(stdin=subprocess.DEVNULL).wait()
+    finally:
+        lab.remove()
+
+
+main()
