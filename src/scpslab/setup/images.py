@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import pwd
 import shutil
 import tempfile
@@ -21,6 +22,8 @@ from scpslab.setup.job import Job
 
 PROJECT = Path(scpslab.__file__).parents[2]
 NEEDED_BYTES = 4 * 10**9
+# User-Mode Linux is for no other.
+LAB_KERNEL_MACHINE = "x86_64"
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
     Raises:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the cache.
     """
+    if platform.machine() != LAB_KERNEL_MACHINE:
+        raise CapabilityError(f"lab kernel: found a machine {platform.machine()}; expected {LAB_KERNEL_MACHINE}. Use --engine host, as root: docs/vagrant.md.")
     cache = cache_dir()
     with _disk_trouble(cache):
         products = {part.name: find(part, cache) or _build(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}

@@ -146,6 +146,15 @@ def test_root_by_sudo_takes_what_the_user_has_built(recipes, monkeypatch):
     assert len(built) == 6
 
 
+def test_another_machine_is_told_of_engine_host(recipes, monkeypatch):
+    """Before anything is downloaded for a kernel that it cannot run."""
+    _, built, _ = recipes
+    monkeypatch.setattr(images.platform, "machine", lambda: "aarch64")
+    with pytest.raises(CapabilityError, match=r"found a machine aarch64; expected x86_64\. Use --engine host"):
+        images.ensure(lambda _: None)
+    assert built == []
+
+
 def test_a_second_setup_needs_no_network():
     if any(images.find(part, images.cache_dir()) is None for part in images.PARTS):
         pytest.skip("the images are not built here")
