@@ -69,7 +69,7 @@ def test_mistakes_are_named(campaign, lines, says):
 
 
 def test_unknown_variants_and_names_have_neighbours(campaign):
-    with pytest.raises(ScenarioError, match=r"expected one of era, ftp, fp, often, quick"):
+    with pytest.raises(ScenarioError, match=r"expected one of era, ftp, fp, often, full, quick"):
         load_campaign("campaigns/papers:quik")
     with pytest.raises(ScenarioError, match=r"campaigns/papers"):
         load_campaign("campaigns/paper")
