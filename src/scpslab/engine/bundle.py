@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import scpslab
 from scpslab.setup import Images, Program
+from scpslab.setup.folders import whole_folder
 
 PACKAGE = Path(scpslab.__file__).parent
 PARTS = ("__init__.py", "units.py", "lab", "topology")
@@ -49,21 +51,18 @@ def bundle_hash(images: Images, scps: Program | None) -> str:
 
 def ensure_bundle(images: Images, scps: Program | None, cache: Path, boot: Callable[[Path, Path], None]) -> Path:
     """The bundle's folder in the cache, made on first use. `boot(lab, cell)` runs a guest whose lab program is the folder `lab`."""
-    target = cache / "lab" / bundle_hash(images, scps)
-    if target.exists():
-        return target
-    work = target.with_name(f"{target.name}.part")
-    shutil.rmtree(work, ignore_errors=True)
-    source, cell = work / "job" / "source", work / "cell"
-    for file, name in sources():
-        place = source / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, place)
-    (work / "job" / "run_lab.py").write_text(COMPILE_JOB)
-    (cell / "out").mkdir(parents=True)
-    boot(work / "job", cell)
-    for tool in [*sorted(images.tools_dir.iterdir()), *([scps.path] if scps else [])]:
-        shutil.copy2(tool, cell / "out" / "lab" / tool.name)
-    (cell / "out" / "lab").rename(target)
-    shutil.rmtree(work)
-    return target
+
+    def fill(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="scpslab-") as name:
+            job, cell = Path(name, "job"), Path(name, "cell")
+            for file, place in sources():
+                (job / "source" / place).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, job / "source" / place)
+            (job / "run_lab.py").write_text(COMPILE_JOB)
+            (cell / "out").mkdir(parents=True)
+            boot(job, cell)
+            shutil.copytree(cell / "out" / "lab", folder, dirs_exist_ok=True)
+        for tool in [*sorted(images.tools_dir.iterdir()), *([scps.path] if scps else [])]:
+            shutil.copy2(tool, folder / tool.name)
+
+    return whole_folder(cache / "lab" / bundle_hash(images, scps), fill)

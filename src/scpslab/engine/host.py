@@ -19,6 +19,7 @@ from scpslab.hostlab import HostLab, dead_labs, remove
 from scpslab.hostlab.capabilities import missing
 from scpslab.lab import docker
 from scpslab.setup import ensure_stack, ensure_tools
+from scpslab.setup.folders import whole_folder
 from scpslab.setup.own_images import find_image
 
 # Under none of the folders that are a node's own (/run, /tmp, /mnt).
@@ -159,15 +160,7 @@ def _install(say: Callable[[str], None], with_stack: bool) -> Path:
     for file, name in [*sources(), *((file, file.name) for file in programs)]:
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     target = PROGRAMS / digest.hexdigest()[:24]
-    if target.exists():
-        return target
-    work = target.with_name(f"{target.name}.part")
-    shutil.rmtree(work, ignore_errors=True)
-    copy_programs(work, programs)
     try:
-        work.rename(target)
+        return whole_folder(target, lambda folder: copy_programs(folder, programs))
     except OSError as error:
-        if not target.exists():
-            raise LabError(f"{target}: found {error.strerror}; expected to put the lab program there. See to the folder.") from error
-        shutil.rmtree(work)
-    return target
+        raise LabError(f"{target}: found {error.strerror}; expected to put the lab program there. See to the folder.") from error

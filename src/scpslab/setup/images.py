@@ -9,7 +9,6 @@ import os
 import platform
 import pwd
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 import scpslab
 from scpslab.errors import CapabilityError
 from scpslab.setup import docker, guest, kernel, stack, tools
+from scpslab.setup.folders import whole_folder
 from scpslab.setup.job import Job
 
 PROJECT = Path(scpslab.__file__).parents[2]
@@ -259,20 +259,12 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
     """The folder the lab kernel starts from: init, the images under the names that it knows, and the empty folders it mounts them on."""
-    target = cache / "boot" / "-".join(part.parent.name for part in (*images.values(), programs))
-    if target.exists():
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent))
-    work.chmod(0o755)
-    for folder in ("lower", "docker", "mnt"):
-        (work / folder).mkdir()
-    shutil.copy2(programs / "init", work / "init")
-    for name, image in images.items():
-        link_or_copy(image, work / name)
-    try:
-        work.rename(target)
-    except OSError:
-        # Another process was faster with the same content.
-        shutil.rmtree(work)
-    return target
+
+    def fill(work: Path) -> None:
+        for folder in ("lower", "docker", "mnt"):
+            (work / folder).mkdir()
+        shutil.copy2(programs / "init", work / "init")
+        for name, image in images.items():
+            link_or_copy(image, work / name)
+
+    return whole_folder(cache / "boot" / "-".join(part.parent.name for part in (*images.values(), programs)), fill)

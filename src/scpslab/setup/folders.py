@@ -1,0 +1,32 @@
+"""Folders of the cache that several processes may want at once."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+
+def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
+    """The folder `target`. Where it is missing, `fill` puts its content into a folder beside it, which then takes its name.
+
+    Processes that do so at the same time do not touch each other's: the first to end wins, and the others take what it made.
+
+    Raises:
+        OSError: the content could not be written, and nobody else has.
+    """
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent))
+    work.chmod(0o755)
+    try:
+        fill(work)
+        work.rename(target)
+    except OSError:
+        if not target.exists():
+            raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
