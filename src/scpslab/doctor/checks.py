@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from scpslab.hostlab.capabilities import missing
-from scpslab.setup.images import KERNEL, NEEDED_BYTES, PARTS, cache_dir, find
+from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, cache_dir, find
 
 NEEDED_SHM_BYTES = 700 * 10**6
 NEEDED_PROCESSES = 200
@@ -36,7 +36,7 @@ class Finding:
 def machine() -> Finding:
     """x86-64 Linux?"""
     found = f"{platform.system()} {platform.machine()}"
-    if found == "Linux x86_64":
+    if found == f"Linux {LAB_KERNEL_MACHINE}":
         return Finding("machine", "ok", found)
     return Finding("machine", "missing", found, "use an x86-64 Linux machine; the lab kernel runs on nothing else")
 
