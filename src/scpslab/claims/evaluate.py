@@ -1,8 +1,8 @@
 """From claims and rows to verdicts: what holds, by which number, with which interval.
 
 A number inside the band: reproduced; of a bound with one side the whole interval has to keep to it. Outside and in the band that was
-foreseen with a reason: different. Elsewhere, but with an interval that reaches into the band: undecided, more repeats would tell. Else: not
-reproduced.
+foreseen with a reason: different. Elsewhere, but with an interval that reaches into the band, or of one repeat, which has none: undecided, more
+repeats would tell. Else: not reproduced.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def _number_finding(check: Check, at: Mapping[str, AxisValue], measured: Measure
     if measured.estimate is None:
         return Finding(at, Outcome.NO_DATA, measured.text)
     number, low, high = measured.estimate.number, measured.estimate.low, measured.estimate.high
-    reaches = low is not None and high is not None and _overlaps(check, low, high)
+    # Without an interval, which one repeat has not, nobody knows how far it would reach.
+    reaches = low is None or high is None or _overlaps(check, low, high)
     if measured.agrees or (_within(check, number) and _is_certain(check, low, high)):
         outcome = Outcome.REPRODUCED
     elif _within(check, number):

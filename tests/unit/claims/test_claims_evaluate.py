@@ -58,6 +58,12 @@ def test_only_cells_of_the_series_and_the_columns_count(rows, verdict):
     assert verdict(VALUE, [*others, *rows("reno", {"ber": "0.0"}, [21, 21], scenario="net/links:demo")]).outcome() is Outcome.REPRODUCED
 
 
+def test_one_repeat_outside_the_band_leaves_it_open(rows, verdict):
+    """Two that are alike have an interval without width; of one nobody knows how far the interval would reach."""
+    assert verdict(VALUE, rows("reno", {"ber": "0"}, [50])).outcome() is Outcome.UNDECIDED
+    assert verdict(VALUE, rows("reno", {"ber": "0"}, [50, 50])).outcome() is Outcome.NOT_REPRODUCED
+
+
 def test_a_cell_in_two_runs_counts_once_and_the_newer_run_wins(rows, verdict):
     """The demo's two repeats are the first two of the whole scenario: five values, not seven."""
     newer = rows("reno", {"ber": "0"}, [21, 21], scenario="net/links:demo", run="new")
