@@ -53,8 +53,7 @@ def _as_tuples(value: Any) -> Any:
 def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseModel]) -> str:
     kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind == "extra_forbidden":
-        at = _data_path(problem, data)
-        return f'found the unknown key "{at[-1]}"; {one_of(at[-1], _keys_at(at[:-1], data, model))}'
+        return _unwanted_key(_data_path(problem, data), data, model)
     if kind == "missing":
         return "found nothing; expected this key. Add it."
     if kind in ("literal_error", "union_tag_invalid"):
@@ -67,6 +66,14 @@ def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseMod
     if kind == "value_error":
         return f"{context['error']}. Correct the value."
     return f"found {_shown(found)}; expected {_wish(problem)}. Correct the value."
+
+
+def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) -> str:
+    keys = _keys_at(at[:-1], data, model)
+    if at[-1] in keys:
+        # A key of another form of the same thing: an axis has cases, or values.
+        return f'found "{at[-1]}" beside keys that it does not go with; expected one form or the other. Remove it, or them.'
+    return f'found the unknown key "{at[-1]}"; {one_of(at[-1], keys)}'
 
 
 def _wish(problem: ErrorDetails) -> str:
@@ -114,7 +121,11 @@ def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
         location = (*location, _tag_of(problem))
     here: Any = data
     for index, part in enumerate(location):
+        following = location[index + 1] if index + 1 < len(location) else None
         if isinstance(here, Mapping):
+            if following in here and isinstance(here.get(part), Mapping) and following not in here[part]:
+                # The name of a union's member that is a key too, as an axis' cases.
+                continue
             if part in here or (problem["type"] == "missing" and index == len(location) - 1):
                 kept.append(part)
                 here = here.get(part)

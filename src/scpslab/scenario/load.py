@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.errors import ScenarioError
+from scpslab.quantities import AxisValue
 from scpslab.scenario.checks import describe, problems
 from scpslab.scenario.complaints import validated
-from scpslab.scenario.model import Cases, ScenarioFile, Variant
-from scpslab.scenario.model.sweep import axis_values
+from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value
 from scpslab.scenario.places import Places, one_of
 from scpslab.scenario.yaml_lines import KeyPath, read_yaml
@@ -120,11 +120,17 @@ def base_label(path: Path) -> str:
 
 
 def _apply_override(data: dict[str, Any], text: str, network: Network, places: Places) -> Places:
+    option = f"--set {text}"
     try:
         key, value = read_override(text)
-        return places.set_from(f"--set {text}", set_value(data, key, value, network))
+        axis = _axis_named(data, key)
+        if axis is None or isinstance(value, dict):
+            return places.set_from(option, set_value(data, key, value, network))
     except PathError as error:
-        raise ScenarioError(f"--set {text}: {error}. Correct the option.") from error
+        raise ScenarioError(f"{option}: {error}. Correct the option.") from error
+    if complaints := _keep_points(data, axis, value if isinstance(value, list) else [value]):
+        raise ScenarioError("\n".join(f"{option}: {complaint}" for complaint in complaints))
+    return places.set_from(option, [("sweep", axis)])
 
 
 def _apply_variant(data: dict[str, Any], name: str, whole: ScenarioFile, network: Network, places: Places) -> Places:
@@ -138,19 +144,31 @@ def _apply_variant(data: dict[str, Any], name: str, whole: ScenarioFile, network
         except PathError as error:
             wrong.append(((*here, "set", key), f"{error}. Correct the path."))
     for axis, kept in variant.sweep.items():
-        if axis not in whole.sweep:
-            wrong.append(((*here, "sweep", axis), f'found the axis "{axis}"; {one_of(axis, whole.sweep)}'))
-        elif isinstance(whole.sweep[axis], Cases):
-            labels = axis_values(whole.sweep[axis])
-            wrong += [((*here, "sweep", axis), f'found the case "{label}"; {one_of(label, labels)}') for label in kept if label not in labels]
-            cases = data["sweep"][axis]["cases"]
-            data["sweep"][axis]["cases"] = {str(label): cases[label] for label in kept if label in cases}
-        else:
-            data["sweep"][axis]["values"] = list(kept)
+        wrong += [((*here, "sweep", axis), complaint) for complaint in _keep_points(data, axis, kept)]
     if wrong:
         raise places.error(wrong)
     data |= {key: value for key, value in (("repeats", variant.repeats), ("title", variant.title)) if value is not None}
     return places
+
+
+def _axis_named(data: Mapping[str, Any], path: str) -> str | None:
+    """The axis that a path such as `sweep.ber` names, nothing below it."""
+    section, _, axis = path.partition(".")
+    return axis if section == "sweep" and axis and "." not in axis and isinstance(data.get("sweep", {}), dict) else None
+
+
+def _keep_points(data: dict[str, Any], axis: str, kept: Sequence[AxisValue]) -> list[str]:
+    """Leaves an axis these cases, or gives it these values; returns what is wrong with them."""
+    axes = data.get("sweep", {})
+    if not isinstance(axes.get(axis), dict):
+        return [f'found the axis "{axis}"; {one_of(axis, axes)}']
+    if "cases" not in axes[axis]:
+        axes[axis]["values"] = list(kept)
+        return []
+    cases = axes[axis]["cases"]
+    labels = [str(label).lower() if isinstance(label, bool) else str(label) for label in kept]
+    axes[axis]["cases"] = {label: cases[label] for label in labels if label in cases}
+    return [f'found the case "{label}"; {one_of(label, cases)}' for label in labels if label not in cases]
 
 
 def _as_lists(value: Any) -> Any:

@@ -23,6 +23,7 @@ CASES = {
     "unknown key": (("title: Small", "titel: Small"), "3: titel: found the unknown key", "Did you mean title?"),
     "missing key": (("title: Small\n", ""), "title: found nothing; expected this key"),
     "unknown kind of file": (("kind: scenario", "kind: topology"), '1: kind: found "topology"; expected one of scenario'),
+    "an axis of two forms": (("values: [0, 1e-6, 1e-5]", "cases: {a: {seed: 1}}"), '17: sweep.ber.set: found "set" beside keys that it does not go with'),
     "unknown version": (("version: 1", "version: 2"), "2: version: found 2; expected one of 1"),
     "version as text": (("version: 1", 'version: "1"'), '2: version: found "1"; expected one of 1'),
     "empty title": (("title: Small", 'title: ""'), "3: title: ", "at least one"),
@@ -240,6 +241,10 @@ def test_file_that_is_not_there():
         ("hosts.h9.congestion=cubic", "--set hosts.h9.congestion=cubic: hosts.h9"),
         ("nothing.at.all=1", 'found the unknown key "nothing"'),
         ("links..data=1", "single dots"),
+        ("sweep.beer=[0]", 'found the axis "beer"; expected one of ber. Did you mean ber?'),
+        ("sweep.ber=[2]", "--set sweep.ber=[2]: sweep.ber=2: links.hop.data.errors.ber: found 2; expected at most 1"),
+        ("sweep.ber=[]", "found a list; expected at least one"),
+        ("sweep=7", "sweep: found 7; expected keys with values"),
     ],
 )
 def test_wrong_override_is_told_at_the_option(override, words, load):

@@ -135,6 +135,28 @@ def test_an_override_changes_one_value(tmp_path):
     assert {plan["workloads"][0]["bytes"] for plan in changed.values()} == {20_000}
 
 
+@pytest.mark.parametrize(
+    ("overrides", "points"),
+    [
+        (["sweep.ber=[0, 2e-6]"], {0, 2e-6}),
+        (["sweep.ber=1e-5"], {1e-5}),
+        (["sweep.ber=[0, 1e-6]", "sweep.ber=[1e-6]"], {1e-6}),
+    ],
+)
+def test_an_override_of_an_axis_gives_its_values(tmp_path, overrides, points):
+    """As a variant's sweep does; the last one counts."""
+    cells = scenario.cells(scenario.load(write(tmp_path, SMALL), overrides))
+    assert {cell.axes["ber"] for cell in cells} == points
+
+
+def test_an_override_of_an_axis_with_cases_keeps_those_it_names():
+    """A label that reads as another kind of value in YAML is the label all the same."""
+    cells = scenario.cells(scenario.load("sgls/itc-options", ["sweep.rate_control=[false]", "sweep.segments_per_ack=1"]))
+    assert {(cell.axes["rate_control"], cell.axes["segments_per_ack"]) for cell in cells} == {("false", "1")}
+    with pytest.raises(ScenarioError, match=r'found the case "maybe"; expected one of true, false'):
+        scenario.load("sgls/itc-options", ["sweep.rate_control=[maybe]"])
+
+
 def test_an_unknown_scenario_names_the_nearest():
     """A typing error costs one look."""
     with pytest.raises(ScenarioError, match=r"Did you mean fy97/fig04-kernel"):
