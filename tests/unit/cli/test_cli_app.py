@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,23 +10,6 @@ from scpslab import errors
 from scpslab.cli import app
 
 DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
-
-
-@pytest.fixture
-def scpslab(monkeypatch, capsys):
-    """Runs a command line; gives exit code, standard output and standard error."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["scpslab", *words])
-        code = 0
-        try:
-            app.main()
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
 
 
 def test_help_names_every_command_and_exit_code(scpslab):

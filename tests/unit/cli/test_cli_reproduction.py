@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from scpslab.cli import app
-
 DATA = Path(__file__).parents[2] / "data"
 
 
-@pytest.fixture
-def scpslab(monkeypatch, capsys, tmp_path):
-    """Runs a command line beside a folder `runs` with two runs; gives exit code, standard output and standard error."""
-    spec = importlib.util.spec_from_file_location("synthetic_run_for_cli", DATA / "synthetic_run.py")
-    synthetic = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, synthetic)
-    spec.loader.exec_module(synthetic)
+@pytest.fixture(autouse=True)
+def two_runs(synthetic, monkeypatch, tmp_path):
+    """A folder `runs` with two runs, and the program called beside it."""
     for name, seed in (("first-0001", 1), ("second-0002", 2)):
         run = synthetic.write_run(tmp_path / "runs" / name, seed=seed, repeats=2)
         (run / "manifest.json").write_text('{"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "live", "seed": 1, "cells": {}}')
     monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["scpslab", *words])
-        code = 0
-        try:
-            app.main()
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
 
 
 def test_claims_are_counted_listed_and_written_for_programs(scpslab):

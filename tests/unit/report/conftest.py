@@ -1,26 +1,16 @@
-"""Synthetic runs for the tests of reports; the model that makes them is tests/data/synthetic_run.py."""
+"""A run and a campaign for the tests of reports."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-DATA = Path(__file__).parents[2] / "data"
-
 
 @pytest.fixture(scope="session")
-def run_dir(tmp_path_factory):
+def run_dir(tmp_path_factory, synthetic):
     """A run of two stacks, three BERs and two repeats, one cell incomplete, under a name that claims are bound to."""
-    name = "synthetic_run"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, DATA / f"{name}.py")
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    folder = sys.modules[name].write_run(tmp_path_factory.mktemp("runs") / "fy97-fig04-kernel-0001", repeats=2)
+    folder = synthetic.write_run(tmp_path_factory.mktemp("runs") / "fy97-fig04-kernel-0001", repeats=2)
     for plan in folder.glob("cells/*/plan.json"):
         fields = json.loads(plan.read_text())
         fields["cell"]["scenario"] = "fy97/fig04-kernel"

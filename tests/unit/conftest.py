@@ -1,4 +1,4 @@
-"""Synthetic runs for the tests of figures; the model that makes them is tests/data/synthetic_run.py."""
+"""Synthetic runs; the model that makes them is tests/data/synthetic_run.py."""
 
 from __future__ import annotations
 
@@ -9,24 +9,18 @@ from types import ModuleType
 
 import pytest
 
-DATA = Path(__file__).parents[2] / "data"
-
-
-def _load() -> ModuleType:
-    name = "synthetic_run"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, DATA / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture(scope="session")
 def synthetic() -> ModuleType:
     """The generator of synthetic runs."""
-    return _load()
+    spec = importlib.util.spec_from_file_location("synthetic_run", DATA / "synthetic_run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
