@@ -87,8 +87,10 @@ def recipe_hash(part: Part) -> str:
 
 
 def place(part: Part, cache: Path) -> Path:
-    """The folder of the cache that a part has, whether it is there or not."""
-    return cache / part.name / recipe_hash(part)
+    """The folder of the cache that a part has, whether it is there or not. Machines of several kinds may share a home, and with it the cache."""
+    machine = platform.machine()
+    kind = "" if machine == LAB_KERNEL_MACHINE else f"-{machine}"
+    return cache / part.name / f"{recipe_hash(part)}{kind}"
 
 
 def find(part: Part, cache: Path) -> Path | None:

@@ -146,6 +146,14 @@ def test_root_by_sudo_takes_what_the_user_has_built(recipes, monkeypatch):
     assert len(built) == 6
 
 
+def test_programs_of_another_machine_are_not_taken_for_its_own(recipes, monkeypatch):
+    """A home that machines of two kinds share."""
+    folder, _, (tools, _, _) = recipes
+    images.ensure(lambda _: None)
+    monkeypatch.setattr(images.platform, "machine", lambda: "aarch64")
+    assert images.find(tools, folder / "cache") is None
+
+
 def test_another_machine_is_told_of_engine_host(recipes, monkeypatch):
     """Before anything is downloaded for a kernel that it cannot run."""
     _, built, _ = recipes
