@@ -1,6 +1,7 @@
 """Building what the engines need, and keeping it: lab kernel, guest image, the guest's small programs, the SCPS stack.
 
-Order of reading: images.py (what is built from what, and where it is kept), then kernel.py, guest.py, tools.py, stack.py; job.py, apt.py and folders.py serve them.
+Order of reading: images.py (what is built from what, and where it is kept), then kernel.py, guest.py, tools.py, stack.py; job.py, apt.py
+and folders.py serve them.
 """
 
 from scpslab.setup.images import Images, Program, cache_dir, ensure, ensure_stack, ensure_tools
