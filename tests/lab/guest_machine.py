@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import scpslab
-from scpslab.engine.host import copy_programs
+from scpslab.engine.bundle import copy_programs
 from scpslab.engine.live import LiveEngine
 from scpslab.engine.needs import Needs
 from scpslab.setup import ensure_stack, ensure_tools

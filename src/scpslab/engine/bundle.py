@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import scpslab
@@ -39,6 +39,15 @@ def sources() -> list[tuple[Path, str]]:
     return found + [(file, f"topologies/{file.name}") for file in sorted(topologies.glob("*.py"))]
 
 
+def copy_programs(folder: Path, programs: Iterable[Path]) -> None:
+    """Puts the lab program's files into a folder, with the programs beside it that it starts."""
+    for file, name in sources():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / name)
+    for file in programs:
+        shutil.copy2(file, folder / file.name)
+
+
 def bundle_hash(images: Images, scps: Program | None) -> str:
     """Hash of everything in the bundle, and of what compiles it. `scps`: the SCPS stack, where it is part of it."""
     digest = hashlib.sha256(images.hash.encode())
@@ -55,9 +64,7 @@ def ensure_bundle(images: Images, scps: Program | None, cache: Path, boot: Calla
     def fill(folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="scpslab-") as name:
             job, cell = Path(name, "job"), Path(name, "cell")
-            for file, place in sources():
-                (job / "source" / place).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, job / "source" / place)
+            copy_programs(job / "source", [])
             (job / "run_lab.py").write_text(COMPILE_JOB)
             (cell / "out").mkdir(parents=True)
             boot(job, cell)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
-from scpslab.engine.bundle import sources
+from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.needs import Needs, on_the_wall_clock, own_images, plan_text, write_vectors
 from scpslab.errors import CapabilityError, LabError
 from scpslab.hostlab import HostLab, dead_labs, remove
@@ -141,15 +141,6 @@ def _check_images(images: set[str]) -> None:
     known = {name for image in docker.ask("GET", "/images/json") for name in image["RepoTags"] or []} if images else set()
     if lacking := sorted(images - known):
         raise CapabilityError(f"engine host: found no image {', '.join(lacking)} in this machine's Docker; expected it. Run: make docker-images.")
-
-
-def copy_programs(folder: Path, programs: Iterable[Path]) -> None:
-    """Makes a lab program's folder, with the programs beside it that it starts."""
-    for file, name in sources():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, folder / name)
-    for file in programs:
-        shutil.copy2(file, folder / file.name)
 
 
 def _install(say: Callable[[str], None], with_stack: bool) -> Path:
