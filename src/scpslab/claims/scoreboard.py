@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from scpslab.claims.evaluate import CheckResult, Finding, Outcome, Verdict
 from scpslab.claims.model import Era
@@ -108,7 +109,7 @@ def as_list(verdicts: Sequence[Verdict]) -> Table:
     for verdict in verdicts:
         shown = _deciding(verdict)
         outcomes = [verdict.outcome(era) for era in ERAS]
-        coloured = [f"[{STYLES[outcome]}]{outcome.value}[/]" if outcome else "" for outcome in outcomes]
+        coloured = [Text(outcome.value, STYLES[outcome]) if outcome else "" for outcome in outcomes]
         number = shown[1].text.replace("[", r"\[") if shown else verdict.claim.not_testable or ""
         table.add_row(f"{verdict.paper.name}/{verdict.claim.id}", *coloured, number, band(shown[0].check) if shown else "", verdict.claim.paper)
     return table

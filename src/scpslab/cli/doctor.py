@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from scpslab.cli.tables import plain_console
 from scpslab.doctor import examine
 from scpslab.engine import ENGINES
 from scpslab.errors import CapabilityError, UsageError
@@ -35,7 +36,7 @@ def doctor(
     else:
         table = Table("check", "", "found", "what to do", box=None, pad_edge=False)
         for finding in findings:
-            table.add_row(finding.name, f"[{COLOURS[finding.state]}]{finding.state}[/]", finding.found, "" if finding.state == "ok" else finding.fix)
-        Console().print(table)
+            table.add_row(finding.name, Text(finding.state, COLOURS[finding.state]), finding.found, "" if finding.state == "ok" else finding.fix)
+        plain_console().print(table)
     if any(finding.state == "missing" for finding in findings):
         raise typer.Exit(CapabilityError.exit_code)

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 import yaml
-from rich.console import Console
 
 from scpslab import units
+from scpslab.cli.tables import plain_console
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
@@ -46,7 +46,7 @@ def shell(
     given = _given(set_ or [])
     plan = shell_plan(topology, given, "bash" if bash else "mininet", containers)
     runner = ENGINES[engine]()
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     runner.prepare(lambda text: console.print(text, highlight=False), [plan])
     with tempfile.TemporaryDirectory(prefix="scpslab-shell-") as folder:
         code = runner.interact(plan, Path(folder))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from scpslab.cli.tables import plain_console
 from scpslab.running import RunOptions
 from scpslab.running.verify import Comparison
 from scpslab.running.verify import verify as run_again
@@ -30,7 +30,7 @@ def verify(
 
     Exit code 0: all bytes are the same. 1: some are not; they are named, and whether kernel, guest image and lab program were the same.
     """
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     compared = run_again(archive, RunOptions(jobs=jobs), console, keep)
     for comparison in compared:
         _say(comparison)

@@ -51,6 +51,8 @@ SETTINGS: dict[Any, Any] = {
     "lines.markersize": 6,
     "errorbar.capsize": 3,
     "svg.fonttype": "path",
+    # Titles and labels come from files: a dollar sign is one, and no formula.
+    "text.parse_math": False,
 }
 
 

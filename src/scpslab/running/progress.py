@@ -29,7 +29,7 @@ class RunProgress:
                 TimeElapsedColumn(),
                 TextColumn("left"),
                 TimeRemainingColumn(),
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 console=console,
             )
             self.task = self.bar.add_task("", total=total)

@@ -11,7 +11,8 @@ import pytest
 
 from scpslab.claims import load_all
 from scpslab.report import write_report
-from scpslab.report.content import gather
+from scpslab.report.content import Content, gather
+from scpslab.report.page import render
 
 
 class Page(html.parser.HTMLParser):
@@ -64,6 +65,19 @@ def test_links_within_the_page_lead_somewhere_and_names_are_unique(page):
 
     assert len(names) == len(set(names))
     assert targets <= set(names)
+
+
+def test_names_are_unique_where_a_finding_is_on_the_page_twice(campaign_dir, monkeypatch):
+    monkeypatch.setattr(Content, "disagreements", property(lambda content: list(content.verdicts[:2])))
+    page = Page(render(campaign_dir))
+    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+
+    assert len([name for name in names if name.startswith("again-")]) == 2
+    assert len(names) == len(set(names))
+
+
+def test_no_text_is_escaped_twice(text):
+    assert re.findall(r"&amp;(?:#\d+|lt|gt|quot);", text) == []
 
 
 def test_pictures_are_inside_and_say_what_they_show(page):
