@@ -19,7 +19,20 @@ pub struct ErrorSource {
 #[derive(Clone, Debug)]
 enum Kind {
     None,
-    Repeated { positions: Vec<u64>, period: u64, index: usize, turn: u64 },
+    Repeated {
+        positions: Vec<u64>,
+        period: u64,
+        index: usize,
+        turn: u64,
+    },
+    /// Drawn again in every period, so that a long one takes no more memory than a short one.
+    Redrawn {
+        first: Box<Gaps>,
+        gaps: Box<Gaps>,
+        period: u64,
+        turn: u64,
+        after: u64,
+    },
     Endless(Box<Gaps>),
 }
 
@@ -42,8 +55,8 @@ impl ErrorSource {
         Self::repeated(positions, vector.len() as u64 * 8)
     }
 
-    /// Errors of a model: a vector of `period` bits drawn once and repeated, as the simulator did, or with a period of 0
-    /// drawn for ever.
+    /// Errors of a model: a vector of `period` bits that repeats, as the simulator's did, or with a period of 0 drawn for
+    /// ever.
     pub fn from_model(model: ErrorModel, period: u64, seed: Seed, name: &str) -> Result<Self, ModelError> {
         model.check()?;
         let rng: Rng = seed.stream(name);
@@ -53,14 +66,14 @@ impl ErrorSource {
             let next = if first == u64::MAX { u64::MAX } else { first - 1 };
             return Ok(ErrorSource { kind: Kind::Endless(Box::new(gaps)), at: 0, next });
         }
-        let mut positions = Vec::new();
+        let first = Box::new(gaps.clone());
         // A gap counts from just before the first bit, so the first position is one less.
-        let mut after = gaps.draw();
-        while after <= period {
-            positions.push(after - 1);
-            after = after.saturating_add(gaps.draw());
+        let after = gaps.draw();
+        if after > period {
+            return Ok(Self::none());
         }
-        Ok(Self::repeated(positions, period))
+        let kind = Kind::Redrawn { first, gaps: Box::new(gaps), period, turn: 0, after };
+        Ok(ErrorSource { kind, at: 0, next: after - 1 })
     }
 
     fn repeated(positions: Vec<u64>, period: u64) -> Self {
@@ -91,7 +104,16 @@ impl ErrorSource {
                     *index = 0;
                     *turn += 1;
                 }
-                self.next = *turn * *period + positions[*index];
+                self.next = turn.saturating_mul(*period).saturating_add(positions[*index]);
+            }
+            Kind::Redrawn { first, gaps, period, turn, after } => {
+                *after = after.saturating_add(gaps.draw());
+                if *after > *period {
+                    gaps.clone_from(first);
+                    *after = gaps.draw();
+                    *turn += 1;
+                }
+                self.next = turn.saturating_mul(*period).saturating_add(*after - 1);
             }
             Kind::Endless(gaps) => self.next = self.next.saturating_add(gaps.draw()),
         }

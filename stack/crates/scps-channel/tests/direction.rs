@@ -149,6 +149,16 @@ fn a_period_repeats_exactly() {
 }
 
 #[test]
+fn a_period_of_any_length_takes_no_memory() {
+    let model = ErrorModel::Independent { ber: 0.5 };
+    for period in [u64::MAX, u64::MAX - 1, 1 << 60] {
+        let mut errors = ErrorSource::from_model(model, period, Seed::from_u64(1), "a").unwrap();
+        let wrong: u32 = (0..1000).map(|_| errors.mask().count_ones()).sum();
+        assert!((3500..4500).contains(&wrong), "{wrong} of 8000 bits");
+    }
+}
+
+#[test]
 fn directions_of_one_seed_are_independent() {
     let source =
         |name| ErrorSource::from_model(ErrorModel::Independent { ber: 1e-2 }, 0, Seed::from_u64(9), name).unwrap();
