@@ -86,7 +86,7 @@ impl Outgoing {
     pub fn advance(&mut self, n: usize) {
         self.crc.update(&self.wire[self.taken..self.taken + n]);
         self.taken += n;
-        self.sent += n as u64;
+        self.sent = self.sent.saturating_add(n as u64);
     }
 
     fn refill(&mut self) -> io::Result<()> {
@@ -100,19 +100,20 @@ impl Outgoing {
                     return Ok(());
                 };
                 let at = range.low.saturating_add(*in_range);
-                let wanted = (range.high - range.low).saturating_add(1).saturating_sub(*in_range);
+                let wanted = range.high.saturating_sub(at).saturating_add(1);
                 file.seek(SeekFrom::Start(at))?;
                 let limit = usize::try_from(wanted).unwrap_or(CHUNK).min(CHUNK);
                 let n = file.read(&mut self.raw[..limit])?;
-                *in_range += n as u64;
-                if n == 0 {
-                    self.missing = true;
-                }
-                if n as u64 == wanted || n == 0 {
+                let is_whole = n as u64 == wanted || (n == 0 && ends_with_the_file(range, *in_range));
+                *in_range = in_range.saturating_add(n as u64);
+                if is_whole || n == 0 {
                     left.pop_front();
                     *in_range = 0;
+                }
+                if n == 0 && !is_whole {
+                    self.missing = true;
                     // Not forced: what exists was sent, then the operation ends.
-                    if n == 0 && !*forced {
+                    if !*forced {
                         left.clear();
                     }
                 }
@@ -135,7 +136,7 @@ impl Outgoing {
 
     /// Marker plus octets of this connection.
     pub fn marker(&self) -> u64 {
-        self.start + self.sent
+        self.start.saturating_add(self.sent)
     }
 
     /// Checksum of this connection's octets.
@@ -152,6 +153,11 @@ impl Outgoing {
     pub fn has_missing(&self) -> bool {
         self.missing
     }
+}
+
+/// True if the end of the file is the end of a range of which `sent` octets exist; an empty file is such a range too.
+fn ends_with_the_file(range: Range, sent: u64) -> bool {
+    range.high == Range::TO_THE_END && (sent > 0 || range.low == 0)
 }
 
 #[cfg(test)]
@@ -217,7 +223,14 @@ mod tests {
         assert_eq!((sent, outgoing.has_missing()), (b"YZ".to_vec(), true));
         let (sent, outgoing) = drain(Outgoing::ranges(file(&alphabet), beyond, true));
         assert_eq!((sent, outgoing.has_missing()), (b"YZA".to_vec(), true));
-        let everything = vec![range(0, u64::MAX)];
-        assert_eq!(drain(Outgoing::ranges(file(&alphabet), everything, true)).0, alphabet);
+        let to_the_end = |low| vec![range(low, Range::TO_THE_END), range(0, 0)];
+        for (low, expected, missing) in
+            [(0, &b"ABCDEFGHIJKLMNOPQRSTUVWXYZA"[..], false), (24, b"YZA", false), (26, b"", true)]
+        {
+            let (sent, outgoing) = drain(Outgoing::ranges(file(&alphabet), to_the_end(low), false));
+            assert_eq!((&sent[..], outgoing.has_missing()), (expected, missing), "from {low}");
+        }
+        let (sent, outgoing) = drain(Outgoing::ranges(file(b""), vec![range(0, Range::TO_THE_END)], false));
+        assert_eq!((sent.len(), outgoing.has_missing()), (0, false));
     }
 }

@@ -48,6 +48,8 @@ pub struct Partial {
     start_position: u64,
     continues_part: bool,
     received: u64,
+    /// Wire octets of this connection that are in the file.
+    settled: u64,
     position: u64,
     limit: Option<u64>,
     crc: Crc,
@@ -95,6 +97,7 @@ impl Partial {
             start_position: position,
             continues_part,
             received: 0,
+            settled: 0,
             position,
             limit,
             crc: Crc::new(),
@@ -116,15 +119,17 @@ impl Partial {
             result?;
         }
         self.received += octets.len() as u64;
+        self.settled = self.received - self.decoder.held();
         Ok(())
     }
 
     fn store_octets(&mut self, octets: &[u8]) -> io::Result<()> {
-        if self.limit.is_some_and(|l| self.position + octets.len() as u64 > l) {
+        let end = self.position.checked_add(octets.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+        if self.limit.is_some_and(|l| end > l) {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         self.file.write_all(octets)?;
-        self.position += octets.len() as u64;
+        self.position = end;
         Ok(())
     }
 
@@ -147,7 +152,7 @@ impl Partial {
 
     /// Wire octets of the file so far, all stored.
     pub fn stored(&self) -> u64 {
-        self.start + self.received - self.decoder.held()
+        self.start.saturating_add(self.settled)
     }
 
     /// Checksum of this connection's octets.
@@ -351,5 +356,15 @@ mod tests {
             Partial::begin(dir, "f", Base::Fresh, FileType::Image, Bounds { room: Some(9), size: Some(5) }).unwrap();
         partial.fill(4, b'.').unwrap();
         assert_eq!(partial.write(b"xy").unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+    }
+
+    #[test]
+    fn octets_beyond_a_limit_are_not_counted_as_stored() {
+        let folder = folder_with(b"");
+        let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        let bounds = Bounds { room: Some(5), size: None };
+        let mut partial = Partial::begin(dir, "f", Base::Fresh, FileType::Ascii, bounds).unwrap();
+        assert_eq!(partial.write(b"abcdefgh\r").unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+        assert_eq!((partial.received(), partial.stored()), (0, 0));
     }
 }

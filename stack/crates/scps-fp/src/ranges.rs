@@ -7,13 +7,21 @@ use crate::update::END_MARK;
 /// Most ranges a server takes in one control file, and a user may write.
 pub const RANGES_MAX: usize = 1000;
 
+/// What a control file writes as the last octet of a range that ends with the file (notes §7.2).
+const END_OF_FILE: u64 = u32::MAX as u64;
+
 /// Inclusive octet positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
     /// First octet.
     pub low: u64,
-    /// Last octet.
+    /// Last octet, or [`Range::TO_THE_END`].
     pub high: u64,
+}
+
+impl Range {
+    /// As the last octet: wherever the file ends.
+    pub const TO_THE_END: u64 = u64::MAX;
 }
 
 /// A control file.
@@ -86,7 +94,8 @@ impl ReadRequest {
         out.extend_from_slice(&(self.ranges.len() as u16).to_be_bytes());
         out.push(b'\n');
         for range in &self.ranges {
-            out.extend_from_slice(format!("{}-{}\n", range.low, range.high).as_bytes());
+            let high = if range.high == Range::TO_THE_END { END_OF_FILE } else { range.high };
+            out.extend_from_slice(format!("{}-{high}\n", range.low).as_bytes());
         }
         out.push(b'\n');
         out.extend_from_slice(&END_MARK);
@@ -97,6 +106,7 @@ impl ReadRequest {
 fn parse_pair(text: &[u8]) -> Option<Range> {
     let (low, high) = std::str::from_utf8(text).ok()?.split_once('-')?;
     let (low, high) = (decimal(low)?, decimal(high)?);
+    let high = if high == END_OF_FILE { Range::TO_THE_END } else { high };
     (low <= high).then_some(Range { low, high })
 }
 
@@ -112,7 +122,9 @@ pub fn parse_list(text: &str, size: u64) -> Result<Vec<Range>, RangeError> {
         } else {
             decimal(high).ok_or_else(wrong)?
         };
-        if low > high {
+        // A server would send everything up to the end instead.
+        let means_the_end = high == END_OF_FILE && high.checked_add(1) != Some(size);
+        if low > high || means_the_end {
             return Err(wrong());
         }
         ranges.push(Range { low, high });
@@ -161,6 +173,15 @@ mod tests {
         let ranges: Vec<Range> = (0..10).map(|i| range(i * 2, i * 2)).collect();
         let request = ReadRequest { source: "u".into(), forced: true, ranges };
         assert_eq!(ReadRequest::parse(&request.emit()), Ok(request));
+    }
+
+    #[test]
+    fn the_largest_32_bit_position_means_the_end_of_the_file() {
+        let request = ReadRequest::parse(b"u\nN\n\0\x01\n4000-4294967295\n\n\xFF\x02").unwrap();
+        assert_eq!(request.ranges, [range(4000, Range::TO_THE_END)]);
+        assert!(request.emit().ends_with(b"4000-4294967295\n\n\xFF\x02"));
+        assert_eq!(parse_list("5-4294967295", 1 << 32), Ok(vec![range(5, 4_294_967_295)]));
+        assert!(parse_list("5-4294967295", 1 << 33).is_err(), "there is no way to say this to a server");
     }
 
     #[test]

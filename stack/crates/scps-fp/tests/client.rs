@@ -175,6 +175,8 @@ fn records_are_read_and_the_source_stays() {
         "raread u d 20-30 y".to_owned(),
         "raread u e 20-30".to_owned(),
         "raread none f 1".to_owned(),
+        "raread u g 0-1 yes".to_owned(),
+        format!("recread u g {} 1 2", u64::MAX),
     ];
     let reports = run(&world, &folders, &lines.iter().map(String::as_str).collect::<Vec<_>>());
     let read = |name: &str| fs::read(folders.client.join(name)).unwrap();
@@ -183,7 +185,13 @@ fn records_are_read_and_the_source_stays() {
     assert_eq!(read("c"), b"FGHIJKLMNO");
     assert_eq!((read("d").as_slice(), reports[3].reply), (&b"UVWXYZ"[..], Some(258)));
     assert!(reports[4].text.contains("556"), "{:?}", reports[4]);
-    assert_eq!(reports[5].status, Status::Failed);
+    for failed in &reports[5..] {
+        assert_eq!(failed.status, Status::Failed, "{failed:?}");
+    }
+    assert!(reports[6].text.contains("[y|n]"), "{:?}", reports[6]);
+    assert!(!folders.client.join("g").exists());
+    let left: Vec<_> = fs::read_dir(&folders.server).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["u"], "a control file stays after a READ that fails");
     assert_eq!(fs::read(folders.server.join("u")).unwrap(), alphabet);
     assert_eq!(fs::metadata(folders.server.join("u")).unwrap().modified().unwrap(), before);
 }
@@ -195,6 +203,18 @@ fn different_files_of_equal_checksum_are_told_apart_by_length() {
     fs::write(folders.client.join("zeros"), [0; 99]).unwrap();
     let reports = run(&world, &folders, &["check zeros zeros"]);
     assert_eq!((reports[0].status, reports[0].integrity), (Status::Failed, Some(Integrity::Mismatch)));
+}
+
+#[test]
+fn nothing_is_proven_about_a_file_the_server_refuses_to_speak_of() {
+    let (world, folders) = serve();
+    fs::write(folders.client.join("f"), b"octets").unwrap();
+    let report = run(&world, &folders, &["check none f"]).remove(0);
+    assert_eq!((report.status, report.integrity), (Status::Failed, Some(Integrity::NotOffered)));
+    assert!(report.text.contains("no size"), "{report:?}");
+    fs::write(folders.server.join("f"), b"octets").unwrap();
+    let report = run(&world, &folders, &["check f f"]).remove(0);
+    assert_eq!((report.status, report.integrity), (Status::Complete, Some(Integrity::Ok)));
 }
 
 fn two_servers() -> (World, Folders) {

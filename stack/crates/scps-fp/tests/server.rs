@@ -412,6 +412,18 @@ fn sizes_are_bare_numbers_for_those_who_ask_for_features() {
 }
 
 #[test]
+fn a_read_may_end_where_the_file_ends() {
+    let (mut peer, folders) = connect(quick());
+    fs::write(folders.server.join("u"), noise(5000, 3)).unwrap();
+    peer.store("STOR c", b"u\nN\n\0\x01\n4000-4294967295\n\n\xFF\x02");
+    let (said, data) = peer.fetch("READ c");
+    assert!(said.contains("226 "), "{said}");
+    assert_eq!(data, noise(5000, 3)[4000..]);
+    peer.store("STOR c", b"u\nN\n\0\x01\n5000-4294967295\n\n\xFF\x02");
+    assert!(peer.fetch("READ c").0.contains("556 "));
+}
+
+#[test]
 fn parameters_are_taken_as_letters_and_digits() {
     let (mut peer, _folders) = connect(quick());
     for line in ["MODE S", "MODE 1", "STRU F", "STRU 1", "TYPE A", "TYPE A N", "TYPE I", "TYPE L 8"] {

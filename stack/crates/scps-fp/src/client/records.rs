@@ -41,11 +41,13 @@ impl Client<'_> {
         let request = Request { line: &line, marker: 0, announced: None, service: Service::Reliable };
         self.attempt(&request, Flow::Send(&mut outgoing), &mut Course::default()).map_err(failure_text)?;
         let result = then(self);
-        if !self.mib.keep_control && result.is_ok() {
-            // A server may have removed it already.
-            self.on_remote(|client, remote| remote.command(client.net, &client.mib, &format!("DELE {CONTROL_NAME}")))?;
+        if self.mib.keep_control || !self.is_connected() {
+            return result;
         }
-        result
+        // A server may have removed it already, and why `then` failed says more than why this does.
+        let line = format!("DELE {CONTROL_NAME}");
+        let removed = self.on_remote(|client, remote| remote.command(client.net, &client.mib, &line));
+        result.and_then(|report| removed.map(|_| report))
     }
 
     /// Goes to a folder in type I, and back afterwards.

@@ -150,17 +150,19 @@ impl Client<'_> {
             ("crc", [remote]) => self.simple(&format!("SITE CRC {remote}")),
             ("check", [remote, local]) => self.check(remote, local),
             ("raread", [remote, local, ranges, rest @ ..]) => {
-                let forced = rest.first().is_some_and(|f| f.eq_ignore_ascii_case("y"));
+                let forced = match rest {
+                    [] | ["n" | "N"] => false,
+                    ["y" | "Y"] => true,
+                    _ => return Err(usage(verb)),
+                };
                 self.read_records(remote, local, ranges, forced)
             }
-            ("recread", [remote, local, reclen, first, rest @ ..]) => {
+            ("recread", [remote, local, reclen, first, rest @ ..]) if rest.len() <= 1 => {
                 let number = |text: &str| decimal::<u64>(text).ok_or_else(|| usage(verb));
                 let (length, first) = (number(reclen)?, number(first)?);
                 let last = rest.first().map_or(Ok(first), |l| number(l))?;
-                if length == 0 || last < first {
-                    return Err(usage(verb));
-                }
-                self.read_records(remote, local, &format!("{}-{}", first * length, (last + 1) * length - 1), false)
+                let octets = records(length, first, last).ok_or_else(|| usage(verb))?;
+                self.read_records(remote, local, &octets, false)
             }
             ("raupdt", [rem_old, rem_new, loc_old, loc_new, script]) => {
                 let signals = self.edits(script, loc_old)?;
@@ -379,19 +381,28 @@ impl Client<'_> {
         let (ours, length) = crc_of(file).map_err(|e| Fault::Local(format!("{local}: {e}")))?;
         let their_size = self.remote_size(remote)?;
         let theirs = self.remote_crc(remote)?;
-        let integrity = match (their_size, theirs) {
-            (Some(size), _) if size != length => Integrity::Mismatch,
-            (Some(_), Some(crc)) if crc == ours => Integrity::Ok,
-            (_, Some(_)) => Integrity::Mismatch,
-            (_, None) => Integrity::NotOffered,
+        let (status, integrity, text) = match (their_size, theirs) {
+            (Some(size), _) if size != length => {
+                (Status::Failed, Integrity::Mismatch, format!("{length} octets here, {size} there"))
+            }
+            (_, Some(crc)) if crc != ours => (Status::Failed, Integrity::Mismatch, "the checksums differ".to_owned()),
+            (Some(_), Some(_)) => (Status::Complete, Integrity::Ok, "size and checksum are equal".to_owned()),
+            (Some(_), None) => {
+                let text = "the sizes are equal; the server offers no checksum";
+                (Status::Complete, Integrity::NotOffered, text.to_owned())
+            }
+            (None, _) => {
+                let text = format!("{remote}: the server tells no size; nothing is proven");
+                (Status::Failed, Integrity::NotOffered, text)
+            }
         };
-        let status = if integrity == Integrity::Mismatch { Status::Failed } else { Status::Complete };
         Ok(Report {
             status,
             size: Some(length),
             integrity: Some(integrity),
             crc: Some(crc_text(ours)),
-            ..Report::done(format!("{integrity:?}"))
+            text,
+            ..Report::default()
         })
     }
 
@@ -476,6 +487,12 @@ impl Client<'_> {
             if self.passive { "passive" } else { "active" },
         )
     }
+}
+
+/// Records `first` to `last` of `length` octets each, as a range of octets.
+fn records(length: u64, first: u64, last: u64) -> Option<String> {
+    let (low, end) = (first.checked_mul(length)?, last.checked_add(1)?.checked_mul(length)?);
+    (low < end).then(|| format!("{low}-{}", end - 1))
 }
 
 /// A name as COPY wants it.
