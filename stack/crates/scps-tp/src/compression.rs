@@ -93,6 +93,13 @@ pub struct Context {
     pub seq: SeqNum,
 }
 
+/// True if more than the identifier, one octet, ties the packet to its connection. Without ports to guess, the sequence
+/// number is what a stranger lacks; an acknowledgement proves itself by the number it acknowledges. Absent fields keep
+/// their last value (notes §3.3), so a packet without either would always fit.
+pub fn is_proven(c: &Compressed<'_>, has_data: bool) -> bool {
+    c.seq.is_some() || (c.window_ack.is_some() && !has_data && !c.rst && !c.fin)
+}
+
 /// The segment a compressed header stands for.
 pub fn decompress(c: &Compressed<'_>, context: &Context) -> Tcp {
     let (window, ack) = c.window_ack.unwrap_or((context.window, context.ack));

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::endpoint::{ConnectionId, ListenerId};
 use crate::error::{OptionError, RecvError, SendError};
 use crate::event::{CloseReason, Event};
+use crate::limits::{ChallengeLimit, InvalidLimit};
 use crate::negotiation::{self, Agreed};
 use crate::persist::Persist;
 use crate::reassembly::{Hole, Read, Reassembly};
@@ -132,30 +133,12 @@ pub struct Connection {
     pub(crate) clock: TimestampClock,
     pub(crate) duplicate: Option<(u64, u64)>,
     pub(crate) challenges: ChallengeLimit,
+    pub(crate) invalid: InvalidLimit,
     pub(crate) last_window_ack: (u16, SeqNum),
     pub(crate) is_readable_signalled: bool,
 
     pub(crate) farewell: Farewell,
     pub(crate) is_orphan: bool,
-    pub(crate) last_heard: Instant,
-}
-
-/// At most ten challenge ACKs per five seconds (RFC 5961 §7).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ChallengeLimit {
-    window_start: Option<Instant>,
-    sent: u32,
-}
-
-impl ChallengeLimit {
-    pub(crate) fn allow(&mut self, now: Instant) -> bool {
-        let is_fresh = self.window_start.is_none_or(|s| now.since(s).as_secs() >= 5);
-        if is_fresh {
-            *self = ChallengeLimit { window_start: Some(now), sent: 0 };
-        }
-        self.sent += 1;
-        self.sent <= 10
-    }
 }
 
 impl Connection {
@@ -237,11 +220,11 @@ impl Connection {
             clock: TimestampClock::new(birth.timestamp_offset),
             duplicate: None,
             challenges: ChallengeLimit::default(),
+            invalid: InvalidLimit::default(),
             last_window_ack: (0, birth.iss),
             is_readable_signalled: false,
             farewell: Farewell::None,
             is_orphan: false,
-            last_heard: now,
             config,
         }
     }

@@ -702,6 +702,9 @@ impl Endpoint {
         let Some(c) = self.slots[index as usize].connection.as_mut() else {
             return Err(DropReason::UnknownConnectionId);
         };
+        if !crate::compression::is_proven(&header, !data.is_empty()) {
+            return Err(DropReason::Unproven);
+        }
         let tcp = crate::compression::decompress(&header, &c.decompression_context());
         self.deliver(now, index, ip, &tcp, data)
     }

@@ -59,6 +59,8 @@ pub enum DropReason {
     NoConnection,
     /// A compressed packet with an identifier nobody announced.
     UnknownConnectionId,
+    /// A compressed packet that nothing but its identifier ties to its connection.
+    Unproven,
     /// Too many half-open connections.
     BacklogFull,
     /// Sequence outside the window.
@@ -71,6 +73,8 @@ pub enum DropReason {
     BadAck,
     /// Timestamp older than the last (RFC 7323 §5).
     OldTimestamp,
+    /// Data without the timestamp both sides agreed on (RFC 7323 §3.2).
+    NoTimestamp,
     /// ICMP that quotes nothing in flight (RFC 5927 §4).
     ForeignIcmp,
     /// Too many pieces out of order.
@@ -79,5 +83,5 @@ pub enum DropReason {
 
 impl DropReason {
     /// Every reason, in order.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 17;
 }

@@ -78,7 +78,6 @@ impl Connection {
 
     pub(crate) fn on_segment(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8]) -> Verdict {
         self.stats.segments_received += 1;
-        self.last_heard = now;
         match self.state {
             State::Closed => Verdict::ResetReply(DropReason::NoConnection),
             State::SynSent => self.on_segment_syn_sent(now, route, tcp),
@@ -154,9 +153,15 @@ impl Connection {
         }
         if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
             if self.clock.is_old(t.val, now) && !tcp.flags.has(Flags::RST) {
-                self.ack.on_segment(AckNeed::Now, 0, now);
+                self.answer_unacceptable(now, tcp, data.len());
                 return Verdict::Dropped(DropReason::OldTimestamp);
             }
+        }
+        if self.agreed.timestamps && tcp.options.timestamps.is_none() && !data.is_empty() && !tcp.flags.has(Flags::RST)
+        {
+            // RFC 7323 §3.2: without it a forged segment passes by PAWS. Empty ones are let in, for the reference leaves the
+            // option out of some acknowledgements (testdata, raw_loss_record).
+            return Verdict::Dropped(DropReason::NoTimestamp);
         }
         let position = self.rcv_position(tcp.seq);
         let len = data.len() as i64 + i64::from(tcp.flags.has(Flags::FIN));
@@ -164,13 +169,13 @@ impl Connection {
             return self.on_reset(now, position);
         }
         if !self.is_acceptable(position, len) {
-            self.ack.on_segment(AckNeed::Now, 0, now);
+            self.answer_unacceptable(now, tcp, len as usize);
             if len > 0 {
                 self.stats.duplicate_segments += 1;
                 self.note_duplicate(position, len);
             }
-            // An old segment may still acknowledge something: probes of a zero window do (RFC 793 §3.9).
-            if tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::SYN) && position >= 0 {
+            if tcp.flags.has(Flags::ACK) && self.is_at_the_window(tcp, position, len) && self.is_ack_acceptable(tcp) {
+                self.persist.on_answer();
                 self.on_acknowledgement(now, route, tcp, data.len());
             }
             return Verdict::Dropped(DropReason::OutOfWindow);
@@ -226,11 +231,30 @@ impl Connection {
         }
     }
 
+    /// A segment that is not acceptable still acknowledges if it touches our window: probes of a closed one do, and
+    /// empty segments behind a full one (RFC 9293 §3.10.7.4; Linux `tcp_sequence` draws the same border). Others are a
+    /// stranger's guess.
+    fn is_at_the_window(&self, tcp: &Tcp, position: i64, len: i64) -> bool {
+        self.state.is_synchronised()
+            && !tcp.flags.has(Flags::SYN)
+            && position <= self.rcv_edge.max(self.rcv_nxt()) as i64
+            && position + len >= self.last_ack_sent as i64
+    }
+
     /// RFC 5961 §5: not beyond what was sent, not older than the largest window.
     fn is_ack_acceptable(&self, tcp: &Tcp) -> bool {
         let acked = self.snd_position(tcp.ack);
         // The peer may acknowledge what BETS made us give up; that is below snd_una and within the window.
-        acked <= self.snd_nxt as i64 && acked >= self.snd_una as i64 - (self.rwnd_max as i64).max(1 << 16)
+        acked <= self.snd_nxt as i64 && acked >= self.snd_una as i64 - self.rwnd_max as i64
+    }
+
+    /// An acknowledgement tells the peer where we are. Data always gets one, for it cannot be part of a loop of answers
+    /// (Linux `tcp_oow_rate_limited`); empty segments get one now and then.
+    fn answer_unacceptable(&mut self, now: Instant, tcp: &Tcp, len: usize) {
+        let is_data = len > 0 && !tcp.flags.has(Flags::SYN);
+        if is_data || self.invalid.allow(now, self.rtt.srtt()) {
+            self.ack.on_segment(AckNeed::Now, 0, now);
+        }
     }
 
     fn on_reset(&mut self, now: Instant, position: i64) -> Verdict {

@@ -35,6 +35,7 @@ mod endpoint;
 mod error;
 mod event;
 mod input;
+mod limits;
 mod negotiation;
 mod output;
 mod path;

@@ -382,6 +382,11 @@ impl Script {
         self.id.expect("a connection")
     }
 
+    /// Our initial sequence number, once a SYN has left.
+    pub fn iss(&self) -> Option<SeqNum> {
+        self.iss
+    }
+
     /// Everything sent up to a time, as `start:end`.
     pub fn ranges_until(&mut self, seconds: f64) -> Vec<String> {
         self.advance(Instant::from_nanos((seconds * 1e9) as u64));
