@@ -1,7 +1,14 @@
-//! When the receiver acknowledges (SCPS-TP notes §6.1; RFC 1122 §4.2.3.2).
+//! When the receiver acknowledges (SCPS-TP notes §6.1; RFC 1122 §4.2.3.2), and the answers owed to input that the driver
+//! handed over before it let anything leave.
 
 use crate::config::{AckBehaviour, AckConfig};
+use crate::connection::{Connection, SocketAddr};
+use crate::output::Polled;
+use crate::route::Route;
 use scps_types::Instant;
+use scps_wire::tcp::{Flags, Tcp};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
 /// What a received segment asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +82,73 @@ impl AckPolicy {
         self.is_due = false;
         self.last_sent = Some(now);
     }
+}
+
+/// Answers that are drawn up and charged to their route, and wait for the driver. A driver may hand over many segments before
+/// it transmits; each answer says what was known when it was due, as if it had left at once.
+#[derive(Clone, Debug, Default)]
+pub struct Owed {
+    octets: Vec<u8>,
+    taken: usize,
+    packets: VecDeque<(Ipv4Addr, usize)>,
+}
+
+/// Octets of answers kept: those of more segments than a device hands over at once. What is owed beyond them shares an answer.
+const OWED_OCTETS_MAX: usize = 128 * 1024;
+
+impl Owed {
+    /// True if another answer may be drawn up.
+    pub fn has_room(&self) -> bool {
+        self.octets.len() < OWED_OCTETS_MAX
+    }
+
+    /// Moves the oldest answer to `out`.
+    pub fn pop(&mut self, out: &mut Vec<u8>) -> Option<(Ipv4Addr, usize)> {
+        let (dst, len) = self.packets.pop_front()?;
+        out.extend_from_slice(&self.octets[self.taken..self.taken + len]);
+        self.taken += len;
+        if self.packets.is_empty() {
+            self.octets.clear();
+            self.taken = 0;
+        }
+        Some((dst, len))
+    }
+
+    /// Draws up what `c` owes now, as far as its route has credit. Without credit the answer stays due, and shares a packet
+    /// with the next: late answers in a row would tell old news at the cost of new.
+    pub(crate) fn settle(&mut self, now: Instant, c: &mut Connection, route: &mut Route, ip_id: &mut u16) {
+        while c.ack.is_due() && self.has_room() {
+            let before = self.octets.len();
+            if c.poll_answer(now, route, ip_id, &mut self.octets) != Polled::Packet {
+                return;
+            }
+            let (remote, _): SocketAddr = c.remote;
+            self.packets.push_back((remote, self.octets.len() - before));
+        }
+    }
+}
+
+impl Connection {
+    /// Data octets after which a joined segment is cut, if it has to be: joined segments in order share an answer, as in Linux;
+    /// out of order each of them has its own (RFC 5681 §4.2).
+    pub(crate) fn answers_apart(&self, tcp: &Tcp, len: usize) -> Option<usize> {
+        // No single segment is longer than the MSS we offered, whatever the peer's own.
+        let (longest, options) = (usize::from(self.own_mss), if self.agreed.timestamps { 12 } else { 0 });
+        let is_orderly = self.recv.pieces().is_empty() && self.rcv_position(tcp.seq) == self.rcv_nxt() as i64;
+        let is_joined = len > longest && !is_orderly && self.state.is_synchronised();
+        is_joined.then_some(longest.saturating_sub(options).max(1))
+    }
+}
+
+/// One of the segments that were joined to `tcp`: its data begins at `start` and is the last of them or not.
+pub(crate) fn cut(tcp: &Tcp, start: usize, is_last: bool) -> Tcp {
+    let mut part = *tcp;
+    part.seq = tcp.seq + start as u32;
+    if !is_last {
+        part.flags = tcp.flags.without(Flags::FIN).without(Flags::PSH);
+        part.options.record_boundary = false;
+    }
+    part
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! This file routes packets and calls; what a connection does with them is the connection's.
 
+use crate::ack::{self, Owed};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
 use crate::connection::{Birth, Connection, SocketAddr};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
@@ -122,6 +123,7 @@ pub struct Endpoint {
     events: VecDeque<Event>,
     traces: VecDeque<TraceRecord>,
     replies: VecDeque<Vec<u8>>,
+    owed: Owed,
     fallbacks: BTreeMap<Ipv4Addr, Instant>,
     drops: [u64; DropReason::COUNT],
     gone: Totals,
@@ -152,6 +154,7 @@ impl Endpoint {
             events: VecDeque::new(),
             traces: VecDeque::new(),
             replies: VecDeque::new(),
+            owed: Owed::default(),
             fallbacks: BTreeMap::new(),
             drops: [0; DropReason::COUNT],
             gone: Totals::default(),
@@ -461,6 +464,9 @@ impl Endpoint {
             let dst = Ipv4::parse(&reply).map_or(Ipv4Addr::UNSPECIFIED, |(ip, _)| ip.dst);
             return Some(Transmit { dst, len: reply.len() });
         }
+        if let Some((dst, len)) = self.owed.pop(out) {
+            return Some(Transmit { dst, len });
+        }
         self.schedule.unblock(now);
         while let Some(index) = self.schedule.next_ready() {
             let Some(c) = self.slots[index as usize].connection.as_mut() else {
@@ -680,10 +686,20 @@ impl Endpoint {
     }
 
     fn deliver(&mut self, now: Instant, index: u32, ip: &Ipv4, tcp: &Tcp, data: &[u8]) -> Result<(), DropReason> {
-        let Some(c) = self.slots[index as usize].connection.as_mut() else {
+        let Some(c) = self.slots[index as usize].connection.as_ref() else {
             return Err(DropReason::NoConnection);
         };
-        let verdict = c.on_segment(now, &mut self.routes[c.route.0], tcp, data);
+        let verdict = match c.answers_apart(tcp, data.len()) {
+            None => self.hand_over(now, index, tcp, data),
+            Some(size) => {
+                let count = data.len().div_ceil(size);
+                let parts = data.chunks(size).enumerate();
+                let verdicts = parts
+                    .map(|(i, part)| self.hand_over(now, index, &ack::cut(tcp, i * size, i + 1 == count), part))
+                    .collect::<Vec<_>>();
+                verdicts.last().copied().unwrap_or(Verdict::Accepted)
+            }
+        };
         self.settle(index);
         match verdict {
             Verdict::Accepted => Ok(()),
@@ -693,6 +709,20 @@ impl Endpoint {
                 Err(reason)
             }
         }
+    }
+
+    /// Gives a connection a segment, after drawing up what it owes for those before: that answer says what was known then.
+    fn hand_over(&mut self, now: Instant, index: u32, tcp: &Tcp, data: &[u8]) -> Verdict {
+        let Some(c) = self.slots[index as usize].connection.as_mut() else {
+            return Verdict::Dropped(DropReason::NoConnection);
+        };
+        if c.ack.is_due() && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
+            self.schedule.unblock(now);
+            if !self.schedule.is_blocked(c.route) {
+                self.owed.settle(now, c, &mut self.routes[c.route.0], &mut self.ip_id);
+            }
+        }
+        c.on_segment(now, &mut self.routes[c.route.0], tcp, data)
     }
 
     fn dispatch_compressed(&mut self, now: Instant, ip: &Ipv4, payload: &[u8]) -> Result<(), DropReason> {

@@ -2,7 +2,8 @@
 //!
 //! # The rule for drivers
 //! After each `handle_*` or user call, drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] to `None`, then
-//! wait until [`Endpoint::poll_timeout`] or the next input. `now` never goes backwards.
+//! wait until [`Endpoint::poll_timeout`] or the next input. `now` never goes backwards. Packets that come together may be
+//! handed over together before the draining: the number and content of the acknowledgements does not depend on that.
 //!
 //! ```
 //! # use scps_tp::{Config, Endpoint, EndpointConfig, RouteConfig, Trust};

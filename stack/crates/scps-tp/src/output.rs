@@ -81,6 +81,20 @@ impl Connection {
         Polled::Idle
     }
 
+    /// What answers the peer now: an acknowledgement, or data that carries it. Compressed data carries none (notes §3.7).
+    pub(crate) fn poll_answer(
+        &mut self,
+        now: Instant,
+        route: &mut Route,
+        ip_id: &mut u16,
+        out: &mut Vec<u8>,
+    ) -> Polled {
+        if self.state.is_synchronised() && self.is_compressing() {
+            return self.send_ack(now, route, ip_id, out);
+        }
+        self.poll_transmit(now, route, ip_id, out)
+    }
+
     // Opening and ending.
 
     /// Fixes the options of our SYN when it first leaves.

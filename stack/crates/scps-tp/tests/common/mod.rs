@@ -108,7 +108,12 @@ impl Script {
 
     /// An open connection that the peer asked for.
     pub fn accepted(config: Config, syn: &str) -> Self {
-        let mut s = Script::new(config, no_rate());
+        Script::accepted_by(config, no_rate(), syn)
+    }
+
+    /// The same over a route of its own.
+    pub fn accepted_by(config: Config, route: RouteConfig, syn: &str) -> Self {
+        let mut s = Script::new(config, route);
         s.run(&format!("0.000 user listen\n0.000 < S 0:0 {syn}"));
         s.run("0.100 < . 1:1 ack 1 win 65535");
         s.sent.clear();
@@ -123,6 +128,11 @@ impl Script {
             }
         }
         self
+    }
+
+    /// The sequence number of our SYN.
+    pub fn our_iss(&self) -> SeqNum {
+        self.iss.expect("we sent a SYN")
     }
 
     fn fail(&self, what: &str) -> ! {

@@ -1,0 +1,197 @@
+//! However many packets the driver hands over before it lets any leave, what leaves is the same (conformance items 66, 67).
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod common;
+use common::{no_rate, packet, plain, Script, PEER_ISS, US};
+use proptest::prelude::*;
+use scps_tp::{AckBehaviour, Config, RouteConfig, Trust};
+use scps_types::{Bitrate, Duration, SeqNum};
+use scps_wire::ipv4::Ipv4;
+use scps_wire::options::{Options, Timestamps};
+use scps_wire::tcp::{Flags, Tcp, Verify};
+
+const SEGMENT: u32 = 1000;
+
+fn data(s: &Script, index: u32, segments: u32, stamp: Option<u32>) -> Vec<u8> {
+    let tcp = Tcp {
+        src_port: common::PEER.1,
+        dst_port: US.1,
+        seq: PEER_ISS + 1 + index * SEGMENT,
+        ack: s.our_iss() + 1,
+        flags: Flags::ACK,
+        window: 65_535,
+        urgent: 0,
+        options: Options { timestamps: stamp.map(|val| Timestamps { val, ecr: 0 }), ..Options::default() },
+    };
+    packet(&tcp, &vec![0x5a; (segments * SEGMENT) as usize])
+}
+
+/// Every packet that leaves when `input` is handed over in batches of `batch`.
+fn answers(config: &Config, route: RouteConfig, syn: &str, order: &[u32], batch: usize) -> Vec<Vec<u8>> {
+    let mut s = Script::accepted_by(config.clone(), route, syn);
+    let stamp = config.timestamps.then_some(2000);
+    let packets: Vec<_> = order.iter().map(|i| data(&s, *i, 1, stamp)).collect();
+    let mut out = Vec::new();
+    for batch in packets.chunks(batch) {
+        for packet in batch {
+            s.endpoint.handle_input(s.now, packet, Trust::Check);
+        }
+        let mut packet = Vec::new();
+        while s.endpoint.poll_transmit(s.now, &mut packet).is_some() {
+            out.push(std::mem::take(&mut packet));
+        }
+    }
+    out
+}
+
+fn parsed(packets: &[Vec<u8>]) -> Vec<Tcp> {
+    let parse = |p: &Vec<u8>| {
+        let (ip, payload) = Ipv4::parse(p).unwrap();
+        Tcp::parse(payload, ip.src, ip.dst, Verify::Checksum(&[6])).unwrap().0
+    };
+    packets.iter().map(parse).collect()
+}
+
+fn receiver(n: u16) -> Config {
+    let mut config = plain();
+    config.ack.behaviour = AckBehaviour::EveryNth(n);
+    config
+}
+
+#[test]
+fn a_batch_out_of_order_has_an_answer_for_each_of_its_segments() {
+    let order: Vec<u32> = (1..64).chain([0]).collect();
+    let tcps = parsed(&answers(&receiver(2), no_rate(), "mss 1000 win 65535", &order[..60], 64));
+    assert_eq!(tcps.len(), 60);
+    assert!(
+        tcps.iter().all(|t| t.ack == PEER_ISS + 1 && t.window == tcps[0].window),
+        "they are duplicates to the peer"
+    );
+}
+
+#[test]
+fn in_order_segments_of_a_batch_have_every_nth_answered() {
+    let order: Vec<u32> = (0..50).collect();
+    for n in [1, 2, 3] {
+        let tcps = parsed(&answers(&receiver(n), no_rate(), "mss 1000 win 65535", &order, 64));
+        let acked: Vec<SeqNum> = tcps.iter().map(|t| t.ack).collect();
+        let wanted: Vec<SeqNum> = (1..=50 / u32::from(n)).map(|i| PEER_ISS + 1 + i * u32::from(n) * SEGMENT).collect();
+        assert_eq!(acked, wanted, "every {n}");
+    }
+}
+
+#[test]
+fn a_row_that_the_device_joined_is_answered_once_in_order_and_for_each_segment_out_of_order() {
+    let mut s = Script::accepted(receiver(2), "mss 1000 win 65535");
+    let row = data(&s, 0, 10, None);
+    s.deliver(&row);
+    assert_eq!(s.sent.drain(..).map(|x| x.tcp.ack).collect::<Vec<_>>(), [PEER_ISS + 10_001]);
+    let row = data(&s, 11, 10, None);
+    s.deliver(&row);
+    assert_eq!(s.sent.drain(..).map(|x| x.tcp.ack).collect::<Vec<_>>(), [PEER_ISS + 10_001; 10]);
+    // The row that fills the hole and ends beyond it.
+    let row = data(&s, 10, 11, None);
+    s.deliver(&row);
+    let acked: Vec<_> = s.sent.drain(..).map(|x| x.tcp.ack).collect();
+    assert_eq!((acked.len(), acked.first()), (11, Some(&(PEER_ISS + 21_001))));
+}
+
+#[test]
+fn a_flood_that_nobody_lets_leave_is_bounded() {
+    let mut s = Script::accepted(receiver(1), "mss 1000 win 65535");
+    let packets: Vec<_> = (1..40).map(|i| data(&s, i, 1, None)).collect();
+    for packet in packets.iter().cycle().take(100_000) {
+        s.endpoint.handle_input(s.now, packet, Trust::Check);
+    }
+    let mut out = Vec::new();
+    while s.endpoint.poll_transmit(s.now, &mut out).is_some() {}
+    assert!(out.len() < 132 * 1024, "{} octets", out.len());
+}
+
+#[test]
+fn without_rate_credit_answers_wait_and_share() {
+    // 9600 bit/s and a bucket of five packets: later answers wait, and what leaves then tells the newest.
+    let rate = RouteConfig { rate: Some(Bitrate::from_bps(9600)), ..RouteConfig::default() };
+    let mut s = Script::accepted_by(receiver(1), rate, "mss 1000 caps 0x40 win 65535");
+    let packets: Vec<_> = (0..50).cycle().take(400).map(|i| data(&s, i, 1, None)).collect();
+    for packet in &packets {
+        s.endpoint.handle_input(s.now, packet, Trust::Check);
+    }
+    s.advance(s.now + Duration::from_secs(2));
+    let sent = s.sent.len();
+    assert!((100..250).contains(&sent), "{sent}");
+    assert_eq!(s.sent.back().unwrap().tcp.ack, PEER_ISS + 50_001);
+}
+
+fn config() -> impl Strategy<Value = (Config, String)> {
+    (1..4u16, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(n, snack, long, sack, stamps)| {
+        let config = Config { snack, snack_long: snack && long, sack, timestamps: stamps, ..receiver(n) };
+        let bits = if snack { 0x40 } else { 0 } | if snack && long { 0x20 } else { 0 };
+        let mut syn = format!("mss 1000 win 65535 caps {bits:#04x}");
+        if sack {
+            syn.push_str(" sackok yes");
+        }
+        if stamps {
+            syn.push_str(" ts 1000");
+        }
+        (config, syn)
+    })
+}
+
+/// Segments 0..50 with losses, repetitions and displacements.
+fn order() -> impl Strategy<Value = Vec<u32>> {
+    let fate = (0..10u32, 0..12u32);
+    prop::collection::vec(fate, 50).prop_map(|fates| {
+        let mut arrivals = Vec::new();
+        for (i, (fate, displacement)) in fates.into_iter().enumerate() {
+            let i = i as u32;
+            match fate {
+                0 => {}
+                1 => arrivals.extend([(i, i), (i + displacement, i)]),
+                2 => arrivals.push((i + displacement, i)),
+                3 => arrivals.push((i + 20 + displacement, i)),
+                _ => arrivals.push((i, i)),
+            }
+        }
+        arrivals.sort_by_key(|a| a.0);
+        arrivals.into_iter().map(|a| a.1).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_leaves_does_not_depend_on_the_batch((config, syn) in config(), order in order()) {
+        let apart = answers(&config, no_rate(), &syn, &order, 1);
+        for batch in [2, 3, 5, 8, 13, 21, 34, 64] {
+            let together = answers(&config, no_rate(), &syn, &order, batch);
+            prop_assert_eq!(parsed(&together), parsed(&apart), "batches of {}", batch);
+            prop_assert!(together == apart, "batches of {}", batch);
+        }
+    }
+
+    #[test]
+    fn every_segment_out_of_order_has_its_answer(order in order(), batch in 1..65usize, snack in any::<bool>()) {
+        let syn = format!("mss 1000 win 65535 caps {:#04x}", if snack { 0x40 } else { 0 });
+        let sent = parsed(&answers(&receiver(2), no_rate(), &syn, &order, batch)).len() as u32;
+        // What a receiver without any queue would say: one for each segment that is not next or meets a hole.
+        let (mut next, mut held, mut owed, mut waiting) = (0, std::collections::BTreeSet::new(), 0, 0);
+        for i in order {
+            if i == next && held.is_empty() {
+                next += 1;
+                waiting += 1;
+                if waiting == 2 {
+                    (owed, waiting) = (owed + 1, 0);
+                }
+                continue;
+            }
+            (owed, waiting) = (owed + 1, 0);
+            if i >= next {
+                held.insert(i);
+            }
+            while held.remove(&next) {
+                next += 1;
+            }
+        }
+        prop_assert_eq!(sent, owed);
+    }
+}
