@@ -14,7 +14,7 @@ use crate::limits::{ChallengeLimit, InvalidLimit};
 use crate::negotiation::{self, Agreed};
 use crate::persist::Persist;
 use crate::reassembly::{Hole, Read, Reassembly};
-use crate::route::{Route, RouteId};
+use crate::route::{Route, RouteId, MSS_MIN};
 use crate::rto::Rto;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -262,7 +262,7 @@ impl Connection {
     pub(crate) fn effective_mss(&self, route: &Route) -> u64 {
         let own = self.config.mss.map_or(route.mss(), |m| m.min(route.mss()));
         // Absent peer option: own value, as the reference does (notes §2.7).
-        u64::from(self.peer_mss.map_or(own, |p| p.min(own)).max(1))
+        u64::from(self.peer_mss.map_or(own, |p| p.max(MSS_MIN).min(own)).max(1))
     }
 
     /// Data of a full segment, as congestion control counts it.

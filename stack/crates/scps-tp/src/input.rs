@@ -36,7 +36,7 @@ impl Connection {
     /// Takes the peer's SYN (active: with its SYN-ACK; passive: its SYN) and settles what both agree on.
     pub(crate) fn on_peer_syn(&mut self, now: Instant, route: &Route, tcp: &Tcp) {
         self.irs = tcp.seq;
-        self.peer_mss = tcp.options.mss.map(|m| m.max(1));
+        self.peer_mss = tcp.options.mss;
         self.peer_options = Some(tcp.options);
         if self.state == State::SynReceived {
             self.prepare_syn_options(now, route);

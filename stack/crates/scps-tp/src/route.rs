@@ -14,6 +14,11 @@ const CORRUPTION_REPORT_LIFETIME: Duration = Duration::from_secs(10);
 /// would lock out links the lab uses with an MTU of 102).
 const MTU_MIN: u16 = 68;
 
+/// Least MSS a route offers, and the least one a peer is believed. The reference offers no less (notes §2.7), and it is what
+/// `MTU_MIN` leaves. A full segment then holds 20 octets of data beside its timestamps, more than the 8 that Linux's floor of
+/// 48 leaves beside full options (`TCP_MIN_SND_MSS`, CVE-2019-11479); FY97's segments of 50 octets need an MSS of 62.
+pub const MSS_MIN: u16 = 32;
+
 /// A route.
 #[derive(Clone, Debug)]
 pub struct Route {
@@ -53,9 +58,9 @@ impl Route {
         self.bucket.as_ref().map(TokenBucket::credit)
     }
 
-    /// MSS to offer: MTU less 40 and overhead, even, at least 32 (notes §2.7).
+    /// MSS to offer: MTU less 40 and overhead, even (notes §2.7).
     pub fn mss(&self) -> u16 {
-        (self.config.mtu.saturating_sub(40).saturating_sub(self.config.overhead) & !1).max(32)
+        (self.config.mtu.saturating_sub(40).saturating_sub(self.config.overhead) & !1).max(MSS_MIN)
     }
 
     /// Lowers the MTU after ICMP "fragmentation needed"; true if that changed it.

@@ -264,3 +264,15 @@ fn compressed_packets_of_the_peer_are_taken() {
     s.deliver(&compressed(&Compressed { rst: true, seq: Some(PEER_ISS + 8), ..bare }, b""));
     assert_eq!(s.endpoint.state(s.connection()), Some(State::Closed));
 }
+
+#[test]
+fn the_peers_mss_has_a_floor() {
+    // CVE-2019-11479: an MSS of one octet made 20,000 packets of these 20,000 octets.
+    for (mss, timestamps, len) in [(0, false, 32), (1, true, 20), (31, true, 20), (32, false, 32), (62, true, 50)] {
+        let config = Config { timestamps, mss: None, ..unlimited() };
+        let mut s = Script::connected_with(config, no_rate(), &format!("win 65535 mss {mss} caps 0x40 ts 1"));
+        s.run("1.0 user send 20000");
+        assert_eq!(s.sent.front().map(|p| p.len), Some(len), "MSS {mss}");
+        assert!(s.sent.len() <= 1000, "MSS {mss}: {} packets", s.sent.len());
+    }
+}

@@ -231,7 +231,7 @@ fn a_timeout_before_its_time_costs_one_resend() {
 
 #[test]
 fn lies_about_windows_mss_and_holes_do_no_harm() {
-    // MSS 0 is taken as 1; SACK of data never sent and inverted blocks are ignored.
+    // MSS 0 is taken as 32; SACK of data never sent and inverted blocks are ignored.
     let mut s = Script::connected_with(
         Config { congestion: Congestion::None, sack: true, ..plain() },
         corruption(),
