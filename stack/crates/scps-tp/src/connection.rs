@@ -117,6 +117,11 @@ pub struct Connection {
     pub(crate) persist: Persist,
     pub(crate) probe_due: bool,
     pub(crate) keepalive_due: bool,
+    /// Nothing acceptable came since the last keep-alive.
+    pub(crate) is_silent: bool,
+    pub(crate) keepalives_unanswered: u32,
+    /// An acknowledgement is due that the peer must answer.
+    pub(crate) answer_wanted: bool,
     pub(crate) ack_heard: bool,
     pub(crate) bets_send_holes: Vec<(u64, u64)>,
     pub(crate) writable_wanted: bool,
@@ -205,6 +210,9 @@ impl Connection {
             persist: Persist::new(config.persist),
             probe_due: false,
             keepalive_due: false,
+            is_silent: false,
+            keepalives_unanswered: 0,
+            answer_wanted: false,
             ack_heard: false,
             bets_send_holes: Vec::new(),
             writable_wanted: false,

@@ -194,7 +194,13 @@ impl Endpoint {
             return;
         }
         route.set_available(available);
-        for index in 0..self.slots.len() as u32 {
+        self.tell_connections(now, id, None);
+    }
+
+    /// A route was given up or is back: its connections suspend or resume, but for one that knows.
+    fn tell_connections(&mut self, now: Instant, id: RouteId, except: Option<u32>) {
+        let available = self.routes[id.0].is_available();
+        for index in (0..self.slots.len() as u32).filter(|i| Some(*i) != except) {
             let Some(c) = self.slots[index as usize].connection.as_mut().filter(|c| c.route == id) else { continue };
             if available {
                 c.resume(now);
@@ -450,7 +456,12 @@ impl Endpoint {
         self.schedule.unblock(now);
         while let Some(index) = self.schedule.take_due(now) {
             if let Some(c) = self.slots[index as usize].connection.as_mut() {
-                c.on_timeout(now, &mut self.routes[c.route.0]);
+                let route = c.route;
+                let was_available = self.routes[route.0].is_available();
+                c.on_timeout(now, &mut self.routes[route.0]);
+                if self.routes[route.0].is_available() != was_available {
+                    self.tell_connections(now, route, Some(index));
+                }
             }
             self.settle(index);
         }
@@ -722,7 +733,13 @@ impl Endpoint {
                 self.owed.settle(now, c, &mut self.routes[c.route.0], &mut self.ip_id);
             }
         }
-        c.on_segment(now, &mut self.routes[c.route.0], tcp, data)
+        let route = c.route;
+        let was_available = self.routes[route.0].is_available();
+        let verdict = c.on_segment(now, &mut self.routes[route.0], tcp, data);
+        if self.routes[route.0].is_available() != was_available {
+            self.tell_connections(now, route, Some(index));
+        }
+        verdict
     }
 
     fn dispatch_compressed(&mut self, now: Instant, ip: &Ipv4, payload: &[u8]) -> Result<(), DropReason> {

@@ -78,11 +78,19 @@ impl Connection {
 
     pub(crate) fn on_segment(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8]) -> Verdict {
         self.stats.segments_received += 1;
-        match self.state {
+        let verdict = match self.state {
             State::Closed => Verdict::ResetReply(DropReason::NoConnection),
             State::SynSent => self.on_segment_syn_sent(now, route, tcp),
             _ => self.on_segment_open(now, route, tcp, data),
+        };
+        if verdict == Verdict::Accepted {
+            self.is_silent = false;
+            // Also what opened a connection: others may have given the route up before (notes §6.8).
+            if !route.is_available() && self.state.is_synchronised() {
+                self.restore_after_outage(now, route);
+            }
         }
+        verdict
     }
 
     fn on_segment_syn_sent(&mut self, now: Instant, route: &Route, tcp: &Tcp) -> Verdict {
@@ -175,6 +183,7 @@ impl Connection {
                 self.note_duplicate(position, len);
             }
             if tcp.flags.has(Flags::ACK) && self.is_at_the_window(tcp, position, len) && self.is_ack_acceptable(tcp) {
+                self.is_silent = false;
                 self.persist.on_answer();
                 self.on_acknowledgement(now, route, tcp, data.len());
             }
@@ -375,7 +384,9 @@ impl Connection {
     }
 
     pub(crate) fn enter_time_wait(&mut self, now: Instant) {
-        for timer in [Timer::Retransmit, Timer::TailProbe, Timer::Embargo, Timer::Persist, Timer::KeepAlive] {
+        let over =
+            [Timer::Retransmit, Timer::TailProbe, Timer::Embargo, Timer::Persist, Timer::KeepAlive, Timer::Orphan];
+        for timer in over {
             self.timers.stop(timer);
         }
         self.timers.set(Timer::Linger, now + self.config.time_wait);

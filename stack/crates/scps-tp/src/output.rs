@@ -35,6 +35,17 @@ struct Draft {
     with_ack: bool,
 }
 
+/// New data for a segment.
+pub(crate) struct Portion {
+    len: u64,
+    is_full: bool,
+    /// It is all that waits.
+    is_last: bool,
+    is_record_end: bool,
+    /// The peer's window takes none of it, or too little to be worth a segment.
+    pub(crate) is_silly: bool,
+}
+
 /// Octets the record boundary adds to an uncompressed header.
 const RECORD_BOUNDARY_LEN: u64 = 4;
 
@@ -75,9 +86,13 @@ impl Connection {
                 other => return other,
             }
         }
+        if self.answer_wanted {
+            return self.send_ack_to_answer(now, route, ip_id, out);
+        }
         if self.ack.is_due() || self.keepalive_due {
             return self.send_ack(now, route, ip_id, out);
         }
+        debug_assert!(self.is_watched(), "work in {:?} and no timer", self.state);
         Polled::Idle
     }
 
@@ -93,6 +108,14 @@ impl Connection {
             return self.send_ack(now, route, ip_id, out);
         }
         self.poll_transmit(now, route, ip_id, out)
+    }
+
+    /// True unless there is something to send or to be acknowledged and no timer that would take it up again.
+    fn is_watched(&self) -> bool {
+        let has_fin = self.fin_wanted && self.fin_position.is_none();
+        let has_work = !self.board.is_empty() || self.send.end() > self.snd_nxt || has_fin;
+        let is_timed = self.timers.is_set(Timer::Retransmit) || self.timers.is_set(Timer::Persist);
+        !self.state.may_transmit_data() || !has_work || is_timed
     }
 
     // Opening and ending.
@@ -183,7 +206,7 @@ impl Connection {
             self.abandon_front(now, route);
             return Polled::Idle;
         }
-        if lost.start >= self.snd_edge && self.snd_edge > 0 && !lost.fin {
+        if self.is_beyond_window(&lost) {
             // The window closed over what was sent, or over a probe's octet: probing continues.
             self.arm_persist(now, route);
             return Polled::Idle;
@@ -222,6 +245,12 @@ impl Connection {
         Polled::Packet
     }
 
+    /// True if the peer's window ends before a segment that was sent. A FIN alone goes whatever the window.
+    pub(crate) fn is_beyond_window(&self, sent: &Sent) -> bool {
+        let is_fin_alone = sent.fin && sent.end - sent.start == 1;
+        sent.start >= self.snd_edge && !is_fin_alone
+    }
+
     /// Data that fits in a segment now.
     fn max_data(&self, route: &Route, ends_record: bool) -> u64 {
         let mss = self.effective_mss(route);
@@ -239,12 +268,9 @@ impl Connection {
         self.agreed.compression.is_some()
     }
 
-    fn send_new(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+    /// The new data that a segment would take now.
+    pub(crate) fn portion(&self, route: &Route) -> Portion {
         let waiting = self.send.end().saturating_sub(self.snd_nxt);
-        let fin_waits = self.fin_wanted && self.fin_position.is_none();
-        if waiting == 0 && !fin_waits {
-            return Polled::Idle;
-        }
         let full = self.max_data(route, false);
         let boundary = self.send.record_end_after(self.snd_nxt).map(|e| e - self.snd_nxt);
         let mut wanted = waiting.min(full).min(boundary.unwrap_or(u64::MAX));
@@ -252,18 +278,30 @@ impl Connection {
             // The boundary option does not fit beside so much data: the last octets follow with it.
             wanted = self.max_data(route, true);
         }
-        let room = self.snd_edge.saturating_sub(self.snd_nxt);
-        let mut len = wanted.min(room);
-        let is_last = len == waiting;
-        if len < wanted && waiting > 0 {
-            // Sender side of the silly window (RFC 1122 §4.2.3.4): a useful part or nothing.
-            if len == 0 || len < full.min(self.rwnd_max / 2) {
-                self.arm_persist(now, route);
-                return Polled::Idle;
-            }
+        let len = wanted.min(self.snd_edge.saturating_sub(self.snd_nxt));
+        // Sender side of the silly window (RFC 1122 §4.2.3.4): a useful part or nothing.
+        let is_silly = len < wanted && (len == 0 || len < full.min(self.rwnd_max / 2));
+        Portion {
+            len,
+            is_full: len >= full,
+            is_last: len == waiting,
+            is_record_end: boundary == Some(len) && len > 0,
+            is_silly,
         }
-        let is_record_end = boundary == Some(len) && len > 0;
-        let is_runt = len < full && is_last && !is_record_end && !fin_waits;
+    }
+
+    fn send_new(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+        let waiting = self.send.end().saturating_sub(self.snd_nxt);
+        let fin_waits = self.fin_wanted && self.fin_position.is_none();
+        if waiting == 0 && !fin_waits {
+            return Polled::Idle;
+        }
+        let Portion { mut len, is_full, is_last, is_record_end, is_silly } = self.portion(route);
+        if is_silly {
+            self.arm_persist(now, route);
+            return Polled::Idle;
+        }
+        let is_runt = !is_full && is_last && !is_record_end && !fin_waits;
         if is_runt && len > 0 && !self.config.nodelay && !self.board.is_empty() {
             return Polled::Idle;
         }
@@ -325,26 +363,31 @@ impl Connection {
         self.arm_tail_probe(now);
     }
 
-    fn arm_persist(&mut self, now: Instant, route: &Route) {
+    pub(crate) fn arm_persist(&mut self, now: Instant, route: &Route) {
         if self.is_window_closed(route) && !self.timers.is_set(Timer::Persist) {
             let interval = self.persist.next_interval();
             self.timers.set(Timer::Persist, now + interval);
         }
     }
 
-    /// One octet at the edge of the peer's window, or a bare acknowledgement if there is none (notes §6.6).
+    /// One octet at the edge of the peer's window; without one a FIN that is not acknowledged, or an acknowledgement that
+    /// the peer must answer (notes §6.6).
     fn send_probe(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
         let front = self.board.front().map(|f| (f.start, f.end - u64::from(f.fin)));
         let (position, has_data) = match front {
             Some((start, data_end)) => (start, data_end > start),
             None => (self.snd_nxt, self.send.end() > self.snd_nxt),
         };
-        if !has_data || !self.state.may_transmit_data() {
-            self.probe_due = false;
-            self.stats.probes_sent += 1;
-            return self.send_ack(now, route, ip_id, out);
+        let is_fin = !has_data && front.is_some();
+        if !(has_data || is_fin) || !self.state.may_transmit_data() {
+            let polled = self.send_ack_to_answer(now, route, ip_id, out);
+            if polled == Polled::Packet {
+                self.probe_due = false;
+                self.stats.probes_sent += 1;
+            }
+            return polled;
         }
-        let mut draft = self.draft_data(now, position, 1, false);
+        let mut draft = self.draft_data(now, position, u64::from(has_data), is_fin);
         draft.with_ack = true;
         if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
             return Polled::Blocked(at);
@@ -362,6 +405,20 @@ impl Connection {
     }
 
     // Acknowledgements.
+
+    /// A bare acknowledgement just below the peer's window: it must answer (RFC 9293 §3.8.4; one at the window's edge, as the
+    /// reference sends, draws nothing).
+    fn send_ack_to_answer(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+        let position = self.snd_nxt - 1;
+        let draft = Draft { position, len: 0, flags: Flags::ACK, options: self.usual_options(now), with_ack: true };
+        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+            return Polled::Blocked(at);
+        }
+        self.answer_wanted = false;
+        self.stats.pure_acks_sent += 1;
+        self.note(now, route, TraceEvent::AckSent, self.rcv_nxt(), 0);
+        Polled::Packet
+    }
 
     fn send_ack(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
         let mut options = self.usual_options(now);

@@ -6,7 +6,11 @@ use crate::route::Route;
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::Cause;
-use scps_types::Instant;
+use scps_types::{Duration, Instant};
+
+/// How long a connection that nobody owns may go without an octet acknowledged, even if its peer answers: half an hour, as
+/// long as the default limit of retransmissions lets a silent peer be (Linux ends orphans after `tcp_orphan_retries`).
+pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1800);
 
 impl Connection {
     /// Segments in flight no longer fit: they are cut and sent again (RFC 1191 §6.4).
@@ -21,8 +25,10 @@ impl Connection {
     pub(crate) fn orphan(&mut self, now: Instant) {
         self.is_orphan = true;
         self.close();
-        if self.state == State::FinWait2 {
-            self.timers.set_if_idle(Timer::Linger, now + self.config.time_wait);
+        match self.state {
+            State::FinWait2 => self.timers.set_if_idle(Timer::Linger, now + self.config.time_wait),
+            State::TimeWait | State::Closed => {}
+            _ => self.timers.set_if_idle(Timer::Orphan, now + ORPHAN_PATIENCE),
         }
     }
 

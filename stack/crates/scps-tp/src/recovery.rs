@@ -7,6 +7,7 @@
 use crate::cc::AckSample;
 use crate::connection::Connection;
 use crate::event::{CloseReason, Event};
+use crate::path::ORPHAN_PATIENCE;
 use crate::route::Route;
 use crate::scoreboard::{Fate, Outcome};
 use crate::snack;
@@ -83,6 +84,9 @@ impl Connection {
         let mut outcome = self.board.ack_to(acked, now, self.rtt.min(), echo_precedes);
         self.take_sack(now, acked, tcp, &mut outcome);
         if has_advanced {
+            if self.is_orphan {
+                self.timers.set(Timer::Orphan, now + ORPHAN_PATIENCE);
+            }
             self.advance(now, route, acked, outcome.octets);
         } else if is_duplicate {
             self.dupacks += 1;
@@ -178,7 +182,10 @@ impl Connection {
                     self.finish(CloseReason::Finished);
                 }
                 // Nobody is left to read: the wait for the peer's FIN is bounded (notes §6.7).
-                State::FinWait2 if self.is_orphan => self.timers.set(Timer::Linger, now + self.config.time_wait),
+                State::FinWait2 if self.is_orphan => {
+                    self.timers.stop(Timer::Orphan);
+                    self.timers.set(Timer::Linger, now + self.config.time_wait);
+                }
                 _ => {}
             }
         }
@@ -340,15 +347,18 @@ impl Connection {
         if self.state == State::Closed || self.state == State::TimeWait {
             return;
         }
-        if self.board.is_empty() {
+        let is_closed = self.is_window_closed(route);
+        if self.board.is_empty() || is_closed {
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailProbe);
-        } else if route.is_available() && has_news {
+        } else if route.is_available() && (has_news || !self.timers.is_set(Timer::Retransmit)) {
             self.timers.set(Timer::Retransmit, now + self.rto.value(&self.rtt));
             self.arm_tail_probe(now);
         }
         self.rearm_embargo();
-        if self.snd_edge > self.snd_nxt && !self.is_window_closed(route) {
+        if is_closed {
+            self.arm_persist(now, route);
+        } else if route.is_available() {
             self.persist.stop();
             self.timers.stop(Timer::Persist);
         }

@@ -4,10 +4,15 @@ use crate::config::Congestion;
 use crate::connection::{Connection, Farewell};
 use crate::event::CloseReason;
 use crate::route::Route;
+use crate::scoreboard::Fate;
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::{Cause, TraceEvent};
 use scps_types::Instant;
+
+/// Keep-alives without an answer before the peer is taken for dead (Linux `tcp_keepalive_probes`); at the default interval
+/// two hours and a quarter, which is Linux's time as well.
+const KEEPALIVES_MAX: u32 = 9;
 
 impl Connection {
     pub(crate) fn on_timeout(&mut self, now: Instant, route: &mut Route) {
@@ -31,17 +36,44 @@ impl Connection {
             self.on_persist(now, route);
         }
         if self.timers.take_due(Timer::KeepAlive, now) {
-            self.keepalive_due = true;
-            if let Some((_, interval)) = self.config.keepalive {
-                self.timers.set(Timer::KeepAlive, now + interval);
-            }
+            self.on_keepalive(now, route);
         }
         if self.timers.take_due(Timer::Linger, now) {
             self.finish(CloseReason::Finished);
         }
+        if self.timers.take_due(Timer::Orphan, now) {
+            self.give_up();
+        }
         if self.timers.take_due(Timer::Retransmit, now) {
             self.on_rto(now, route);
         }
+    }
+
+    /// The peer is given up: it is told, should it be there after all.
+    fn give_up(&mut self) {
+        if self.state.is_synchronised() {
+            self.farewell = Farewell::Reset;
+        }
+        self.finish(CloseReason::TimedOut);
+    }
+
+    /// A bare acknowledgement, as the reference sends (notes §6.7), unless nothing was heard since the last: then one that
+    /// the peer must answer, and after so many without answer the connection ends.
+    fn on_keepalive(&mut self, now: Instant, route: &Route) {
+        let Some((_, interval)) = self.config.keepalive else { return };
+        let is_silent = std::mem::replace(&mut self.is_silent, true);
+        if !is_silent {
+            self.keepalives_unanswered = 0;
+            self.keepalive_due = true;
+        } else if self.keepalives_unanswered >= KEEPALIVES_MAX {
+            self.give_up();
+            return;
+        } else {
+            // As with probes of a window, those of an outage do not count (notes §6.8).
+            self.keepalives_unanswered += u32::from(route.is_available());
+            self.answer_wanted = true;
+        }
+        self.timers.set(Timer::KeepAlive, now + interval);
     }
 
     fn on_rto(&mut self, now: Instant, route: &mut Route) {
@@ -58,8 +90,7 @@ impl Connection {
         self.timeouts += 1;
         self.note(now, route, TraceEvent::RtoExpired, self.snd_una, 0);
         if self.timeouts > self.config.rto.retransmissions_max && !self.agreed.bets {
-            self.farewell = Farewell::Reset;
-            self.finish(CloseReason::TimedOut);
+            self.give_up();
             return;
         }
         if self.config.rto.to_persist.is_some_and(|n| self.timeouts >= n) {
@@ -73,7 +104,7 @@ impl Connection {
         self.is_rto_recovery = true;
         self.dupacks = 0;
         self.dupack_credit = 0;
-        if self.board.front().is_some_and(|f| f.fate == crate::scoreboard::Fate::Sacked) {
+        if self.board.front().is_some_and(|f| f.fate == Fate::Sacked) {
             // The receiver reneged (RFC 2018 §8).
             self.board.forget_sacks();
         }
@@ -135,8 +166,7 @@ impl Connection {
         }
         // Probes of an outage do not count towards the limit (notes §6.8).
         if route.is_available() && self.persist.on_probe() {
-            self.farewell = Farewell::Reset;
-            self.finish(CloseReason::TimedOut);
+            self.give_up();
             return;
         }
         self.probe_due = true;
@@ -144,13 +174,15 @@ impl Connection {
         self.timers.set(Timer::Persist, now + interval);
     }
 
-    /// True if data waits, nothing is in flight and the window does not take a useful segment.
+    /// True if data waits, the window does not take it, and nothing is on its way whose fate the retransmission timer
+    /// would settle. A window that shrank may leave its lowest segment outside.
     pub(crate) fn is_window_closed(&self, route: &Route) -> bool {
-        let next = self.board.next_lost().map_or(self.snd_nxt, |l| l.start);
-        let waiting = self.send.end().saturating_sub(next);
-        let room = self.snd_edge.saturating_sub(next);
-        let useful = self.full_segment(route).min(self.rwnd_max / 2).max(1).min(waiting.max(1));
-        self.state.may_transmit_data() && waiting > 0 && room < useful && self.board.flight_size() == 0
+        let is_outside = match self.board.next_lost() {
+            Some(lost) => self.is_beyond_window(&lost),
+            None => self.portion(route).is_silly,
+        };
+        let is_idle = self.board.flight_size() == 0 || self.board.front().is_some_and(|f| f.fate == Fate::Lost);
+        self.state.may_transmit_data() && is_outside && is_idle
     }
 
     /// The route became unavailable: nothing is timed, probes look for its return (notes §6.8).

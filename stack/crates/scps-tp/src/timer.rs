@@ -23,9 +23,11 @@ pub enum Timer {
     Linger,
     /// A reader waits at a hole under BETS (notes §7.1).
     BetsReceive,
+    /// A connection that nobody owns makes no progress.
+    Orphan,
 }
 
-const COUNT: usize = 9;
+const COUNT: usize = 10;
 
 /// Deadlines by timer.
 #[derive(Clone, Debug, Default)]

@@ -246,8 +246,31 @@ fn time_wait_lasts_its_time_and_answers_a_repeated_fin() {
 }
 
 #[test]
-fn keepalives_follow_their_schedule_and_close_nothing() {
+fn keepalives_follow_their_schedule() {
+    // The first says that we are here; later ones ask, if nothing was heard in between.
     let config = Config { keepalive: Config::default().keepalive, ..plain() };
     let mut s = Script::connected(config, no_rate());
-    s.run("1.5 > . 1:1 ack 1\n901.4 quiet\n901.5 > . 1:1 ack 1\n902.0 state is Established");
+    s.run(
+        "1.5 > . 1:1 ack 1
+         901.4 quiet
+         901.5 > . 0:0 ack 1
+         902.0 < . 1:1 ack 1
+         1801.5 > . 1:1 ack 1
+         2701.5 > . 0:0 ack 1
+         2702.0 state is Established",
+    );
+}
+
+#[test]
+fn keepalives_without_answer_end_the_connection() {
+    let config = Config { keepalive: Some((Duration::from_secs(1), Duration::from_secs(10))), ..plain() };
+    let mut s = Script::connected(config, no_rate());
+    s.run("1.5 > . 1:1");
+    // Strangers' guesses are no sign of life.
+    s.run("2.0 < R 99999:99999");
+    for i in 0..9 {
+        s.run(&format!("{}.5 > . 0:0", 11 + 10 * i));
+    }
+    s.run("95.0 < R 99999:99999\n101.5 > R. 1:1\n999.0 quiet");
+    assert!(matches!(s.events.last(), Some(Event::Closed(_, scps_tp::CloseReason::TimedOut))));
 }
