@@ -5,7 +5,7 @@ SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo
 	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: same-bytes test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -71,6 +71,10 @@ fmt: python ## format the code, and mend what can be mended by itself
 
 docs: python ## regenerate what is generated: the scenario's JSON Schema and reference
 	./scpslab schema
+
+same-bytes: setup ## run some 30 cells of every kind with this tree and with the commit REF, and compare all bytes (five minutes; with cells of Docker where it answers)
+	@test -n "$(REF)" || { echo "error: REF: found none; expected the commit to compare with. Run: make same-bytes REF=main~1" >&2; exit 2; }
+	$(PYTHON) tools/same_bytes.py "$(REF)"
 
 bench: setup ## the lab's speed beside the ns-3 simulator's, in one run (needs libns3-dev; a few minutes)
 	@tools/bench

@@ -1,0 +1,86 @@
+"""tests/same_bytes, the cells by which two states of the project are compared: they hold one of everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from tools import same_bytes
+
+from scpslab import planning, scenario
+from scpslab.errormodels import MODELS
+from scpslab.presets import PRESETS
+from scpslab.scenario.model import Probe, Workload
+from scpslab.stacks.scps import CONGESTION_OF
+from scpslab.topology import catalogue
+
+
+@pytest.fixture(scope="module")
+def plans() -> list[dict[str, Any]]:
+    """Every plan of the chosen cells."""
+    return [planning.plan(cell) for path in sorted(same_bytes.SCENARIOS.glob("*.yaml")) for cell in scenario.cells(scenario.load(str(path)))]
+
+
+def kinds(union: Any) -> set[str]:
+    """The kinds that a union of models tells apart."""
+    return {kind for model in get_args(get_args(union)[0]) for kind in get_args(model.model_fields["kind"].annotation)}
+
+
+def directions(plans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every direction of every link."""
+    return [direction for plan in plans for link in plan["links"] + plan["serial_links"] for direction in link["directions"]]
+
+
+def test_every_topology_workload_and_probe_is_there(plans):
+    assert {plan["topology"] for plan in plans} == set(catalogue.names())
+    assert {workload["kind"] for plan in plans for workload in plan["workloads"]} == kinds(Workload)
+    assert {probe["kind"] for plan in plans for probe in plan["probes"]} == kinds(Probe)
+
+
+def test_every_stack_and_preset_is_there(plans):
+    text = "".join(path.read_text() for path in same_bytes.SCENARIOS.glob("*.yaml"))
+
+    assert {node["stack"] for plan in plans for node in plan["nodes"] if node["kind"] == "host"} == {"kernel", "scps", "image"}
+    assert [preset for preset in {*PRESETS, *CONGESTION_OF} if f"preset: {preset}" not in text] == []
+
+
+def test_every_error_model_action_and_queue_is_there(plans):
+    errors = [direction["errors"] for direction in directions(plans) if direction["errors"]]
+    queues = {direction["queue"]["discipline"] for plan in plans for link in plan["links"] for direction in link["directions"] if direction["queue"]}
+
+    assert {error["model"] for error in errors} >= set(MODELS)
+    assert {error["action"] for error in errors} == {"drop", "flip"}
+    assert any(error["drop_packets"] for error in errors)
+    assert any(error["outages"] for error in errors)
+    assert queues == {"drop-tail", "red", "codel", "ack-filter"}
+
+
+def test_a_serial_link_a_script_and_containers_are_there(plans):
+    assert any(plan["serial_links"] for plan in plans)
+    assert {step["do"] for plan in plans for step in plan.get("script", [])} == {"link", "run"}
+    assert {plan["containers"] for plan in plans} == {"process", "docker"}
+
+
+def test_a_changed_a_missing_and_a_new_file_are_found(tmp_path: Path):
+    then, now = tmp_path / "then", tmp_path / "now"
+    for folder in (then, now):
+        (folder / "cells" / "r1").mkdir(parents=True)
+        (folder / "results.csv").write_text("a\n")
+        (folder / "cells" / "r1" / "plan.json").write_text('{"format": 1}')
+    assert same_bytes.compare(then, now) == ([], 2)
+    (now / "results.csv").write_text("b\n")
+    (then / "cells" / "r1" / "status.json").write_text("{}")
+    (now / "cells" / "r1" / "new.json").write_text("{}")
+    (now / "cells" / "r1" / "plan.json").write_text('{"format": 1, "x": 2}')
+    different, compared = same_bytes.compare(then, now)
+
+    assert compared == 4
+    assert different == [
+        "cells/r1/new.json: only in this tree",
+        "cells/r1/plan.json: differs",
+        "cells/r1/status.json: only in the commit",
+        "results.csv: differs",
+    ]
+    (now / "cells" / "r1" / "plan.json").write_text('{"format": 2, "x": 2}')
+    assert "cells/r1/plan.json: differs" not in same_bytes.compare(then, now)[0]
