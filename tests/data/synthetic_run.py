@@ -184,19 +184,38 @@ def write_capture(path: Path, packets: list[tuple[float, dpkt.tcp.TCP, bool]], *
 
 
 def plan(axes: dict[str, str], repeat: int, *, scenario: str = "fig04-golden", total_bytes: int = 60_000) -> dict[str, Any]:
-    """A cell's plan on a network of the FY97 shape, cut down to what has to be there."""
+    """A cell's plan on a network of the FY97 shape, without addresses."""
     cell_id = ",".join([*(f"{name}={value}" for name, value in axes.items()), f"r{repeat}"])
 
     def direction(name: str, source: str, destination: str, rate_bps: int | None) -> dict[str, Any]:
-        return {"name": name, "from": source, "to": destination, "rate_bps": rate_bps, "overhead_bytes": 4, "queue": None, "delay_ns": 0, "errors": None}
+        queue = dict.fromkeys(
+            ("limit_packets", "red_min_bytes", "red_max_bytes", "red_probability", "codel_target_ns", "codel_interval_ns"),
+        )
+        return {
+            "name": name,
+            "from": source,
+            "to": destination,
+            "rate_bps": rate_bps,
+            "overhead_bytes": 4,
+            "queue": {"discipline": "drop-tail", "limit_bytes": 132_500, **queue, "ecn": False},
+            "delay_ns": 0,
+            "delay_table": None,
+            "disorder": None,
+            "errors": None,
+        }
+
+    macs = iter(range(1, 100))
+
+    def end(node: str, name: str) -> dict[str, Any]:
+        return {"node": node, "interface": f"{node}-{name.removeprefix(f'{node}-')}"[:15], "mac": f"02:00:00:00:00:{next(macs):02x}", "ip": None}
 
     def link(name: str, a: str, b: str, rates: tuple[int | None, int | None], names: tuple[str, str], *, via: str | None = None) -> dict[str, Any]:
         return {
             "name": name,
             "via": via,
             "mtu_bytes": 1500,
-            "ends": [{"node": a, "interface": f"{a}-{name}", "mac": "", "ip": None}, {"node": b, "interface": f"{b}-{name}", "mac": "", "ip": None}],
-            "relay_interfaces": None,
+            "ends": [end(a, name), end(b, name)],
+            "relay_interfaces": [f"{via}-{a}", f"{via}-{b}"] if via else None,
             "directions": [direction(names[0], a, b, rates[0]), direction(names[1], b, a, rates[1])],
         }
 
@@ -215,14 +234,17 @@ def plan(axes: dict[str, str], repeat: int, *, scenario: str = "fig04-golden", t
             {"name": "r2", "kind": "router", "stack": "kernel", "sysctls": {}, "routes": []},
             {"name": "lan1", "kind": "switch", "mirror_to": "ws4"},
             {"name": "lan2", "kind": "switch", "mirror_to": None},
+            {"name": "sat", "kind": "switch", "mirror_to": None},
         ],
         "links": [
             link("ws1-lan1", "ws1", "lan1", lan, ("out", "in")),
+            link("ws4-lan1", "ws4", "lan1", lan, ("out", "in")),
             link("r1-lan1", "r1", "lan1", lan, ("out", "in")),
             link("hop", "r1", "r2", (2_000_000, 1_000_000), ("data", "ack"), via="sat"),
             link("r2-lan2", "r2", "lan2", lan, ("out", "in")),
             link("ws2-lan2", "ws2", "lan2", lan, ("out", "in")),
         ],
+        "serial_links": [],
         "workloads": [
             {
                 "name": "transfer",
@@ -230,10 +252,19 @@ def plan(axes: dict[str, str], repeat: int, *, scenario: str = "fig04-golden", t
                 "from": "ws1",
                 "to": "ws2",
                 "to_ip": SERVER[0],
-                "port": SERVER[1],
                 "start_ns": 10**9,
                 "required": True,
                 "bytes": total_bytes,
+                "segment_bytes": 1400,
+                "port": SERVER[1],
+                "send_window_bytes": None,
+                "receive_window_bytes": None,
+                "congestion": None,
+                "delayed_ack": False,
+                "payload_seed": 7,
+                "patience_ns": 3000 * 10**9,
+                "from_scps": None,
+                "to_scps": None,
             },
         ],
         "probes": [
@@ -289,7 +320,7 @@ def write_run(
 ) -> Path:
     """A whole run: every loss probability stands for a BER; the last repeat at the worst point of the first stack is incomplete."""
     stacks, bers = ("reno", "bbr"), ("0", "1e-06", "1e-05")
-    run_dir.mkdir(parents=True)
+    run_dir.mkdir(parents=True, exist_ok=True)
     _json(run_dir / "manifest.json", {"format": 1, "scenario": "fig04-golden", "status": "completed"})
     random_losses = random.Random(seed)
     for stack in stacks:
@@ -316,5 +347,5 @@ def _lines(path: Path, lines: list[dict[str, Any]]) -> None:
 
 if __name__ == "__main__":
     golden = Path(__file__).parent / "golden" / "fig04-golden-0001"
-    shutil.rmtree(golden, ignore_errors=True)
+    shutil.rmtree(golden / "cells", ignore_errors=True)
     write_run(golden, repeats=2)

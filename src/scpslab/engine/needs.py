@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from scpslab.errormodels import bit_map, gap_vector
+from scpslab.names import file_name
 
 # Real time has failed where more than this share of the lab's clock's ticks comes later than this.
 LATENESS = {"tick_ns": 10_000_000, "late_ns": 5_000_000, "late_share": 0.01}
@@ -45,12 +46,12 @@ def write_vectors(plan: dict[str, Any], folder: Path) -> None:
     for link in plan["serial_links"]:
         for direction in link["directions"]:
             if direction["errors"] and direction["errors"]["model"] == "vector-file":
-                (folder / f"{link['name']}-{direction['name']}.bits").write_bytes(bit_map(Path(direction["errors"]["settings"]["file"])))
+                (folder / file_name(link["name"], direction["name"], suffix=".bits")).write_bytes(bit_map(direction["errors"]["settings"]))
     for link in plan["links"]:
         for direction in link["directions"]:
             gaps = gap_vector(direction["errors"])
             if len(gaps):
-                (folder / f"{link['name']}-{direction['name']}.u64").write_bytes(gaps.astype("<u8").tobytes())
+                (folder / file_name(link["name"], direction["name"], suffix=".u64")).write_bytes(gaps.astype("<u8").tobytes())
 
 
 def on_the_wall_clock(plan: dict[str, Any]) -> dict[str, Any]:

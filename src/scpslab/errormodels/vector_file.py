@@ -5,6 +5,7 @@ Two formats: text with one gap in bits per line, or `.bits`, raw bytes in which 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,29 +16,40 @@ import numpy.typing as npt
 from scpslab.errormodels.draws import Draws
 from scpslab.errors import ScenarioError
 
+LARGEST_BYTES, LONGEST_MAP_BITS = 256 << 20, 1 << 28
+
 
 def vector_file(settings: Mapping[str, Any], _n: int, _draws: Draws) -> npt.NDArray[np.uint64]:
     """Gaps of the file `settings["file"]`.
 
     Raises:
-        ScenarioError: the file is not there, or is neither of the two formats.
+        ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the plan was made.
     """
     path = Path(settings["file"])
-    return gaps_of_bits(_read(path)) if path.suffix == ".bits" else gaps_of_text(path)
+    data = _read(path, settings.get("sha256"))
+    return gaps_of_bits(data) if path.suffix == ".bits" else gaps_of_text(path, data)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, sha256: str | None) -> bytes:
     try:
-        return path.read_bytes()
+        # A plan may come from anywhere: a device or a pipe would be read for ever.
+        if not path.is_file():
+            raise ScenarioError(f"{path}: found no file of that name; expected an error vector. Put it there, or name another one in the scenario.")
+        if path.stat().st_size > LARGEST_BYTES:
+            raise ScenarioError(f"{path}: found {path.stat().st_size} bytes; expected an error vector of at most {LARGEST_BYTES}. Use a shorter one.")
+        data = path.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}; expected an error vector. Name a file that can be read.") from error
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise ScenarioError(f"{path}: found another content than the plan was made with; expected the same bytes. Put the file of then there.")
+    return data
 
 
-def gaps_of_text(path: Path) -> npt.NDArray[np.uint64]:
+def gaps_of_text(path: Path, data: bytes) -> npt.NDArray[np.uint64]:
     """Gaps of a file with one on each line."""
     try:
-        gaps = np.array([int(line) for line in _read(path).decode("ascii").split()], dtype=np.int64)
-    except ValueError as error:
+        gaps = np.array([int(line) for line in data.decode("ascii").split()], dtype=np.int64)
+    except (ValueError, OverflowError) as error:
         raise ScenarioError(f"{path}: found {error}; expected one gap in bits per line. Use the suffix .bits for raw bits.") from error
     if len(gaps) and gaps.min() < 1:
         raise ScenarioError(f"{path}: found a gap of {gaps.min()}; expected gaps of at least 1 bit. Correct the file.")
@@ -64,15 +76,22 @@ def _with_tail(gaps: npt.NDArray[np.int64], tail: int) -> npt.NDArray[np.uint64]
     return rotated.astype(np.uint64)
 
 
-def bit_map(path: Path) -> bytes:
-    """The error vector of a file as a bit map in which 1 is an error, first bit first; gaps end with their last error, filled up to a whole byte.
+def bit_map(settings: Mapping[str, Any]) -> bytes:
+    """The error vector of `settings["file"]` as a bit map in which 1 is an error, first bit first; gaps end with their last error, filled up to a whole byte.
 
     Raises:
         ScenarioError: as for `vector_file`.
     """
+    path = Path(settings["file"])
+    data = _read(path, settings.get("sha256"))
     if path.suffix == ".bits":
-        return _read(path)
-    positions = np.cumsum(gaps_of_text(path)) - np.uint64(1)
+        return data
+    gaps = gaps_of_text(path, data)
+    # As floats, which do not overflow.
+    total = float(gaps.astype(np.float64).sum())
+    if total > LONGEST_MAP_BITS:
+        raise ScenarioError(f"{path}: found gaps that add up to {total:.3g} bits; expected at most {LONGEST_MAP_BITS}. Use a shorter vector.")
+    positions = np.cumsum(gaps) - np.uint64(1)
     bits = np.zeros(int(positions[-1]) + 1 if len(positions) else 0, dtype=np.uint8)
     bits[positions.astype(np.int64)] = 1
     return np.packbits(bits).tobytes()

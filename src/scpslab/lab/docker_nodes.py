@@ -9,6 +9,7 @@ from scpslab.lab import bpf
 from scpslab.lab.docker import Container
 from scpslab.lab.nodes import FORWARDING, LabNode
 from scpslab.lab.place import CGROUP, LABTOOL, WORK, WORK_OUTSIDE
+from scpslab.names import file_name
 
 SECOND_NS = 10**9
 # What Docker gives a container whose image names none.
@@ -29,9 +30,9 @@ class DockerNode(LabNode):
         """Makes the container; the shell itself waits for its first use."""
         folders = {}
         for part, rights in (("in", ":ro"), ("out", "")):
-            (WORK / "nodes" / self.name / part).mkdir(parents=True, exist_ok=True)
-            folders[f"/lab/{part}{rights}"] = str(WORK_OUTSIDE / "nodes" / self.name / part)
-        (WORK / "nodes" / self.name / "out").chmod(0o777)
+            (WORK / "nodes" / file_name(self.name) / part).mkdir(parents=True, exist_ok=True)
+            folders[f"/lab/{part}{rights}"] = str(WORK_OUTSIDE / "nodes" / file_name(self.name) / part)
+        (WORK / "nodes" / file_name(self.name) / "out").chmod(0o777)
         self.docker = Container(self.name, self.spec, folders)
         self.enter(self.docker.pid)
         # The name lets `ip -n NAME`, `tc -n NAME` and students find the node.

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from scpslab.names import file_name
+
 
 class Records:
     """One JSON-lines file."""
@@ -30,4 +32,4 @@ class Records:
 
 def trace_path(records: Path, workload: str, node: str) -> Path:
     """Where the trace of a workload's SCPS program on a node is."""
-    return records / f"{workload}-{node}-trace.jsonl"
+    return records / file_name(workload, node, "trace", suffix=".jsonl")

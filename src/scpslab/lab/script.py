@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scpslab.lab.changes import LinkChanges
 from scpslab.lab.records import Records
+from scpslab.names import file_name
 
 if TYPE_CHECKING:
     from scpslab.lab.cell import Cell
@@ -64,7 +65,7 @@ class Script:
 
     def _run(self, number: int, step: dict[str, Any]) -> None:
         start_t_s = self.cell.epoch.now_s()
-        with (self.cell.logs / f"script-{number}-{step['node']}.log").open("wb") as log:
+        with (self.cell.logs / file_name("script", str(number), step["node"], suffix=".log")).open("wb") as log:
             node = self.cell.network.node(step["node"])
             process = node.start(["sh", "-c", step["command"]], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
         self.processes.append(process)

@@ -21,6 +21,7 @@ from scpslab.lab.network import LabNetwork, route_metrics
 from scpslab.lab.place import PROGRAMS
 from scpslab.lab.records import Records
 from scpslab.lab.serial_options import channel_options, crossing_ns, pppd_options
+from scpslab.names import file_name
 
 SCPS = str(PROGRAMS / "scps")
 SET_UP_LIMIT_NS = 600 * SECOND_NS
@@ -47,8 +48,8 @@ class SerialLink:
         Raises:
             OSError: a program ended, or IP did not come up in time; the message names it.
         """
-        ends = [f"/tmp/{self.name}-{index}" for index in range(2)]
-        with (self.logs / f"{self.name}-channel.log").open("wb") as log:
+        ends = [f"/tmp/{file_name(self.name, str(index))}" for index in range(2)]
+        with (self.logs / file_name(self.name, "channel", suffix=".log")).open("wb") as log:
             argv = [SCPS, "channel", *(f"pty:{end}" for end in ends), *channel_options(self.plan, self.vectors)]
             self.channel = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
         assert self.channel.stdout is not None
@@ -72,7 +73,7 @@ class SerialLink:
             ["pppd", terminal, *pppd_options(self.plan, index)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         assert process.stdout is not None
-        log = (self.logs / f"{self.name}-pppd-{node}.log").open("w", buffering=1)
+        log = (self.logs / file_name(self.name, "pppd", node, suffix=".log")).open("w", buffering=1)
 
         def said(line: str) -> None:
             log.write(line + "\n")
@@ -128,7 +129,7 @@ class SerialLink:
         self.channel.send_signal(signal.SIGTERM)
         self.loop.run_until(lambda: self.channel_ended and len(self.gone) == 2)
         counters = next((line for line in self.said if line["event"] == "counters"), None)
-        file = Records(records / f"{self.name}.jsonl")
+        file = Records(records / file_name(self.name, suffix=".jsonl"))
         for node, interface in after.items():
             file.write(event="ppp", node=node, **{name: value - self.at_epoch[node][name] for name, value in interface.items()})
         for direction, key in zip(self.plan["directions"], ("a_to_b", "b_to_a"), strict=True):

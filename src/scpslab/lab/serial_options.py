@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from scpslab.names import file_name
+
 SECOND_NS = 10**9
 PPP_FLAG = 0x7E
 # The channel hands frames on whole: all but their last bytes are late by at most this many byte times, the end of a frame never is.
@@ -24,7 +26,7 @@ def channel_options(plan: dict[str, Any], vectors: Path) -> list[str]:
         errors = direction["errors"]
         if errors is not None:
             words += [f"outage={start / 10**9:.9f}..{end / 10**9:.9f}" for start, end in errors["outages"]]
-            words += error_words(errors, vectors / f"{plan['name']}-{direction['name']}.bits")
+            words += error_words(errors, vectors / file_name(plan["name"], direction["name"], suffix=".bits"))
         options += [option, ",".join(words)]
     seeds = [direction["errors"]["seed"] for direction in plan["directions"] if direction["errors"]]
     # 48 bits of it; the two directions draw from streams of their own.

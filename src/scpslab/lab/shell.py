@@ -18,6 +18,7 @@ from scpslab.lab.changes import ChangeError, LinkChanges
 from scpslab.lab.place import LABTOOL, PROGRAMS, WORK
 from scpslab.lab.records import Records
 from scpslab.lab.watch import Watch
+from scpslab.names import file_name
 
 TOPOLOGIES = str(PROGRAMS / "topologies")
 LOOK_AGAIN_S = 0.5
@@ -94,7 +95,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             print(f'capture: found "{node}"; expected a host or router')
             return
         argv = [LABTOOL, "exec-net", str(self.cell.network.pid(node)), "tcpdump", "-i", "any", "-n", "-U", "-Z", "root"]
-        argv += ["-w", str(self.cell.captures / f"{node}.pcap"), *([chosen] if chosen else [])]
+        argv += ["-w", str(self.cell.captures / file_name(str(node), suffix=".pcap")), *([chosen] if chosen else [])]
         self.captures[node] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         print(f"captures/{node}.pcap begins")
 

@@ -20,6 +20,7 @@ from typing import Any
 from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
 from scpslab.lab.place import CGROUP, PROGRAMS
+from scpslab.names import file_name
 
 FIRST_INDEX = 1000
 ETHERNET_HEADER_BYTES = 14
@@ -127,7 +128,7 @@ class Stages:
     def _arrival(self, direction: DirectionStages, vectors: Path, logged: bool) -> bytes:
         errors = direction.plan["errors"] or {}
         gap_offset = len(self.gaps)
-        vector = vectors / f"{direction.link}-{direction.name}.u64"
+        vector = vectors / file_name(direction.link, direction.name, suffix=".u64")
         if errors and errors["model"] != "none" and vector.exists():
             self.gaps.frombytes(vector.read_bytes())
         gap_count = len(self.gaps) - gap_offset

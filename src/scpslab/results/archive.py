@@ -14,13 +14,17 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
+from scpslab import plan as plans
+from scpslab import strict_json
 from scpslab.errors import ResultError
+from scpslab.plan import schema
+from scpslab.plan.schema import Items, PlanError, Range, Text
+from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
+from scpslab.results.archive_members import MemberError, is_member_name, wanted_members
 from scpslab.results.collect import FILE_NAME as RESULTS
-from scpslab.results.run import MANIFEST_FILE
+from scpslab.results.run import MANIFEST_FILE, read_manifest
 
 FORMAT = 1
 CONTENTS = "archive.json"
@@ -29,30 +33,30 @@ RESOLVED = "scenario.resolved.yaml"
 PLAN = "plan.json"
 # Small, and what a reader looks at first; everything else under cells/ is in the archive only with `whole`.
 ALWAYS = ("plan.json", "status.json", "environment.json")
-LARGEST_BYTES = 4 * 10**9
 HOW = "scpslab verify ARCHIVE runs the plans again in virtual time and compares every file with these digests (SHA-256)."
+AGAIN = 'Export the run again with "scpslab export", or ask for the file again.'
+EXPECTED = f'expected an archive as "scpslab export" writes it. {AGAIN}'
+MemberName = Annotated[str, Text("the path of a file within the run folder", is_member_name)]
 
 
-class RunDigest(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class RunDigest:
     """What the archive says of one run: digests by path within the run folder."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    run: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    scenario: str
-    engine: str
-    seed: int
-    files: dict[str, str]
+    run: CellId
+    scenario: Label
+    engine: Word
+    seed: WholeSeed
+    files: dict[MemberName, Seed]
 
 
-class Contents(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Contents:
     """archive.json."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    format: int
-    how: str
-    runs: tuple[RunDigest, ...] = Field(min_length=1)
+    format_: Annotated[int, Range(FORMAT, FORMAT)]
+    how: PlainText
+    runs: Annotated[tuple[RunDigest, ...], Items(1, 10_000)]
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,12 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
         ResultError: a run that is not complete or cannot be read.
     """
     digests = [_digest(run) for run in runs]
-    contents = Contents(format=FORMAT, how=HOW, runs=tuple(digests))
+    contents = Contents(format_=FORMAT, how=HOW, runs=tuple(digests))
     part = target.with_name(f"{target.name}.part")
     try:
         # No time stamps, owners or file order of this machine.
         with part.open("wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
-            _add(archive, CONTENTS, (contents.model_dump_json(indent=1) + "\n").encode())
+            _add(archive, CONTENTS, (json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n").encode())
             for run in runs:
                 for file in _packed(run, whole=whole):
                     _add(archive, f"{run.name}/{file.relative_to(run).as_posix()}", file.read_bytes())
@@ -88,26 +92,35 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
 
 
 def read_archive(path: Path) -> list[ArchivedRun]:
-    """The runs of an archive. Nothing is unpacked to disk.
+    """The runs of an archive, every plan of it checked. Nothing is unpacked to disk.
 
     Raises:
         ResultError: no archive of this program, one of a newer one, or one whose files are not those that it lists.
     """
     try:
-        with tarfile.open(path, "r:gz") as archive:
-            files = {member.name: _content(path, archive, member) for member in archive.getmembers() if member.isfile() and _is_wanted(member.name)}
-    except (OSError, EOFError, tarfile.TarError) as error:
-        raise ResultError(f'{path}: {error}; expected an archive as "scpslab export" writes it.') from error
+        files = wanted_members(path, (CONTENTS, PLAN, RESOLVED, MANIFEST_FILE))
+    except MemberError as error:
+        raise ResultError(f"{path}: {error}; {EXPECTED}") from error
     if CONTENTS not in files:
-        raise ResultError(f'{path}: found no {CONTENTS}; expected an archive as "scpslab export" writes it.')
-    try:
-        contents = Contents.model_validate_json(files[CONTENTS])
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ResultError(f"{path}: {CONTENTS}: {'.'.join(map(str, first['loc']))}: {first['msg']}; expected the contents of an archive.") from error
-    if contents.format > FORMAT:
-        raise ResultError(f"{path}: format: found {contents.format}; expected at most {FORMAT}. It was written by a newer scpslab: use that one.")
+        raise ResultError(f"{path}: found no {CONTENTS}; {EXPECTED}")
+    contents = _contents(path, files[CONTENTS])
+    names = [digest.run for digest in contents.runs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ResultError(f"{path}: {CONTENTS}: found the run {twice} twice; {EXPECTED}")
     return [_archived(path, digest, files) for digest in contents.runs]
+
+
+def _contents(path: Path, content: bytes) -> Contents:
+    try:
+        fields = strict_json.loads(content)
+        found = fields.get("format") if isinstance(fields, dict) else None
+        if isinstance(found, int) and not isinstance(found, bool) and found > FORMAT:
+            raise ResultError(f"{path}: format: found {schema.shown(found)}; expected at most {FORMAT}. It was written by a newer scpslab: use that one.")
+        return schema.read(Contents, fields)
+    except strict_json.JsonError as error:
+        raise ResultError(f"{path}: {CONTENTS}: {error}; {EXPECTED}") from error
+    except PlanError as error:
+        raise ResultError(f"{path}: {CONTENTS}: {error}. {AGAIN}") from error
 
 
 def digests_of(run: Path) -> dict[str, str]:
@@ -117,10 +130,13 @@ def digests_of(run: Path) -> dict[str, str]:
 
 
 def _digest(run: Path) -> RunDigest:
-    manifest = json.loads((run / MANIFEST_FILE).read_text(encoding="utf-8"))
+    manifest = read_manifest(run)
     if manifest.get("status") != "completed":
         raise ResultError(f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: it goes on where it stopped.")
-    return RunDigest(run=run.name, scenario=manifest["scenario"], engine=manifest["engine"], seed=manifest["seed"], files=digests_of(run))
+    try:
+        return schema.read(RunDigest, {**{key: manifest.get(key) for key in ("scenario", "engine", "seed")}, "run": run.name, "files": digests_of(run)})
+    except PlanError as error:
+        raise ResultError(f"{run / MANIFEST_FILE}: {error}. Run the scenario again: it takes what is finished and writes the file anew.") from error
 
 
 def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
@@ -138,28 +154,46 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     archive.addfile(entry, io.BytesIO(content))
 
 
-def _is_wanted(name: str) -> bool:
-    return PurePosixPath(name).name in (CONTENTS, PLAN, RESOLVED, MANIFEST_FILE)
-
-
-def _content(path: Path, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    file = archive.extractfile(member)
-    if file is None or member.size > LARGEST_BYTES:
-        raise ResultError(f"{path}: {member.name}: found {member.size} bytes; expected a file of at most {LARGEST_BYTES}.")
-    return file.read()
-
-
 def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> ArchivedRun:
-    plans = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, expected in digest.files.items():
+        member = f"{digest.run}/{name}"
         if PurePosixPath(name).name != PLAN:
             continue
-        content = files.get(f"{digest.run}/{name}")
+        content = files.get(member)
         if content is None or hashlib.sha256(content).hexdigest() != expected:
-            raise ResultError(f"{path}: {digest.run}/{name}: found {'no such file' if content is None else 'another one'}; expected the plan of {CONTENTS}.")
-        plan = json.loads(content)
-        plans[str(plan["cell"]["id"])] = plan
-    if not plans:
+            raise ResultError(f"{path}: {member}: found {'no such file' if content is None else 'another one'}; expected the plan of {CONTENTS}.")
+        try:
+            plan = plans.parse(content)
+        except PlanError as error:
+            raise ResultError(f"{path}: {member}: {error}. {AGAIN}") from error
+        if name != f"cells/{plan.cell.id}/{PLAN}":
+            raise ResultError(f"{path}: {member}: found the plan of cell {plan.cell.id}; {EXPECTED}")
+        found[plan.cell.id] = plans.write(plan)
+    if not found:
         raise ResultError(f"{path}: {digest.run}: found no plan; expected at least one. Export the run again.")
-    texts = {name: files.get(f"{digest.run}/{name}", b"").decode("utf-8") for name in (RESOLVED, MANIFEST_FILE)}
-    return ArchivedRun(digest, plans, texts[RESOLVED], json.loads(texts[MANIFEST_FILE] or "{}"))
+    return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files))
+
+
+def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:
+    try:
+        return _member(path, f"{digest.run}/{RESOLVED}", files).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ResultError(f"{path}: {digest.run}/{RESOLVED}: found bytes that are not UTF-8; {EXPECTED}") from error
+
+
+def _manifest(path: Path, digest: RunDigest, files: dict[str, bytes]) -> dict[str, Any]:
+    name = f"{digest.run}/{MANIFEST_FILE}"
+    try:
+        fields = strict_json.loads(_member(path, name, files))
+    except strict_json.JsonError as error:
+        raise ResultError(f"{path}: {name}: {error}; {EXPECTED}") from error
+    if not isinstance(fields, dict):
+        raise ResultError(f"{path}: {name}: found {schema.shown(fields)}; {EXPECTED}")
+    return fields
+
+
+def _member(path: Path, name: str, files: dict[str, bytes]) -> bytes:
+    if name not in files:
+        raise ResultError(f"{path}: {name}: found no such file; {EXPECTED}")
+    return files[name]

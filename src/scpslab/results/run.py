@@ -15,10 +15,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from scpslab.errors import ResultError
+from scpslab.names import BadName, file_name
 from scpslab.results.capture import Connection, Packets, read_packets, split_connections
 from scpslab.results.plan_view import PlanView, Workload
 
 FORMAT = 1
+AGAIN = 'Run the scenario again: "scpslab run" keeps what is finished and makes the rest anew.'
 MANIFEST_FILE = "manifest.json"
 CAMPAIGN_FILE = "campaign.json"
 STATUSES = ("completed", "incomplete", "unsupported", "failed")
@@ -45,7 +47,7 @@ class Cell:
         Raises:
             ResultError: a line is not a JSON object (a last line cut short is left out).
         """
-        path = self.folder / "records" / f"{name}.jsonl"
+        path = self._file("records", name, ".jsonl")
         if not path.is_file():
             return []
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -67,8 +69,14 @@ class Cell:
 
     def packets(self, probe: str) -> Packets | None:
         """What the capture probe `probe` saw; None when it left no file."""
-        path = self.folder / "captures" / f"{probe}.pcap"
+        path = self._file("captures", probe, ".pcap")
         return read_packets(path) if path.is_file() else None
+
+    def _file(self, part: str, name: str, suffix: str) -> Path:
+        try:
+            return self.folder / part / file_name(name, suffix=suffix)
+        except BadName as error:
+            raise ResultError(f"{self.folder / 'plan.json'}: {error}. {AGAIN}") from error
 
     def connection(self, probe: str, workload: Workload) -> Connection | None:
         """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not there."""
@@ -159,19 +167,29 @@ def open_run(folder: Path) -> Run:
     """
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
-    manifest_path = folder / MANIFEST_FILE
     if is_campaign(folder):
         runs = ", ".join(run.name for run in campaign_runs(folder))
         raise ResultError(f"{folder}: found a campaign; expected one of its runs: {runs}. Choose one of these; claims and report take campaigns too.")
-    if not manifest_path.is_file():
-        raise ResultError(f'{folder}: found no manifest.json; expected a run folder as "scpslab run" writes it.')
-    manifest = _json_object(manifest_path)
-    _refuse_newer(manifest_path, manifest.get("format", manifest.get("format_version", FORMAT)))
+    manifest = read_manifest(folder)
     cells_folder = folder / "cells"
     folders = [path for path in sorted(cells_folder.iterdir()) if (path / "plan.json").is_file()] if cells_folder.is_dir() else []
     if not folders:
         raise ResultError(f'{cells_folder}: found no cell with a plan.json; expected at least one. Run the scenario again: "scpslab run" resumes it.')
     return Run(folder, manifest, tuple(sorted(map(_open_cell, folders), key=_order)))
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run.
+
+    Raises:
+        ResultError: there is none, or it cannot be read.
+    """
+    path = folder / MANIFEST_FILE
+    if not path.is_file():
+        raise ResultError(f'{folder}: found no manifest.json; expected a run folder as "scpslab run" writes it.')
+    manifest = _json_object(path)
+    _refuse_newer(path, manifest.get("format", manifest.get("format_version", FORMAT)))
+    return manifest
 
 
 def cell_status(folder: Path) -> dict[str, Any]:

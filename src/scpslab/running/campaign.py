@@ -16,6 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
+from scpslab.names import file_label, file_name
 from scpslab.results.run import CAMPAIGN_FILE
 from scpslab.running.progress import RunProgress
 from scpslab.running.runner import RunOptions, RunResult, ScenarioRun
@@ -48,7 +49,7 @@ def run_campaign(name: str, options: RunOptions, console: Console) -> CampaignRe
     for pattern in campaign.left_out:
         console.print(f"{campaign.name}: no scenario is called {pattern}; left out", highlight=False)
     runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), console) for member in campaign.members]
-    folder = options.out / f"{campaign.name.replace('/', '-').replace(':', '-')}-{_hash(runs)}"
+    folder = options.out / file_name(file_label(campaign.name), _hash(runs))
     progress = RunProgress(console, sum(len(run.cells) for run in runs))
     results: list[RunResult] = []
     status = "interrupted"

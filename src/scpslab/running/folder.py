@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from scpslab.names import file_label, file_name
+
 FORMAT = 1
 
 
@@ -21,11 +23,11 @@ class RunFolder:
     def named(cls, parent: Path, scenario: str, resolved_yaml: str, engine: str) -> RunFolder:
         """The folder of a resolved scenario on an engine."""
         short = hashlib.sha256(f"{engine}\n{resolved_yaml}".encode()).hexdigest()[:8]
-        return cls(parent / f"{scenario.replace('/', '-').replace(':', '-')}-{short}")
+        return cls(parent / file_name(file_label(scenario), short))
 
     def cell(self, cell_id: str) -> Path:
         """The folder of a cell."""
-        return self.path / "cells" / cell_id
+        return self.path / "cells" / file_name(cell_id)
 
     def open(self, resolved_yaml: str, manifest: dict[str, Any]) -> dict[str, Any]:
         """Makes the folder, or opens it again; returns the manifest with the cells it already has."""

@@ -82,4 +82,4 @@ def _one(archived: ArchivedRun, options: RunOptions, console: Console, out: Path
 def _keys(manifest: dict[str, object]) -> dict[str, object]:
     """The hash of everything that determines a cell, by cell: plan, lab program, guest image, kernel."""
     cells = manifest.get("cells")
-    return {name: entry.get("key") for name, entry in cells.items()} if isinstance(cells, dict) else {}
+    return {name: entry.get("key") if isinstance(entry, dict) else None for name, entry in cells.items()} if isinstance(cells, dict) else {}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scpslab.errors import ScenarioError
+from scpslab.names import EXPECTED, LONGEST_CELL, is_name, shown
 from scpslab.quantities import AxisValue
 from scpslab.scenario.complaints import validated
 from scpslab.scenario.load import Scenario, check
@@ -19,7 +21,8 @@ from scpslab.scenario.paths import PathError, set_value
 from scpslab.scenario.places import Places
 from scpslab.topology.description import Network
 
-LONGEST_ID = 200
+# All plans of a run are in memory at once, and a scenario with more is a slip of the pen.
+MOST_CELLS = 20_000
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ def cells(scenario: Scenario) -> list[Cell]:
     Raises:
         ScenarioError: the sweep sets something that cannot be; a line for each, named once however many points it is in.
     """
+    _check_number(scenario)
     found: list[Cell] = []
     wrong: list[str] = []
     for point in points(scenario.model):
@@ -56,6 +60,18 @@ def cells(scenario: Scenario) -> list[Cell]:
     if wrong:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
     return found
+
+
+def _check_number(scenario: Scenario) -> None:
+    """Refuses a sweep that nobody can run, by multiplication: nothing of it is built."""
+    sizes = {axis: len(axis_values(spec)) for axis, spec in scenario.model.sweep.items()}
+    number = math.prod(sizes.values()) * scenario.model.repeats
+    if number > MOST_CELLS:
+        shown_sizes = " x ".join([*(f"{size} {axis}" for axis, size in sizes.items()), f"{scenario.model.repeats} repeats"])
+        raise ScenarioError(
+            f"{scenario.places.of(('sweep',))}: found {number} cells ({shown_sizes}, before skip); expected at most {MOST_CELLS}. "
+            "Give an axis fewer values, repeat less, or run the sweep in parts with --set sweep.AXIS=[VALUES]."
+        )
 
 
 def points(model: ScenarioFile) -> list[dict[str, AxisValue]]:
@@ -86,8 +102,10 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
     for one in ids:
         if one in seen:
             wrong.append(f'{where}: found two cells that would both be called "{one}"; expected values that differ in letters or digits. Rename a case.')
-        if len(one) > LONGEST_ID:
-            wrong.append(f'{where}: found the cell name "{one[:40]}…" of {len(one)} characters; expected at most {LONGEST_ID}. Shorten axis names or values.')
+        if len(one) > LONGEST_CELL:
+            wrong.append(f'{where}: found the cell name "{one[:40]}…" of {len(one)} characters; expected at most {LONGEST_CELL}. Shorten axis names or values.')
+        elif not is_name(one, LONGEST_CELL):
+            wrong.append(f"{where}: found the cell name {shown(one)}; expected {EXPECTED}. Rename a case or change a value.")
         seen.add(one)
     return wrong
 

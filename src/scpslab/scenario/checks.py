@@ -40,6 +40,8 @@ SMALLEST_TCP_MAXSEG = 88  # TCP_MIN_MSS of Linux: a smaller TCP_MAXSEG is refuse
 SMALLEST_MTU, LARGEST_MTU = 68, 65_535  # RFC 791, and what IPv4's length field holds
 SMALLEST_MEMORY_BYTES = 128 << 20
 PCAP_RECORD_BYTES = 16
+LARGEST_MEMORY_BYTES = 1 << 40
+MOST_DRAWS = 1_000_000
 LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
 
 
@@ -224,7 +226,7 @@ def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]
 def _names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
     named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
     named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if not isinstance(probe, Capture)]
-    own = ["lab", "accounting", *(link.name for link in network.links if link.serial)]
+    own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
     seen: dict[str, KeyPath] = {}
     for at, name in [*named, *(((name,), name) for name in own)]:
         if name in seen:
@@ -297,11 +299,7 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
         case Bulk():
             yield from _bulk(workload, mtu_bytes(found) or LARGEST_MTU, model)
         case CongestionTraffic():
-            packet, mtu = units.parse("size", workload.packet), mtu_bytes(found) or LARGEST_MTU
-            if not IP_UDP_HEADERS_BYTES < packet <= mtu:
-                yield ("packet",), f'found "{workload.packet}"; expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B. Correct the value.'
-            if workload.level is not None and slowest_bps(model, found) is None:
-                yield ("level",), f"found a level on a way without a rate; expected a slowest hop between {workload.from_} and {workload.to}. Use max_rate."
+            yield from _congestion(workload, found, model)
         case Ftp():
             yield from _kernel_only(workload, model)
         case Fp():
@@ -310,6 +308,17 @@ def _workload(workload: Any, model: ScenarioFile, network: topology.Network, hos
             yield from _iperf3(workload, model)
     if isinstance(workload, Bulk | Endpoint | Ftp | Fp):
         yield from _fits_in_time(workload, found, model)
+
+
+def _congestion(workload: CongestionTraffic, found: Way, model: ScenarioFile) -> Iterator[Problem]:
+    packet, mtu = units.parse("size", workload.packet), mtu_bytes(found) or LARGEST_MTU
+    if not IP_UDP_HEADERS_BYTES < packet <= mtu:
+        yield ("packet",), f'found "{workload.packet}"; expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B. Correct the value.'
+    draws = units.parse("duration", model.limits.virtual) // units.parse("duration", workload.redraw)
+    if draws > MOST_DRAWS:
+        yield ("redraw",), f'found "{workload.redraw}", {draws} rates in limits.virtual; expected at most {MOST_DRAWS}. Redraw less often.'
+    if workload.level is not None and slowest_bps(model, found) is None:
+        yield ("level",), f"found a level on a way without a rate; expected a slowest hop between {workload.from_} and {workload.to}. Use max_rate."
 
 
 def _bulk(workload: Bulk, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
@@ -391,6 +400,8 @@ def _probe(probe: Any, network: topology.Network) -> Iterator[Problem]:
             nodes = [node.name for node in network.nodes if isinstance(probe, Capture) or node.kind != "switch"]
             if probe.node not in nodes:
                 yield ("node",), f'found "{probe.node}"; {one_of(probe.node, nodes)}'
+            elif isinstance(probe, Capture) and probe.filter.lstrip().startswith("-"):
+                yield ("filter",), f'found "{probe.filter}", which tcpdump would take for an option; expected a filter. Write "not" for a minus.'
             elif isinstance(probe, Capture) and probe.link is not None:
                 near = [name for name, link in links.items() if probe.node in (link.a, link.b, link.via)]
                 if probe.link not in near:
@@ -425,6 +436,8 @@ def _room(model: ScenarioFile) -> Iterator[Problem]:
     if memory < SMALLEST_MEMORY_BYTES:
         yield ("limits", "memory"), f'found "{model.limits.memory}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.'
         return
+    if memory > LARGEST_MEMORY_BYTES:
+        yield ("limits", "memory"), f'found "{model.limits.memory}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.'
     packets = sum(2 * units.parse("size", workload.size) // units.parse("size", workload.segment) for workload in model.workloads if isinstance(workload, Bulk))
     captures = sum(packets * (units.parse("size", probe.snaplen) + PCAP_RECORD_BYTES) for probe in model.probes if isinstance(probe, Capture))
     if captures > memory // 2:

@@ -7,21 +7,19 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scpslab import units
+from scpslab.names import IMAGE
 from scpslab.parts import Part, key
 from scpslab.presets import PRESETS
 from scpslab.quantities import Size
 from scpslab.stacks.kernel import sysctls
 from scpslab.stacks.node import NodePlan
 
-# A reference as Docker reads it: registry, path, and a tag or digest.
-REFERENCE = r"^[a-z0-9][a-z0-9._:/-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[0-9a-f]{64})?$"
-
 
 class ImageHost(Part):
     """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)), with `containers: docker`. Workloads of kind endpoint use it."""
 
     stack: Literal["image"] = key(says="What carries transport: the programs of an image.", example="image")
-    image: Annotated[str, Field(pattern=REFERENCE)] = key(says="The image, as this machine's Docker knows it.", example="vendor/stack:1.0")
+    image: Annotated[str, Field(pattern=IMAGE)] = key(says="The image, as this machine's Docker knows it.", example="vendor/stack:1.0")
     options: str = key("", says="Further words for the image's roles (SCPSLAB_OPTIONS).", example="--window 4M")
     device: bool = key(False, says="It makes a network device of its own: it is given /dev/net/tun and NET_ADMIN.", example=True)
     memory: Size = key("256 MiB", says="Most memory that its container may use.", example="512 MiB")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from scpslab.names import EXPECTED, is_name, shown
+
 
 @dataclass(frozen=True)
 class Node:
@@ -117,14 +119,14 @@ class Network:
         for direction in (forward, reverse):
             if direction.delay_ns and via is None:
                 raise ValueError(f"link {a}-{b}: a delay needs a via node, where stage 2 lives")
-        self.links.append(Link(name or f"{a}-{b}", a, b, a_ip, b_ip, forward, reverse, mtu_bytes, via))
+        self._join(Link(name or f"{a}-{b}", a, b, a_ip, b_ip, forward, reverse, mtu_bytes, via))
 
     def serial_link(self, a: str, b: str, *, name: str, a_ip: str, b_ip: str, forward: Direction, reverse: Direction, serial: Serial) -> None:
         """Joins hosts `a` and `b` by a serial line; both directions have a rate (baud) and may have a delay, the addresses share a subnet."""
         for direction in (forward, reverse):
             if direction.rate_bps is None:
                 raise ValueError(f"serial link {name}: direction {direction.name} needs a rate")
-        self.links.append(Link(name, a, b, a_ip, b_ip, forward, reverse, serial.mru_bytes, None, serial))
+        self._join(Link(name, a, b, a_ip, b_ip, forward, reverse, serial.mru_bytes, None, serial))
 
     def node(self, name: str) -> Node:
         """The node of that name. Raises KeyError."""
@@ -134,6 +136,14 @@ class Network:
         raise KeyError(name)
 
     def _add(self, node: Node) -> None:
+        if not is_name(node.name):
+            raise ValueError(f"node {shown(node.name)}: expected {EXPECTED}")
         if any(known.name == node.name for known in self.nodes):
             raise ValueError(f"node {node.name} is there already")
         self.nodes.append(node)
+
+    def _join(self, link: Link) -> None:
+        for name in (link.name, link.forward.name, link.reverse.name):
+            if not is_name(name):
+                raise ValueError(f"link {shown(link.name)}: found the name {shown(name)}; expected {EXPECTED}")
+        self.links.append(link)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+
 import numpy as np
 import pytest
 
@@ -94,7 +97,30 @@ def test_a_missing_vector_file_is_named(tmp_path):
 def test_gaps_and_their_bit_map_are_the_same_vector(tmp_path):
     text, bits = tmp_path / "some.txt", tmp_path / "some.bits"
     text.write_text("3\n1\n20\n")
-    bits.write_bytes(bit_map(text))
+    bits.write_bytes(bit_map({"file": str(text)}))
     assert bits.read_bytes() == bytes([0b00110000, 0, 0b00000001])
-    assert bit_map(bits) == bits.read_bytes()
+    assert bit_map({"file": str(bits)}) == bits.read_bytes()
     assert list(gaps_of_bits(bits.read_bytes())) == [3, 1, 20]
+
+
+@pytest.mark.parametrize("read", [lambda settings: gap_vector({"model": "vector-file", "settings": settings, "seed": "0", "vector_errors": 1}), bit_map])
+def test_a_vector_that_is_another_one_now_or_no_file_is_refused(tmp_path, read):
+    path = tmp_path / "v.txt"
+    path.write_text("3\n5\n")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    os.mkfifo(tmp_path / "pipe")
+
+    read({"file": str(path), "sha256": digest})
+    with pytest.raises(ScenarioError, match="another content"):
+        read({"file": str(path), "sha256": "0" * 64})
+    for name in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "none")):
+        with pytest.raises(ScenarioError, match="found no file"):
+            read({"file": name, "sha256": digest})
+
+
+def test_gaps_that_no_memory_holds_as_a_map_are_refused(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text(f"{2**62}\n" * 8)
+
+    with pytest.raises(ScenarioError, match="add up to"):
+        bit_map({"file": str(path)})

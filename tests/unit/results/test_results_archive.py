@@ -78,11 +78,14 @@ def test_a_run_that_is_not_complete_is_refused(run, tmp_path):
     ("change", "says"),
     [
         (lambda name, content: None if name == "archive.json" else content, "found no archive.json"),
-        (lambda name, content: b"{}" if name == "archive.json" else content, "expected the contents of an archive"),
+        (lambda name, content: b"{}" if name == "archive.json" else content, "archive.json: format: found no such key"),
         (lambda name, content: content.replace(b'"format": 1', b'"format": 2') if name == "archive.json" else content, "newer scpslab"),
         (lambda name, content: content.replace(b"60000", b"60001") if name.endswith("plan.json") else content, "found another one"),
         (lambda name, content: None if name.endswith("plan.json") else content, "found no such file"),
-        (lambda name, content: content.replace(b"fig04-golden-0002", b"../elsewhere") if name == "archive.json" else content, "expected the contents"),
+        (
+            lambda name, content: content.replace(b"fig04-golden-0002", b"../elsewhere") if name == "archive.json" else content,
+            'archive.json: runs[0].run: found "../elsewhere"',
+        ),
     ],
 )
 def test_an_archive_that_is_not_what_it_says_is_refused(run, tmp_path, change, says):

@@ -11,6 +11,7 @@ import subprocess
 
 from scpslab.lab.place import LABTOOL
 from scpslab.lab.probes.base import Probe
+from scpslab.names import file_name
 
 
 class Capture(Probe):
@@ -22,7 +23,7 @@ class Capture(Probe):
     def prepare(self) -> None:
         """Starts tcpdump and waits until it listens."""
         spec = self.spec
-        path = self.cell.captures / f"{self.name}.pcap"
+        path = self.cell.captures / file_name(self.name, suffix=".pcap")
         # Run from outside the node (its namespace is entered for the network only), so that the file lands in the cell's folder.
         argv = ["tcpdump", "--interface", spec["interface"], "--snapshot-length", str(spec["snaplen_bytes"]), "-n", "-Z", "root"]
         argv += ["--time-stamp-precision", "nano", "-w", str(path), *([spec["filter"]] if spec["filter"] else [])]
@@ -44,5 +45,5 @@ class Capture(Probe):
         """Lets tcpdump write its last packets."""
         self.process.send_signal(signal.SIGTERM)
         self.cell.loop.run_until(lambda: self.ended)
-        with (self.cell.logs / f"capture-{self.name}.log").open("w") as log:
+        with (self.cell.logs / file_name("capture", self.name, suffix=".log")).open("w") as log:
             log.writelines(line + "\n" for line in self.said)

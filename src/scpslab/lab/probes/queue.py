@@ -8,6 +8,7 @@ from scpslab.lab.netlink import Netlink
 from scpslab.lab.netns import inside
 from scpslab.lab.probes.base import Sampler
 from scpslab.lab.records import Records
+from scpslab.names import file_name
 
 ROOT = 0xFFFFFFFF
 
@@ -24,7 +25,7 @@ class QueueDepth(Sampler):
         node = self.cell.network.places[self.index]
         with inside(self.cell.network.pid(node)):
             self.netlink = Netlink(socket.NETLINK_ROUTE)
-        self.records = Records(self.cell.records / f"{self.name}.jsonl")
+        self.records = Records(self.cell.records / file_name(self.name, suffix=".jsonl"))
 
     def sample(self) -> None:
         """Records the root qdisc's backlog; drops are those of the queue's limit."""

@@ -11,6 +11,7 @@ from scpslab.lab.netns import inside
 from scpslab.lab.probes.base import Sampler
 from scpslab.lab.probes.scps_trace import samples, with_epoch
 from scpslab.lab.records import Records
+from scpslab.names import file_name
 
 SOCK_DIAG_BY_FAMILY = 20
 INET_DIAG_INFO = 2
@@ -27,7 +28,7 @@ class TcpInfo(Sampler):
         """Opens a sock_diag socket in the node."""
         with inside(self.cell.network.pid(self.spec["node"])):
             self.netlink = Netlink(socket.NETLINK_INET_DIAG if hasattr(socket, "NETLINK_INET_DIAG") else 4)
-        self.records = Records(self.cell.records / f"{self.name}.jsonl")
+        self.records = Records(self.cell.records / file_name(self.name, suffix=".jsonl"))
 
     def sample(self) -> None:
         """Asks for all connections and their tcp_info."""

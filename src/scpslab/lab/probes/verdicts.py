@@ -5,6 +5,7 @@ from __future__ import annotations
 from scpslab.lab.probes.base import Probe
 from scpslab.lab.records import Records
 from scpslab.lab.stages import VERDICTS, slot_of
+from scpslab.names import file_name
 
 
 class VerdictLog(Probe):
@@ -14,7 +15,7 @@ class VerdictLog(Probe):
         """Writes the direction's part of the log."""
         direction = self.cell.direction(self.spec["link"], self.spec["direction"])
         lines, missing = self.cell.network.stages.verdict_lines()
-        records = Records(self.cell.records / f"{self.name}.jsonl")
+        records = Records(self.cell.records / file_name(self.name, suffix=".jsonl"))
         for at_ns, ordinal, slot, wire_bytes, verdict, bit_errors in lines:
             mine = slot == slot_of(direction.entering) if VERDICTS[verdict] == "queue" else slot == slot_of(direction.arriving)
             if mine:

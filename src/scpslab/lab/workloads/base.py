@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scpslab.lab.probes.scps_trace import Trace
 from scpslab.lab.records import Records
+from scpslab.names import file_name
 
 if TYPE_CHECKING:
     from scpslab.lab.cell import Cell
@@ -21,7 +22,9 @@ class Workload:
     def __init__(self, spec: dict[str, Any], cell: Cell) -> None:
         self.spec, self.cell = spec, cell
         self.name, self.required = spec["name"], bool(spec["required"])
-        self.records = Records(cell.records / f"{self.name}.jsonl")
+        self.records = Records(cell.records / file_name(self.name, suffix=".jsonl"))
+        # A folder of the workload's own in its nodes.
+        self.folder = f"/tmp/{file_name(self.name)}"
         self.outcome, self.reason = "", ""
         self.processes: list[subprocess.Popen[bytes]] = []
 
@@ -69,7 +72,7 @@ class Workload:
         self, node: str, command: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None
     ) -> subprocess.Popen[bytes]:
         """As `run`, for a command that enters the node by itself."""
-        with (self.cell.logs / f"{self.name}-{node}.log").open("ab") as errors:
+        with (self.cell.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp", pass_fds=() if keep is None else (keep,)
             )

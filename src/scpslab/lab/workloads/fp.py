@@ -39,7 +39,7 @@ class Fp(Workload):
         self.client_scps, self.server_scps = (spec[f"{'from' if end == spec['from'] else 'to'}_scps"] for end in (self.client, self.server))
         self.text: list[str] = []
         self.starts = {"client": 0, "server": 0}
-        self.folders = {node: self._inside(node, f"/tmp/{self.name}") for node in (self.client, self.server)}
+        self.folders = {node: self._inside(node, self.folder) for node in (self.client, self.server)}
         for folder in self.folders.values():
             (folder / "files").mkdir(parents=True)
         self._write_files()
@@ -98,8 +98,8 @@ class Fp(Workload):
     def _start_server(self) -> None:
         spec, end = self.spec, self.server_scps
         (self.folders[self.server] / READY).unlink(missing_ok=True)
-        argv = [self.scps(self.server), "fpd", "--listen", spec["server_ip"], "--port", str(spec["port"]), "--open", f"/tmp/{self.name}/files"]
-        argv += ["--ready-file", f"/tmp/{self.name}/{READY}", *self._options(end, "server", self.server)]
+        argv = [self.scps(self.server), "fpd", "--listen", spec["server_ip"], "--port", str(spec["port"]), "--open", f"{self.folder}/files"]
+        argv += ["--ready-file", f"{self.folder}/{READY}", *self._options(end, "server", self.server)]
         self.server_process = self.run(self.server, argv, lambda _line: None, self._server_exit)
 
     def _start_client(self, commands: list[str]) -> None:
@@ -108,7 +108,7 @@ class Fp(Workload):
             self.scps(self.client),
             "fp",
             "--folder",
-            f"/tmp/{self.name}/files",
+            f"{self.folder}/files",
             *(["--local", end["ip"]] if end else []),
             *self._options(end, "client", self.client),
         ]
@@ -122,7 +122,7 @@ class Fp(Workload):
         if end:
             transport = ["--transport", "tp", *stack_options(end, self.starts[which])]
             if node == self.spec["from"]:
-                transport += ["--counters", f"/tmp/{self.name}/{COUNTERS}-{self.starts[which]}"]
+                transport += ["--counters", f"{self.folder}/{COUNTERS}-{self.starts[which]}"]
         self.starts[which] += 1
         return [*transport, *(word for name, value in self.spec["tunables"].items() for word in ("--set", f"{name}={value}"))]
 

@@ -55,16 +55,16 @@ class Ftp(Workload):
         self.text: list[str] = []
         self.server_exit: int | None = None
         self.data = random.Random(spec["payload_seed"]).randbytes(spec["bytes"])  # noqa: S311  # content, no secret
-        self.folders = {node: self._inside(node, f"/tmp/{self.name}") for node in (self.client, self.server)}
+        self.folders = {node: self._inside(node, self.folder) for node in (self.client, self.server)}
         for folder in self.folders.values():
             files = (folder / FILE).parent
             files.mkdir(parents=True)
             files.chmod(0o777)
         (self.folders[spec["from"]] / FILE).write_bytes(self.data)
-        self._inside(self.server, f"/tmp/{self.name}-empty").mkdir()
-        settings = {"port": spec["port"], "root": f"/tmp/{self.name}", "empty": f"/tmp/{self.name}-empty", "patience": -(-spec["patience_ns"] // 10**9)}
-        self._inside(self.server, f"/tmp/{self.name}.conf").write_text(SERVER.format(**settings))
-        self.run(self.server, ["vsftpd", f"/tmp/{self.name}.conf"], self.text.append, self._server_exit)
+        self._inside(self.server, f"{self.folder}-empty").mkdir()
+        settings = {"port": spec["port"], "root": self.folder, "empty": f"{self.folder}-empty", "patience": -(-spec["patience_ns"] // 10**9)}
+        self._inside(self.server, f"{self.folder}.conf").write_text(SERVER.format(**settings))
+        self.run(self.server, ["vsftpd", f"{self.folder}.conf"], self.text.append, self._server_exit)
         limit_ns = self.cell.now_ns() + START_LIMIT_NS
         while not self._listens():
             if self.server_exit is not None or self.cell.now_ns() >= limit_ns:
@@ -75,7 +75,7 @@ class Ftp(Workload):
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
         spec = self.spec
-        local, url = f"/tmp/{self.name}/{FILE}", f"ftp://{spec['server_ip']}:{spec['port']}/{FILE}"
+        local, url = f"{self.folder}/{FILE}", f"ftp://{spec['server_ip']}:{spec['port']}/{FILE}"
         argv = [
             "curl",
             "--silent",

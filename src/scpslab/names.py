@@ -1,0 +1,58 @@
+"""Names of cells, nodes, links, workloads, probes and interfaces: one rule for all of them, and the one place where names become file names.
+
+Only the standard library is used here: the lab program imports this module inside the guest too.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 100
+LONGEST_CELL = 200
+# Kernel interfaces: IFNAMSIZ without its end.
+LONGEST_INTERFACE = 15
+# What file systems hold in one name, with room for the endings of files that are not complete yet.
+LONGEST_FILE_NAME = 240
+RULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=,-]*", re.ASCII)
+# A folder NAME.part is the unfinished state of NAME.
+UNFINISHED = ".part"
+EXPECTED = 'letters, digits and . _ + = , - without ".." and ".part", the first one a letter, digit or _'
+_OTHER = re.compile(r"[^A-Za-z0-9._+=,-]+")
+# A reference to an image as Docker reads it: registry, path, and a tag or digest.
+IMAGE = r"^[a-z0-9][a-z0-9._:/-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[0-9a-f]{64})?$"
+
+
+class BadName(ValueError):
+    """A name that is none; the message says what was found and expected."""
+
+
+def is_name(text: object, most: int = LONGEST) -> bool:
+    """Whether a value is a name of at most `most` characters."""
+    return isinstance(text, str) and len(text) <= most and RULE.fullmatch(text) is not None and ".." not in text and not text.endswith(UNFINISHED)
+
+
+def file_name(*names: str, suffix: str = "") -> str:
+    """The name of the file or folder that belongs to these names, joined by "-"; never a path that leads elsewhere.
+
+    Raises:
+        BadName: one of them is no name, or together they are too long.
+    """
+    for name in names:
+        if not is_name(name, LONGEST_CELL):
+            raise BadName(f"found the name {shown(name)}; expected {EXPECTED}")
+    joined = "-".join(names) + suffix
+    if not names or len(joined) > LONGEST_FILE_NAME:
+        raise BadName(f"found the file name {shown(joined)} of {len(joined)} characters; expected 1 to {LONGEST_FILE_NAME}")
+    return joined
+
+
+def file_label(text: str) -> str:
+    """A title or path of a person's as a name: every run of other characters becomes "-". What is told apart by it needs a hash besides."""
+    plain = re.sub(r"\.{2,}", ".", _OTHER.sub("-", text)).lstrip(".-=,+")[:LONGEST]
+    return re.sub(r"(\.part|[.-])+$", "", plain) or "unnamed"
+
+
+def shown(text: object) -> str:
+    """A name in a message: in quotes, on one line, not too long."""
+    words = ascii(text)[1:-1] if isinstance(text, str) else ascii(text)
+    return f'"{words[:60]}{"…" if len(words) > 60 else ""}"'

@@ -1,0 +1,56 @@
+"""Plans as typed values: one strict reader, one writer (docs/plan-format.md). Order of reading: plan.py, its parts, schema.py, checks.py.
+
+Only the standard library, `units.py`, `names.py` and `strict_json.py` are used: plans are read inside the guest too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scpslab import strict_json
+from scpslab.plan import schema
+from scpslab.plan.checks import problems
+from scpslab.plan.plan import FORMAT, Plan
+from scpslab.plan.schema import PlanError
+
+__all__ = ["FORMAT", "Plan", "PlanError", "parse", "read", "text", "write"]
+
+
+def read(fields: object) -> Plan:
+    """The plan that JSON's value states.
+
+    Raises:
+        PlanError: the first thing in it that cannot be, and where.
+    """
+    if isinstance(fields, dict):
+        newer = fields.get("format")
+        if isinstance(newer, int) and not isinstance(newer, bool) and newer > FORMAT:
+            raise PlanError(f"format: found {schema.shown(newer)}; expected at most {FORMAT}, what this scpslab knows")
+    plan = schema.read(Plan, fields)
+    for place, found in problems(plan):
+        raise PlanError(f"{place}: {found}")
+    return plan
+
+
+def parse(content: bytes | str) -> Plan:
+    """The plan that a file's content states.
+
+    Raises:
+        PlanError: it is no plan.
+    """
+    try:
+        fields = strict_json.loads(content)
+    except strict_json.JsonError as error:
+        raise PlanError(f"{error}; expected one JSON object") from error
+    return read(fields)
+
+
+def write(plan: Plan) -> dict[str, Any]:
+    """What a plan's JSON is to say."""
+    return schema.write(plan)
+
+
+def text(plan: Plan) -> str:
+    """A plan as its file has it."""
+    return json.dumps(write(plan), indent=1) + "\n"

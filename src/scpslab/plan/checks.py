@@ -1,0 +1,244 @@
+"""What must hold between the parts of a plan: names that exist and are unique, values that fit each other. Form is the classes' business."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from scpslab import names
+from scpslab.plan.links import Direction, Link, Queue
+from scpslab.plan.nodes import Host, Switch
+from scpslab.plan.plan import Plan
+from scpslab.plan.probes import Capture, QueueDepth, TcpInfo, Verdicts
+from scpslab.plan.schema import shown
+from scpslab.plan.script import LinkStep, RunStep
+from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.workloads import Bulk, Endpoint, Fp, Iperf3, Traffic
+
+Problem = tuple[str, str]
+# Records of the lab's own.
+RECORDS = ("lab", "accounting", "script")
+NAMES_SHOWN = 12
+
+
+def problems(plan: Plan) -> Iterator[Problem]:
+    """Every place of a plan that does not fit, with what was found and expected."""
+    yield from _nodes(plan)
+    yield from _links(plan)
+    yield from _serial_links(plan)
+    yield from _interfaces(plan)
+    yield from _workloads(plan)
+    yield from _probes(plan)
+    yield from _script(plan)
+    yield from _files(plan)
+
+
+def _nodes(plan: Plan) -> Iterator[Problem]:
+    yield from _twice(((f"nodes[{index}].name", node.name) for index, node in enumerate(plan.nodes)), "a name of its own")
+    hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
+    for index, node in enumerate(plan.nodes):
+        at = f"nodes[{index}]"
+        if isinstance(node, Switch):
+            if node.mirror_to is not None and node.mirror_to not in hosts:
+                yield f"{at}.mirror_to", _one_of(node.mirror_to, hosts)
+        elif (node.container is not None) != (plan.containers == "docker"):
+            found = "no container" if node.container is None else "a container"
+            yield f"{at}.container", f"found {found}; expected one exactly where containers is docker, and not {plan.containers}"
+        elif node.stack == "image" and node.container is None:
+            yield f"{at}.stack", 'found "image" without a container; expected containers to be docker'
+
+
+def _links(plan: Plan) -> Iterator[Problem]:
+    nodes = {node.name: node for node in plan.nodes}
+    everywhere = [*((f"links[{index}].name", link.name) for index, link in enumerate(plan.links))]
+    everywhere += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(plan.serial_links)]
+    yield from _twice(everywhere, "a name of its own")
+    for index, link in enumerate(plan.links):
+        at = f"links[{index}]"
+        yield from _ends(link, at, list(nodes))
+        if (link.via is None) != (link.relay_interfaces is None):
+            yield f"{at}.relay_interfaces", "found one of via and relay_interfaces; expected both or none of them"
+        if link.via is not None and not isinstance(nodes.get(link.via), Switch):
+            yield f"{at}.via", _one_of(link.via, [node.name for node in plan.nodes if isinstance(node, Switch)])
+        for number, direction in enumerate(link.directions):
+            for key, text in _direction(direction, has_relay=link.via is not None):
+                yield f"{at}.directions[{number}].{key}", text
+
+
+def _direction(direction: Direction, *, has_relay: bool) -> Iterator[Problem]:
+    if (direction.rate_bps is None) != (direction.queue is None):
+        yield "queue", "found one of rate_bps and queue; expected both or none of them"
+    if direction.rate_bps is not None and direction.rate_bps % 8:
+        yield "rate_bps", f"found {direction.rate_bps}; expected a multiple of 8"
+    if not has_relay and (direction.delay_ns or direction.delay_table is not None):
+        yield "delay_ns", "found a delay on a link without a relay; expected via"
+    if direction.delay_table is not None:
+        times = [t_ns for t_ns, _ in direction.delay_table]
+        if times[:1] != [0] or any(later <= earlier for earlier, later in pairwise(times)):
+            yield "delay_table", "found times that do not ascend from 0; expected them to"
+    if direction.queue is not None:
+        yield from _queue(direction.queue)
+    if direction.disorder is not None and direction.disorder.jitter_ns and not has_relay:
+        yield "disorder", "found jitter on a link without a relay; expected via"
+
+
+def _queue(queue: Queue) -> Iterator[Problem]:
+    if (queue.limit_bytes is None) == (queue.limit_packets is None):
+        yield "queue", "found both or none of limit_bytes and limit_packets; expected one of them"
+    red = (queue.red_min_bytes, queue.red_max_bytes, queue.red_probability)
+    codel = (queue.codel_target_ns, queue.codel_interval_ns)
+    for name, settings in (("red", red), ("codel", codel)):
+        if any((value is None) == (queue.discipline == name) for value in settings):
+            yield "queue", f"found settings of {name} that are null where the discipline is its own, or not null where it is not; expected them with it only"
+
+
+def _ends(link: Link | SerialLink, at: str, nodes: list[str]) -> Iterator[Problem]:
+    for number, node in enumerate(_nodes_of(link)):
+        if node not in nodes:
+            yield f"{at}.ends[{number}].node", _one_of(node, nodes)
+    first, second = _nodes_of(link)
+    for number, (start, stop) in enumerate(((first, second), (second, first))):
+        direction = link.directions[number]
+        if (direction.from_, direction.to) != (start, stop):
+            found = f"found {shown(direction.from_)} to {shown(direction.to)}"
+            yield f"{at}.directions[{number}].from", f"{found}; expected {shown(start)} to {shown(stop)}, as the ends are"
+    if link.directions[0].name == link.directions[1].name:
+        yield f"{at}.directions[1].name", f"found {shown(link.directions[1].name)} twice; expected a name of its own"
+
+
+def _nodes_of(link: Link | SerialLink) -> tuple[str, str]:
+    return link.ends[0].node, link.ends[1].node
+
+
+def _serial_links(plan: Plan) -> Iterator[Problem]:
+    hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
+    seen: set[str] = set()
+    if plan.serial_links and plan.containers == "docker":
+        yield "serial_links", "found a serial link with containers; expected nodes that are processes"
+    for index, link in enumerate(plan.serial_links):
+        at = f"serial_links[{index}]"
+        yield from _ends(link, at, hosts)
+        for number, end in enumerate(link.ends):
+            if end.node in seen:
+                yield f"{at}.ends[{number}].node", f"found {shown(end.node)} at a second serial link; expected one at most"
+            seen.add(end.node)
+
+
+def _interfaces(plan: Plan) -> Iterator[Problem]:
+    places: list[Problem] = []
+    for index, link in enumerate(plan.links):
+        places += [(f"links[{index}].ends[{number}].interface", end.interface) for number, end in enumerate(link.ends)]
+        places += [(f"links[{index}].relay_interfaces[{number}]", name) for number, name in enumerate(link.relay_interfaces or ())]
+    yield from _twice(places, "a name of its own")
+    macs = ((f"links[{index}].ends[{number}].mac", end.mac) for index, link in enumerate(plan.links) for number, end in enumerate(link.ends))
+    yield from _twice(macs, "an address of its own")
+
+
+def _workloads(plan: Plan) -> Iterator[Problem]:
+    hosts = {node.name: node.stack for node in plan.nodes if isinstance(node, Host)}
+    for index, workload in enumerate(plan.workloads):
+        for key, text in _workload(workload, hosts, plan.containers):
+            yield f"workloads[{index}].{key}", text
+
+
+def _workload(workload: Traffic, hosts: dict[str, str], containers: str) -> Iterator[Problem]:
+    ends = (("from", workload.from_), ("to", workload.to))
+    if missing := [(key, _one_of(name, list(hosts))) for key, name in ends if name not in hosts]:
+        yield from missing
+        return
+    if workload.from_ == workload.to:
+        yield "to", f"found {shown(workload.to)} at both ends; expected two hosts"
+    if isinstance(workload, Endpoint) and containers != "docker":
+        yield "kind", 'found "endpoint" with nodes that are processes; expected containers to be docker'
+    if isinstance(workload, Iperf3) and (workload.duration_ns is None) == (workload.bytes_ is None):
+        yield "duration_ns", "found both or none of duration_ns and bytes; expected one of them"
+    if isinstance(workload, Fp) and (workload.stop_at is None) != (workload.stop == "none"):
+        yield "stop_at", f"found {shown(workload.stop_at)} with stop {shown(workload.stop)}; expected null exactly for a stop of none"
+    if isinstance(workload, Bulk | Fp):
+        for key, name, end in (("from_scps", workload.from_, workload.from_scps), ("to_scps", workload.to, workload.to_scps)):
+            if (end is not None) != (hosts[name] == "scps"):
+                yield key, f"found {'null' if end is None else 'an object'} for a host of stack {hosts[name]}; expected an object for scps only"
+
+
+def _probes(plan: Plan) -> Iterator[Problem]:
+    interfaces = {(end.node, end.interface) for link in plan.links for end in link.ends}
+    interfaces |= {(end.node, end.interface) for link in plan.serial_links for end in link.ends}
+    interfaces |= {(link.via, name) for link in plan.links if link.via for name in link.relay_interfaces or ()}
+    speaking = [node.name for node in plan.nodes if not isinstance(node, Switch)]
+    for index, probe in enumerate(plan.probes):
+        at = f"probes[{index}]"
+        match probe:
+            case Capture():
+                if (probe.node, probe.interface) not in interfaces:
+                    yield f"{at}.interface", f"found {shown(probe.interface)} of {shown(probe.node)}; expected an interface of a link at that node"
+            case TcpInfo():
+                if probe.node not in speaking:
+                    yield f"{at}.node", _one_of(probe.node, speaking)
+            case QueueDepth() | Verdicts():
+                yield from _direction_of(plan, probe.link, [probe.direction], at)
+
+
+def _script(plan: Plan) -> Iterator[Problem]:
+    speaking = [node.name for node in plan.nodes if not isinstance(node, Switch)]
+    for index, step in enumerate(plan.script or ()):
+        at = f"script[{index}]"
+        if isinstance(step, RunStep) and step.node not in speaking:
+            yield f"{at}.node", _one_of(step.node, speaking)
+        if isinstance(step, LinkStep):
+            yield from _direction_of(plan, step.link, step.directions, at)
+            seeds = len(step.seeds or ())
+            if seeds != (len(step.directions) if step.change == "ber" else 0):
+                yield f"{at}.seeds", f"found {seeds} seeds; expected one for each direction where bit errors change, and none elsewhere"
+
+
+def _direction_of(plan: Plan, name: str, directions: Iterable[str], at: str) -> Iterator[Problem]:
+    link = next((link for link in plan.links if link.name == name), None)
+    if link is None:
+        yield f"{at}.link", _one_of(name, [link.name for link in plan.links])
+        return
+    known = [direction.name for direction in link.directions]
+    for direction in directions:
+        if direction not in known:
+            yield f"{at}.direction", _one_of(direction, known)
+
+
+def _files(plan: Plan) -> Iterator[Problem]:
+    """No two parts may write the same file."""
+    records = [("the lab", name) for name in RECORDS]
+    records += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(plan.serial_links)]
+    records += [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
+    records += [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if not isinstance(probe, Capture)]
+    yield from _twice(records, "a name that no other record has")
+    yield from _twice(
+        ((f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if isinstance(probe, Capture)), "a name that no other capture has"
+    )
+    vectors = [place for index, link in enumerate(plan.links) for place in _vectors(f"links[{index}]", link)]
+    vectors += [place for index, link in enumerate(plan.serial_links) for place in _vectors(f"serial_links[{index}]", link)]
+    yield from _twice(vectors, "names of link and direction that no other direction has together")
+    addresses = [
+        (f"links[{index}].ends[{number}].ip", str(ipaddress.IPv4Interface(end.ip).ip))
+        for index, link in enumerate(plan.links)
+        for number, end in enumerate(link.ends)
+        if end.ip is not None
+    ]
+    yield from _twice(addresses, "an address of its own")
+
+
+def _vectors(at: str, link: Link | SerialLink) -> list[Problem]:
+    """The files of a link's error vectors, with the places that name them."""
+    directions = (link.directions[0].name, link.directions[1].name)
+    return [(f"{at}.directions[{number}].name", names.file_name(link.name, name)) for number, name in enumerate(directions)]
+
+
+def _twice(named: Iterable[Problem], expected: str) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for place, name in named:
+        if name in seen:
+            yield place, f"found {shown(name)} twice; expected {expected}"
+        seen.add(name)
+
+
+def _one_of(found: str, known: list[str]) -> str:
+    listed = ", ".join(known[:NAMES_SHOWN]) + (", …" if len(known) > NAMES_SHOWN else "") if known else "none, for there is none"
+    return f"found {shown(found)}; expected one of {listed}"

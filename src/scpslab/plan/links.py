@@ -1,0 +1,74 @@
+"""Links of packets: two ends, and in each direction the stages serialise and queue, propagate, err."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from scpslab.plan.error_models import Errors
+from scpslab.plan.schema import Range
+from scpslab.plan.values import Amount, Interface, IpWithPrefix, Mac, Name, Nanoseconds, Period, Probability, Rate, Seed, Size
+
+Mtu = Annotated[int, Range(68, 65_535)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """The queue before the serialiser; one of the limits is None."""
+
+    discipline: Literal["drop-tail", "red", "codel", "ack-filter"]
+    limit_bytes: Amount | None
+    limit_packets: Amount | None
+    red_min_bytes: Size | None
+    red_max_bytes: Size | None
+    red_probability: Probability | None
+    codel_target_ns: Period | None
+    codel_interval_ns: Period | None
+    ecn: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disorder:
+    """Packets that overtake each other, and packets that arrive twice."""
+
+    jitter_ns: Nanoseconds
+    duplicate: Probability
+    seed: Seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction:
+    """One direction of a link."""
+
+    name: Name
+    from_: Name
+    to: Name
+    rate_bps: Rate | None
+    overhead_bytes: Size
+    queue: Queue | None
+    delay_ns: Nanoseconds
+    delay_table: tuple[tuple[Nanoseconds, Nanoseconds], ...] | None
+    disorder: Disorder | None
+    errors: Errors | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """Where a link meets a node."""
+
+    node: Name
+    interface: Interface
+    mac: Mac
+    ip: IpWithPrefix | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A link; `via` names the switch where its delay lives."""
+
+    name: Name
+    via: Name | None
+    mtu_bytes: Mtu
+    ends: tuple[End, End]
+    relay_interfaces: tuple[Interface, Interface] | None
+    directions: tuple[Direction, Direction]

@@ -1,0 +1,59 @@
+"""Nodes, and the containers that they are where the plan says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from scpslab.plan.routes import Route
+from scpslab.plan.schema import Kinds
+from scpslab.plan.stacks import Stack
+from scpslab.plan.values import Amount, Image, Name, PlainText, Sysctl
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    """A Docker container. Of capabilities and devices it may have no others than those that a node can need."""
+
+    image: Image
+    memory_bytes: Amount
+    pids: Amount
+    capabilities: tuple[Literal["NET_ADMIN"], ...]
+    devices: tuple[Literal["/dev/net/tun"], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A node with programs."""
+
+    name: Name
+    kind: Literal["host"] = "host"
+    stack: Stack
+    sysctls: dict[Sysctl, PlainText]
+    routes: tuple[Route, ...]
+    container: Container | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Router:
+    """A node that forwards IPv4."""
+
+    name: Name
+    kind: Literal["router"] = "router"
+    stack: Stack
+    sysctls: dict[Sysctl, PlainText]
+    routes: tuple[Route, ...]
+    container: Container | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """An Open vSwitch bridge; `mirror_to` names the host that sees every frame."""
+
+    name: Name
+    kind: Literal["switch"] = "switch"
+    mirror_to: Name | None
+
+
+NODES: dict[str, type] = {"host": Host, "router": Router, "switch": Switch}
+Node = Annotated[Host | Router | Switch, Kinds("kind", NODES)]

@@ -1,0 +1,35 @@
+"""The plan as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan.links import Link
+from scpslab.plan.nodes import Node
+from scpslab.plan.probes import Probe
+from scpslab.plan.schema import Items
+from scpslab.plan.script import Step
+from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.values import Label
+from scpslab.plan.workloads import Workload
+
+FORMAT: Literal[1] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Everything a cell needs (docs/plan-format.md)."""
+
+    format_: Literal[1] = FORMAT
+    cell: CellKey
+    limits: Limits
+    containers: Literal["process", "docker"]
+    topology: Label
+    nodes: Annotated[tuple[Node, ...], Items(1)]
+    links: tuple[Link, ...]
+    serial_links: tuple[SerialLink, ...]
+    workloads: tuple[Workload, ...]
+    probes: tuple[Probe, ...]
+    script: tuple[Step, ...] | None = None

@@ -1,0 +1,31 @@
+"""Routes, and what the kernel keeps with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scpslab.plan.values import Destination, Ip, Metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteTarget:
+    """Where a route leads; without `via` what matches is dropped."""
+
+    to: Destination
+    via: Ip | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteOptions:
+    """TCP's starting values on a route; None: the kernel's own."""
+
+    initcwnd: Metric | None
+    initrwnd: Metric | None
+    advmss: Metric | None
+    rto_min_ms: Metric | None
+    quickack: Metric | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route(RouteOptions, RouteTarget):
+    """A route of a host or router."""

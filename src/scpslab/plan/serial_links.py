@@ -1,0 +1,59 @@
+"""Serial links: byte streams with PPP on both ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from scpslab.plan.error_models import Errors
+from scpslab.plan.links import Mtu
+from scpslab.plan.routes import RouteOptions
+from scpslab.plan.schema import Range
+from scpslab.plan.values import Amount, Interface, IpWithPrefix, Name, Nanoseconds, Rate
+
+# The channel keeps buffers and vectors in the guest's memory.
+MOST_BYTES, MOST_BITS = 1 << 40, 1 << 43
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ppp:
+    """Options of the kernel's PPP."""
+
+    mru_bytes: Mtu
+    asyncmap: Annotated[int, Range(0, 2**32 - 1)]
+    header_compression: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SerialEnd:
+    """Where a serial link meets a host."""
+
+    node: Name
+    interface: Interface
+    ip: IpWithPrefix
+    route: RouteOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class SerialDirection:
+    """One direction of a serial link; the rate is in baud."""
+
+    name: Name
+    from_: Name
+    to: Name
+    rate_bps: Rate
+    delay_ns: Nanoseconds
+    errors: Errors | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SerialLink:
+    """A serial line between two hosts."""
+
+    name: Name
+    bits_per_byte: Amount
+    buffer_bytes: Annotated[int, Range(1, MOST_BYTES)]
+    vector_bits: Annotated[int, Range(0, MOST_BITS)]
+    ppp: Ppp
+    ends: tuple[SerialEnd, SerialEnd]
+    directions: tuple[SerialDirection, SerialDirection]

@@ -1,0 +1,76 @@
+"""What values of a plan may be: the types that its parts are made of."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from scpslab import names
+from scpslab.plan.schema import Range, Scalar, Text
+from scpslab.units import LARGEST
+
+LONGEST_TEXT = 1 << 16
+LONGEST_LABEL = 300
+MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.ASCII)
+HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+SYSCTL = re.compile(r"net(\.[a-z0-9_]+)+", re.ASCII)
+IMAGE = re.compile(names.IMAGE, re.ASCII)
+
+
+def _reads(make: Callable[[str], object]) -> Callable[[str], bool]:
+    def holds(text: str) -> bool:
+        try:
+            make(text)
+        except ValueError:
+            return False
+        return True
+
+    return holds
+
+
+def _is_plain(text: str) -> bool:
+    return len(text) <= LONGEST_TEXT and "\0" not in text
+
+
+def _is_address_with_prefix(text: str) -> bool:
+    return "/" in text and text.rpartition("/")[2].isdecimal() and _reads(ipaddress.IPv4Interface)(text)
+
+
+def _is_destination(text: str) -> bool:
+    return text == "default" or _reads(ipaddress.IPv4Network)(text)
+
+
+Name = Annotated[str, Text(f"a name: {names.EXPECTED}, at most {names.LONGEST}", names.is_name)]
+CellId = Annotated[str, Text(f"a name: {names.EXPECTED}, at most {names.LONGEST_CELL}", lambda text: names.is_name(text, names.LONGEST_CELL))]
+Interface = Annotated[
+    str, Text(f"a name of at most {names.LONGEST_INTERFACE} characters: {names.EXPECTED}", lambda text: names.is_name(text, names.LONGEST_INTERFACE))
+]
+Label = Annotated[str, Text(f"one line of 1 to {LONGEST_LABEL} characters", lambda text: 0 < len(text) <= LONGEST_LABEL and text.isprintable())]
+Word = Annotated[str, Text("a word of letters, digits, _ and -", lambda text: WORD.fullmatch(text) is not None)]
+PlainText = Annotated[str, Text(f"a text of at most {LONGEST_TEXT} characters, without NUL", _is_plain)]
+Seed = Annotated[str, Text("64 hexadecimal digits", lambda text: HEX.fullmatch(text) is not None)]
+# tcpdump would take a filter that begins with a minus for an option.
+Filter = Annotated[str, Text("a tcpdump filter, which does not begin with a minus", lambda text: _is_plain(text) and not text.lstrip().startswith("-"))]
+KernelSeed = Annotated[str, Text('64 hexadecimal digits, or ""', lambda text: text == "" or HEX.fullmatch(text) is not None)]
+Ip = Annotated[str, Text("an IPv4 address", _reads(ipaddress.IPv4Address))]
+IpWithPrefix = Annotated[str, Text("an IPv4 address with its prefix, such as 10.1.0.1/24", _is_address_with_prefix)]
+Destination = Annotated[str, Text('an IPv4 prefix such as 10.2.0.0/24, or "default"', _is_destination)]
+Mac = Annotated[str, Text("a MAC address such as 02:00:00:00:00:01", lambda text: MAC.fullmatch(text) is not None)]
+# A node's kernel settings are those of its network namespace; other parts of /proc/sys are the whole machine's.
+Sysctl = Annotated[str, Text("a setting of the network, such as net.ipv4.tcp_sack", lambda text: SYSCTL.fullmatch(text) is not None)]
+Image = Annotated[str, Text("a reference to a Docker image, such as vendor/stack:1.0", lambda text: len(text) <= LONGEST_LABEL and bool(IMAGE.fullmatch(text)))]
+AbsolutePath = Annotated[str, Text("an absolute path", lambda text: text.startswith("/") and _is_plain(text))]
+AxisValue = Annotated[bool | int | float | str, Scalar()]
+
+Nanoseconds = Annotated[int, Range(0, LARGEST)]
+Period = Annotated[int, Range(1, LARGEST)]
+Size = Annotated[int, Range(0, LARGEST)]
+Amount = Annotated[int, Range(1, LARGEST)]
+Rate = Annotated[int, Range(1, LARGEST)]
+Port = Annotated[int, Range(1, 65_535)]
+Probability = Annotated[float, Range(0, 1)]
+Metric = Annotated[int, Range(0, 2**32 - 1)]
+WholeSeed = Annotated[int, Range(0, LARGEST)]

@@ -1,0 +1,20 @@
+"""What every workload says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scpslab.plan.values import Ip, Name, Nanoseconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """Who sends to whom, from when on, and whether the cell waits for it."""
+
+    name: Name
+    kind: str
+    from_: Name
+    to: Name
+    to_ip: Ip
+    start_ns: Nanoseconds
+    required: bool

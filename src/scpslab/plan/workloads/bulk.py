@@ -1,0 +1,28 @@
+"""Workload `bulk`: a transfer over TCP, measured at both ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.stacks import ScpsEnd
+from scpslab.plan.values import Amount, Period, Port, WholeSeed, Word
+from scpslab.plan.workloads.base import Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk(Traffic):
+    """Windows and congestion control None: the kernel's own; `from_scps`, `to_scps` None: the kernel carries that end."""
+
+    kind: Literal["bulk"] = "bulk"
+    bytes_: Amount
+    segment_bytes: Amount
+    port: Port
+    send_window_bytes: Amount | None
+    receive_window_bytes: Amount | None
+    congestion: Word | None
+    delayed_ack: bool
+    payload_seed: WholeSeed
+    patience_ns: Period
+    from_scps: ScpsEnd | None
+    to_scps: ScpsEnd | None

@@ -1,0 +1,21 @@
+"""Workload `congestion`: FY97's generator of datagrams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.values import Amount, Period, Port, Size
+from scpslab.plan.workloads.base import Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Congestion(Traffic):
+    """The rates were drawn when the plan was made; each is held for `redraw_ns`."""
+
+    kind: Literal["congestion"] = "congestion"
+    max_rate_bps: Size
+    redraw_ns: Period
+    packet_bytes: Amount
+    rates_bps: tuple[Size, ...]
+    port: Port

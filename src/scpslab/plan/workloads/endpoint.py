@@ -1,0 +1,30 @@
+"""Workload `endpoint`: a transfer by the programs of the hosts' images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.values import Amount, Ip, Period, PlainText, Port, WholeSeed
+from scpslab.plan.workloads.base import Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndOptions:
+    """Further words for the image at either end."""
+
+    from_: PlainText
+    to: PlainText
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint(Traffic):
+    """A transfer by programs that keep images/CONTRACT.md."""
+
+    kind: Literal["endpoint"] = "endpoint"
+    bytes_: Amount
+    port: Port
+    options: EndOptions
+    payload_seed: WholeSeed
+    patience_ns: Period
+    from_ip: Ip

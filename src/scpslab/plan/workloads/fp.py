@@ -1,0 +1,33 @@
+"""Workload `fp`: a file or a record of it by SCPS-FP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.stacks import ScpsEnd
+from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
+from scpslab.plan.workloads.base import Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fp(Traffic):
+    """`bytes_` of the file, before an edit; the record of `record_bytes` lies at `record_at`; a stop happens when `stop_at` bytes have moved."""
+
+    kind: Literal["fp"] = "fp"
+    bytes_: Amount
+    command: Literal["get", "put", "read", "insert", "replace", "delete"]
+    record_bytes: Amount
+    record_at: Size
+    mode: Literal["active", "passive"]
+    port: Port
+    auto_restart: bool
+    bets: bool
+    stop: Literal["none", "interrupt", "abort", "kill-client", "kill-server"]
+    stop_at: Size | None
+    tunables: dict[Word, Size]
+    payload_seed: WholeSeed
+    patience_ns: Period
+    from_scps: ScpsEnd | None
+    to_scps: ScpsEnd | None
+    server_ip: Ip

@@ -1,0 +1,23 @@
+"""Workload `ftp`: a file by FTP over the kernel's TCP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.values import Amount, Ip, Period, Port, WholeSeed
+from scpslab.plan.workloads.base import Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ftp(Traffic):
+    """`get`: the receiving host has the client; `put`: the sending one."""
+
+    kind: Literal["ftp"] = "ftp"
+    bytes_: Amount
+    command: Literal["get", "put"]
+    mode: Literal["active", "passive"]
+    port: Port
+    payload_seed: WholeSeed
+    patience_ns: Period
+    server_ip: Ip

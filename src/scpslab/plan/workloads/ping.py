@@ -1,0 +1,20 @@
+"""Workload `ping`: round trips without a transport."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from scpslab.plan.schema import Range
+from scpslab.plan.values import Period, Size
+from scpslab.plan.workloads.base import Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ping(Traffic):
+    """Echo requests, one every `interval_ns`."""
+
+    kind: Literal["ping"] = "ping"
+    count: Annotated[int, Range(1, 1_000_000)]
+    interval_ns: Period
+    payload_bytes: Size

@@ -1,0 +1,96 @@
+"""The members of an archive from outside, read as a stream and kept only where they are wanted: small enough, few enough, and with no way out."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zlib
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from scpslab.names import shown
+
+MOST_MEMBERS = 500_000
+# A whole campaign with captures; what is more is not looked at to its end.
+LARGEST_BYTES = 64 * 10**9
+# JSON and captures of zeros are packed up to about a hundred times; gzip itself ends at a thousand.
+LARGEST_RATIO, FREE_BYTES = 300, 64 << 20
+LARGEST_KEPT_BYTES, LARGEST_KEPT_SUM = 64 << 20, 1 << 30
+LONGEST_NAME, LONGEST_PART = 1000, 255
+
+
+class MemberError(ValueError):
+    """An archive that is none, or one that no run has; the message says what was found."""
+
+
+def wanted_members(path: Path, wanted: Collection[str]) -> dict[str, bytes]:
+    """The content of every file with one of these names, in whatever folder, by its path in the archive.
+
+    Raises:
+        MemberError: it cannot be read, holds anything but files and folders with names of their own within it, or is too large.
+    """
+    try:
+        with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as zipped:
+            return _read(_Limited(raw, zipped), wanted)
+    except MemberError:
+        raise
+    except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError, OverflowError, RecursionError) as error:
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise MemberError(f"found {said.splitlines()[0]}") from error
+
+
+def is_member_name(name: str) -> bool:
+    """Whether a member's path stays within the archive's folder and can be shown."""
+    parts = name.split("/")
+    return len(name) <= LONGEST_NAME and name.isprintable() and all(part not in ("", ".", "..") and len(part) <= LONGEST_PART for part in parts)
+
+
+class _Limited(io.RawIOBase):
+    """The unpacked stream, which ends with an error where there is too much of it."""
+
+    def __init__(self, raw: BinaryIO, zipped: gzip.GzipFile) -> None:
+        self._raw, self._zipped, self._total = raw, zipped, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes."""
+        data = self._zipped.read(size)
+        self._total += len(data)
+        packed = max(self._raw.tell(), 1)
+        if self._total > LARGEST_BYTES:
+            raise MemberError(f"found more than {LARGEST_BYTES} bytes")
+        if self._total > FREE_BYTES and self._total > LARGEST_RATIO * packed:
+            raise MemberError(f"found {self._total} bytes packed into {packed}, more than {LARGEST_RATIO} to one")
+        return data
+
+
+def _read(stream: _Limited, wanted: Collection[str]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    seen: set[str] = set()
+    kept = 0
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for number, member in enumerate(archive, start=1):
+            # tarfile keeps every header that it has seen.
+            archive.members = []  # type: ignore[attr-defined]
+            name = member.name.removesuffix("/")
+            if number > MOST_MEMBERS:
+                raise MemberError(f"found more than {MOST_MEMBERS} files")
+            if not is_member_name(name):
+                raise MemberError(f"found the member {shown(member.name)}")
+            if name in seen:
+                raise MemberError(f"found the member {shown(name)} twice")
+            seen.add(name)
+            if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE) or member.issparse():
+                raise MemberError(f"found {shown(name)}, which is neither a file nor a folder")
+            if not member.isfile() or PurePosixPath(name).name not in wanted:
+                continue
+            kept += member.size
+            if not 0 <= member.size <= LARGEST_KEPT_BYTES or kept > LARGEST_KEPT_SUM:
+                raise MemberError(f"found {shown(name)} of {member.size} bytes, {kept} with those before it")
+            file = archive.extractfile(member)
+            content = file.read() if file is not None else b""
+            if len(content) != member.size:
+                raise MemberError(f"found {shown(name)} cut short")
+            found[name] = content
+    return found

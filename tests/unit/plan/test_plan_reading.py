@@ -1,0 +1,181 @@
+"""Plans are read strictly and written as they were."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scpslab import plan as plans
+from scpslab import planning, scenario
+from scpslab.cli.shell import shell_plan
+from scpslab.engine.needs import on_the_wall_clock
+from scpslab.plan import PlanError
+from scpslab.topology import catalogue
+
+
+def some_cells(name):
+    """First, middle and last cell of a scenario and of each variant: whatever the scenarios say is in one of them."""
+    loaded = scenario.load(name)
+    for each in (loaded, *(scenario.load(f"{name}:{variant}") for variant in loaded.variants)):
+        cells = scenario.cells(each)
+        for index in dict.fromkeys([0, len(cells) // 2, len(cells) - 1]):
+            yield cells[index]
+
+
+def plan_of(name):
+    """The plan of a scenario's first cell, as JSON has it."""
+    return json.loads(json.dumps(planning.plan(scenario.cells(scenario.load(name))[0])))
+
+
+PLANS = [plan_of(name) for name in ("fy97/fig04:test", "sgls/factorial", "links/round-trip:test", "fp/restart")]
+BULK = PLANS[0]
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_a_plan_that_is_read_and_written_has_the_same_bytes(name):
+    for cell in some_cells(name):
+        text = json.dumps(planning.plan(cell), indent=1) + "\n"
+
+        assert plans.text(plans.parse(text)) == text
+
+
+@pytest.mark.parametrize("topology", catalogue.names())
+def test_plans_of_shells_can_be_read(topology):
+    plan = shell_plan(topology, {}, "mininet", "process")
+
+    assert plans.write(plans.read(json.loads(json.dumps(plan)))) == json.loads(json.dumps(plan))
+
+
+def test_plans_on_the_wall_clock_can_be_read():
+    plan = on_the_wall_clock(BULK)
+
+    assert plans.write(plans.read(plan)) == plan
+
+
+def changed(value, *path, plan=BULK):
+    """A copy of a plan with another value at a place."""
+    fields = copy.deepcopy(plan)
+    inner = fields
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return fields
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "says"),
+    [
+        ("x", ("links", 0, "directions", 0, "rate_bps"), 'links[0].directions[0].rate_bps: found "x"; expected a whole number of at least 1 and at most'),
+        (True, ("links", 0, "mtu_bytes"), "links[0].mtu_bytes: found true; expected a whole number"),
+        (1.5, ("links", 0, "mtu_bytes"), "links[0].mtu_bytes: found 1.5; expected a whole number"),
+        (10**400, ("limits", "wall_s"), "limits.wall_s: found a whole number of 1329 bits; expected"),
+        (10**9, ("limits", "memory_mib"), "limits.memory_mib: found 1000000000; expected a whole number of at least 32 and at most 1048576"),
+        ("64M init=/bin/sh", ("limits", "memory_mib"), "limits.memory_mib: found"),
+        ("../x", ("cell", "id"), 'cell.id: found "../x"; expected a name'),
+        ("/x", ("links", 0, "name"), 'links[0].name: found "/x"; expected a name'),
+        ("$(touch x)", ("nodes", 0, "name"), "nodes[0].name: found"),
+        ("-x", ("nodes", 0, "name"), "nodes[0].name: found"),
+        ("a\0b", ("nodes", 0, "name"), "nodes[0].name: found"),
+        ("a" * 16, ("links", 0, "ends", 0, "interface"), "links[0].ends[0].interface: found"),
+        ("nobody", ("links", 0, "ends", 0, "node"), 'links[0].ends[0].node: found "nobody"; expected one of'),
+        ("nobody", ("workloads", 0, "from"), 'workloads[0].from: found "nobody"; expected one of'),
+        ("tp", ("workloads", 0, "kind"), 'workloads[0].kind: found "tp"; expected one of bulk, endpoint, ftp'),
+        ("kernel.core_pattern", ("nodes", 0, "sysctls"), "nodes[0].sysctls: found"),
+        ({"kernel.core_pattern": "|/x"}, ("nodes", 0, "sysctls"), 'nodes[0].sysctls."kernel.core_pattern": found "kernel.core_pattern"; expected a setting'),
+        ([], ("nodes",), "nodes: found a list of 0; expected a list of 1 to"),
+        ({}, ("links", 0, "ends"), "links[0].ends: found an object; expected a list of 2"),
+        (1, ("unknown",), "unknown: found an unknown key; expected one of format, cell"),
+        (2, ("format",), "format: found 2; expected at most 1"),
+        (None, ("format",), "format: found null; expected 1"),
+        ("lab", ("workloads", 0, "name"), 'workloads[0].name: found "lab" twice'),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_with_its_place(value, path, says):
+    with pytest.raises(PlanError) as caught:
+        plans.read(changed(value, *path))
+
+    assert says in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_key_that_is_missing_is_named():
+    fields = copy.deepcopy(BULK)
+    del fields["links"][0]["directions"][1]["queue"]
+
+    with pytest.raises(PlanError, match=r"links\[0\]\.directions\[1\]\.queue: found no such key; expected an object, or null"):
+        plans.read(fields)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "found nothing"),
+        (b"{", "found no JSON in line 1, column 2"),
+        (b"[]", "the plan: found a list of 0; expected an object"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"\xff\xfe", "not UTF-8"),
+        ('{"format": 1}'.encode("utf-16"), "not UTF-8"),
+        (b'{"format": NaN}', "found NaN"),
+        (b'{"format": -Infinity}', "found -Infinity"),
+        (b'{"format": 1e999}', "too large"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "thousands of digits"),
+        (b'{"format": 1, "format": 1}', "found the key 'format' twice"),
+        (b'{"format": "\\ud800"}', "surrogate"),
+    ],
+)
+def test_text_that_is_no_plan_is_refused_in_one_line(content, says):
+    with pytest.raises(PlanError) as caught:
+        plans.parse(content)
+
+    assert says in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def places(tree, at=()):
+    """Every key path of a tree."""
+    yield at
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in items:
+        yield from places(value, (*at, key))
+
+
+SPOTS = [(number, place) for number, plan in enumerate(PLANS) for place in places(plan) if place]
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=12)
+    | st.sampled_from(["..", "../x", "/etc/x", "", "a/b", "-", "ws1", "hop", "data", "kernel", "scps", "10.0.0.1", "10.0.0.0/8", 2**63, -1, 0, "x.part"])
+)
+VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=6)
+
+
+@settings(derandomize=True, deadline=None, max_examples=600, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.sampled_from(SPOTS), VALUES, st.sampled_from(["set", "delete", "add"])), min_size=1, max_size=3))
+def test_any_change_of_a_plan_is_refused_or_written_as_it_was(changes):
+    number = changes[0][0][0]
+    fields = copy.deepcopy(PLANS[number])
+    for (plan, place), value, how in changes:
+        inner = fields
+        try:
+            for step in place[:-1]:
+                inner = inner[step]
+            if how == "delete":
+                del inner[place[-1]]
+            elif how == "add" and isinstance(inner[place[-1]], dict):
+                inner[place[-1]]["more"] = value
+            elif plan == number:
+                inner[place[-1]] = value
+        except (KeyError, IndexError, TypeError):
+            continue
+    said = ""
+    try:
+        assert plans.write(plans.read(fields)) == fields
+    except PlanError as error:
+        said = str(error)
+    assert len(said.splitlines()) <= 1

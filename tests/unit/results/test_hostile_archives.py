@@ -1,0 +1,261 @@
+"""Archives from anywhere: accepted, or refused in one line; nothing is written, and no memory is filled."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import hashlib
+import io
+import json
+import random
+import sys
+import tarfile
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scpslab import planning, scenario
+from scpslab.cli import app
+from scpslab.errors import ResultError
+from scpslab.results import archive_members
+from scpslab.results.archive import read_archive
+
+PLAN = json.loads(json.dumps(planning.plan(scenario.cells(scenario.load("links/round-trip:test"))[0])))
+CELL = PLAN["cell"]["id"]
+KEY = f"cells/{CELL}/plan.json"
+ROOT = "run-1"
+
+
+def archive(path, *, plan=None, raw=None, contents=None, without=(), replace=None, members=()):
+    """A good archive of one cell, with changes: of the plan, its bytes, archive.json, files left out or replaced, further members."""
+    fields = copy.deepcopy(PLAN)
+    if plan:
+        plan(fields)
+    content = raw if raw is not None else json.dumps(fields).encode()
+    listed = {"format": 1, "how": "x", "runs": [{"run": ROOT, "scenario": "esc", "engine": "virtual", "seed": 1}]}
+    listed["runs"][0]["files"] = {KEY: hashlib.sha256(content).hexdigest()}
+    if contents:
+        contents(listed)
+    files = {"archive.json": json.dumps(listed).encode(), f"{ROOT}/{KEY}": content, f"{ROOT}/manifest.json": b"{}"}
+    files |= {f"{ROOT}/scenario.resolved.yaml": b"kind: scenario\n"} | (replace or {})
+    with tarfile.open(path, "w:gz", compresslevel=1) as packed:
+        for name, data in files.items():
+            if name not in without:
+                packed.addfile(info(name, size=len(data)), io.BytesIO(data))
+        for member, data in members:
+            packed.addfile(member, io.BytesIO(data) if data is not None else None)
+    return path
+
+
+def info(name, **fields):
+    """A member of a tar file."""
+    member = tarfile.TarInfo(name)
+    for key, value in fields.items():
+        setattr(member, key, value)
+    return member
+
+
+def of(**change):
+    """An archive whose first run in archive.json says something else."""
+    return {"contents": lambda listed: listed["runs"][0].update(change)}
+
+
+def setting(*path):
+    """An archive with another value at a place of the plan, which is the last argument."""
+    *steps, last, value = path
+
+    def change(plan):
+        inner = plan
+        for step in steps:
+            inner = inner[step]
+        inner[last] = value
+
+    return {"plan": change}
+
+
+ERRORS = {"model": "independent", "action": "drop", "settings": {"ber": 0.001}, "seed": "0" * 64, "vector_errors": 1000}
+ALL_GOOD = dict.fromkeys(("p_good_bad", "p_bad_good", "ber_good", "ber_bad"), 0.0)
+CAPTURE = {"name": "x", "kind": "capture", "node": "h1", "interface": "h1-hop", "snaplen_bytes": 96, "filter": ""}
+ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
+DIRECTION = ("links", 0, "directions", 0)
+HOSTILE = {
+    "no JSON": {"raw": b"{"},
+    "a list": {"raw": b"[]"},
+    "a cell only": {"raw": b'{"cell": {"id": "x"}}'},
+    "deep": {"raw": b"[" * 100_000},
+    "deep objects": {"raw": b'{"a":' * 100_000},
+    "not UTF-8": {"raw": b"\xff\xfe"},
+    "UTF-16": {"raw": json.dumps(PLAN).encode("utf-16")},
+    "NaN": {"raw": json.dumps(PLAN).replace('"repeat": 1', '"repeat": NaN').encode()},
+    "key twice": {"raw": json.dumps(PLAN).replace('"repeat": 1', '"repeat": 1, "repeat": 1').encode()},
+    "long number": {"raw": json.dumps(PLAN).replace('"repeat": 1', '"repeat": ' + "1" * 10_000).encode()},
+    "surrogate": {"raw": json.dumps(PLAN).replace('"topology": "', '"topology": "\\udc00').encode()},
+    "symbolic link": {"members": [(info("x/plan.json", type=tarfile.SYMTYPE, linkname="/etc/passwd"), None)]},
+    "hard link": {"members": [(info("x/plan.json", type=tarfile.LNKTYPE, linkname="archive.json"), None)]},
+    "device": {"members": [(info("x/plan.json", type=tarfile.CHRTYPE), None)]},
+    "pipe": {"members": [(info("x/plan.json", type=tarfile.FIFOTYPE), None)]},
+    "unknown type": {"members": [(info("x/plan.json", type=b"Z"), None)]},
+    "absolute": {"members": [(info("/etc/cron.d/plan.json"), b"")]},
+    "upwards": {"members": [(info("a/../../plan.json"), b"")]},
+    "dot": {"members": [(info("./x"), b"")]},
+    "empty part": {"members": [(info("a//x"), b"")]},
+    "control characters": {"members": [(info("a\x1b[2J"), b"")]},
+    "member twice": {"members": [(info("archive.json"), b"")]},
+    "long name": {"members": [(info("a" * 300), b"")]},
+    "sparse": {"members": [(info("x/plan.json", pax_headers={"GNU.sparse.map": "0,0", "GNU.sparse.size": str(10**15)}), b"")]},
+    "run upwards": of(run="../x"),
+    "run absolute": of(run="/x"),
+    "run empty": of(run=""),
+    "engine that is none": of(engine="no engine"),
+    "scenario of control characters": of(scenario="\x1b[2J"),
+    "scenario that is a number": of(scenario=1),
+    "seed that is a text": of(seed="1"),
+    "seed below": of(seed=-1),
+    "digest that is none": of(files={KEY: "x"}),
+    "files that are a list": of(files=[]),
+    "no plan": of(files={}),
+    "plan elsewhere": of(files={"../plan.json": "0" * 64}),
+    "plan that is not there": of(files={"cells/x/plan.json": "0" * 64}),
+    "format of later": {"contents": lambda listed: listed.update(format=99)},
+    "format that is huge": {"contents": lambda listed: listed.update(format=10**4000)},
+    "runs twice": {"contents": lambda listed: listed["runs"].append(listed["runs"][0])},
+    "no runs": {"contents": lambda listed: listed.update(runs=[])},
+    "runs that are a number": {"contents": lambda listed: listed.update(runs=7)},
+    "contents of another kind": {"replace": {"archive.json": b"[]"}},
+    "contents deep": {"replace": {"archive.json": b"[" * 100_000}},
+    "contents not UTF-8": {"replace": {"archive.json": b"\xff"}},
+    "manifest of another kind": {"replace": {f"{ROOT}/manifest.json": b"[]"}},
+    "manifest no JSON": {"replace": {f"{ROOT}/manifest.json": b"{"}},
+    "manifest missing": {"without": (f"{ROOT}/manifest.json",)},
+    "scenario missing": {"without": (f"{ROOT}/scenario.resolved.yaml",)},
+    "scenario not UTF-8": {"replace": {f"{ROOT}/scenario.resolved.yaml": b"\xff"}},
+    "contents missing": {"without": ("archive.json",)},
+    "plan missing": {"without": (f"{ROOT}/{KEY}",)},
+    "another plan": {"replace": {f"{ROOT}/{KEY}": b"{}"}},
+    "cell upwards": setting("cell", "id", "../../x"),
+    "cell absolute": setting("cell", "id", "/tmp/x"),
+    "cell that is unfinished": setting("cell", "id", "r1.part"),
+    "cell of another folder": setting("cell", "id", "r2"),
+    "link upwards": setting("links", 0, "name", "../../../victim"),
+    "direction upwards": setting(*DIRECTION, "name", "../../victim"),
+    "node that is a command": setting("nodes", 0, "name", "$(touch x)"),
+    "workload upwards": setting("workloads", 0, "name", "../x"),
+    "probe upwards": setting("probes", [{"name": "../x", "kind": "tcp_info", "node": "h1", "interval_ns": 1}]),
+    "interface that is too long": setting("links", 0, "ends", 0, "interface", "x" * 16),
+    "memory of a thousand machines": setting("limits", "memory_mib", 10**9),
+    "memory below": setting("limits", "memory_mib", -1),
+    "memory with words": setting("limits", "memory_mib", "64M init=/bin/sh"),
+    "memory of a fraction": setting("limits", "memory_mib", 64.5),
+    "settings of the machine": setting("nodes", 0, "sysctls", {"kernel.core_pattern": "|/bin/sh"}),
+    "vector that no memory holds": setting(*DIRECTION, "errors", {**ERRORS, "vector_errors": 10**12}),
+    "seed that is no number": setting(*DIRECTION, "errors", {**ERRORS, "seed": "x"}),
+    "error model that is none": setting(*DIRECTION, "errors", {**ERRORS, "model": "../x"}),
+    "endless channel": setting(*DIRECTION, "errors", {**ERRORS, "model": "gilbert-elliott", "settings": ALL_GOOD}),
+    "filter that is an option": setting("probes", [{**CAPTURE, "filter": "-w/x"}]),
+    "container in a process": setting("nodes", 0, "container", {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []}),
+}
+
+
+def refused(path):
+    """The error of reading a file, which is one line."""
+    with pytest.raises(ResultError) as caught:
+        read_archive(path)
+    assert len(str(caught.value).splitlines()) == 1
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+def test_the_good_one_is_accepted(tmp_path):
+    (run,) = read_archive(archive(tmp_path / "a"))
+
+    assert run.plans == {CELL: PLAN}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_no_export_writes_is_refused_in_one_line(tmp_path, name):
+    path = archive(tmp_path / "a", **HOSTILE[name])
+
+    assert "expected" in refused(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("engine", ["host", "live", "none"])
+def test_only_engines_that_repeat_are_verified(tmp_path, engine, monkeypatch, capsys):
+    path = archive(tmp_path / "a", **of(engine=engine))
+    monkeypatch.setattr(sys, "argv", ["scpslab", "verify", str(path)])
+
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+
+    said = capsys.readouterr().err
+    assert ended.value.code == ResultError.exit_code
+    assert said.count("\n") == 1
+    assert f"found engine {engine}" in said
+
+
+def test_bombs_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    with gzip.open(path, "wb", compresslevel=9) as packed:
+        packed.write(info("x/plan.json", size=200 << 20).tobuf())
+        for _ in range(200):
+            packed.write(bytes(1 << 20))
+    assert "bytes packed into" in refused(path) or "of 209715200 bytes" in refused(path)
+    with gzip.open(path, "wb", compresslevel=9) as packed:
+        packed.write(info("x/other", size=200 << 20).tobuf())
+        for _ in range(200):
+            packed.write(bytes(1 << 20))
+    assert "more than 300 to one" in refused(path)
+    monkeypatch.setattr(archive_members, "LARGEST_BYTES", 1 << 20)
+    noise = random.Random(7).randbytes(2 << 20)
+    assert "more than 1048576 bytes" in refused(archive(tmp_path / "b", members=[(info("x/other", size=len(noise)), noise)]))
+
+
+def test_too_many_members_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive_members, "MOST_MEMBERS", 10)
+
+    assert "more than 10 files" in refused(archive(tmp_path / "a", members=[(info(f"x{number}"), b"") for number in range(10)]))
+
+
+@pytest.mark.parametrize("what", ["folder", "nothing", "empty", "noise", "no tar", "two of gzip"])
+def test_other_files_are_refused(tmp_path, what):
+    path = tmp_path / "a"
+    match what:
+        case "folder":
+            path.mkdir()
+        case "empty":
+            path.write_bytes(b"")
+        case "noise":
+            path.write_bytes(random.Random(7).randbytes(5000))
+        case "no tar":
+            path.write_bytes(gzip.compress(b"no tar" * 1000))
+        case "two of gzip":
+            path.write_bytes(gzip.compress(b"") + b"rest")
+    assert "expected an archive" in refused(path)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """The bytes of a good archive."""
+    return archive(tmp_path_factory.mktemp("good") / "a").read_bytes()
+
+
+@settings(derandomize=True, deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_good_archive_that_was_damaged_is_accepted_or_refused(good, tmp_path, data):
+    """Bytes cut off or changed, packed or unpacked: nothing else comes of it, and no file."""
+    is_packed = data.draw(st.booleans())
+    content = bytearray(good if is_packed else gzip.decompress(good))
+    for at, value in data.draw(st.lists(st.tuples(st.integers(0, len(content) - 1), st.integers(0, 255)), max_size=4)):
+        content[at] = value
+    content = content[: data.draw(st.one_of(st.just(len(content)), st.integers(0, len(content))))]
+    path = tmp_path / "damaged"
+    path.write_bytes(bytes(content) if is_packed else gzip.compress(bytes(content), 1))
+    said = ""
+    try:
+        assert all(run.plans for run in read_archive(path))
+    except ResultError as error:
+        said = str(error)
+    assert len(said.splitlines()) <= 1
+    assert said.isprintable()
+    assert list(tmp_path.iterdir()) == [path]
