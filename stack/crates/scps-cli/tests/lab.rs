@@ -200,6 +200,52 @@ fn kernel_tcp_is_the_other_end_under_loss_reordering_and_duplication() {
     against_kernel(&lab);
 }
 
+const READS_THEN_SENDS: &str = "
+import socket, hashlib, random
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(('10.9.0.2', 9000)); s.listen(); print('ready', flush=True)
+c, _ = s.accept(); d = random.Random(1).randbytes(1000000)
+while c.recv(100): pass
+c.sendall(d); c.close(); print(hashlib.sha256(d).hexdigest())
+";
+
+const CLOSES_THEN_READS: &str = "
+import socket, hashlib
+s = socket.socket(); s.connect(('10.8.0.2', 5001)); s.shutdown(socket.SHUT_WR); h = hashlib.sha256()
+while b := s.recv(65536): h.update(b)
+print(h.hexdigest())
+";
+
+const SENDS_UNTIL_RESET: &str = "
+import socket
+s = socket.socket(); s.connect(('10.8.0.2', 5001)); print('open', flush=True)
+try:
+    while True: s.send(bytes(1000))
+except ConnectionResetError: print('reset')
+";
+
+#[test]
+fn kernel_tcp_is_the_other_end_of_half_closed_and_reset_connections() {
+    let Some(lab) = Lab::up(None) else { return };
+    let mut source = lab.python(1, READS_THEN_SENDS);
+    source.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+    let recv = "recv --local 10.8.0.1 --connect 10.9.0.2:9000 --half-close --rate 50Mbit/s --timeout-s 100";
+    let received = finish(lab.scps(0, recv));
+    assert_eq!(finish(source).trim(), field(&received, "sha256"));
+    let send = lab.scps(1, "send --listen 10.8.0.2:5001 --bytes 1000000 --rate 50Mbit/s --timeout-s 100");
+    lab.wait_device(1);
+    let got = finish(lab.python(0, CLOSES_THEN_READS));
+    assert_eq!(got.trim(), field(&finish(send), "sha256"));
+    let mut recv = lab.scps(1, "recv --listen 10.8.0.2:5001 --rate 50Mbit/s --timeout-s 100");
+    lab.wait_device(1);
+    let mut source = lab.python(0, SENDS_UNTIL_RESET);
+    source.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    // `ip netns exec` becomes the program, so this is its process.
+    assert!(Command::new("kill").arg(recv.id().to_string()).status().unwrap().success());
+    assert_eq!(recv.wait().unwrap().code(), Some(143));
+    assert_eq!(finish(source).trim(), "reset");
+}
+
 #[test]
 fn what_cannot_work_says_so_with_its_exit_code() {
     let run = |args: &str| Command::new(env!("CARGO_BIN_EXE_scps")).args(args.split_whitespace()).output().unwrap();

@@ -104,6 +104,25 @@ impl Stack {
         self.endpoint.abort(self.now, id);
     }
 
+    /// Resets every connection.
+    pub fn abort_all(&mut self) {
+        self.endpoint.abort_all(self.now);
+    }
+
+    /// Turns until every reset has passed the rate limit and left the device; false if that takes longer than `longest`.
+    pub fn finish_resets(&mut self, longest: Duration) -> Result<bool, IoError> {
+        self.look();
+        let until = self.now + longest;
+        self.transmit()?;
+        while self.endpoint.owes_reset() || !self.has_device_room {
+            if self.now >= until {
+                return Ok(false);
+            }
+            self.turn(Some(until))?;
+        }
+        Ok(true)
+    }
+
     /// Gives the connection up.
     pub fn release(&mut self, id: ConnectionId) {
         self.endpoint.release(self.now, id);

@@ -355,7 +355,8 @@ impl Connection {
         if self.state == State::Closed {
             return;
         }
-        if self.state != State::SynSent {
+        // A peer that never answered knows nothing of us; one we are in TIME-WAIT for needs nothing more (RFC 9293 §3.10.5).
+        if !matches!(self.state, State::SynSent | State::TimeWait) {
             self.farewell = Farewell::Reset;
         }
         self.finish(CloseReason::Aborted);

@@ -4,7 +4,7 @@
 
 use crate::ack::{self, Owed};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
-use crate::connection::{Birth, Connection, SocketAddr};
+use crate::connection::{Birth, Connection, Farewell, SocketAddr};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
 use crate::event::{DropReason, Event};
 use crate::input::Verdict;
@@ -327,6 +327,19 @@ impl Endpoint {
         self.with(now, id, |c, _| c.abort());
     }
 
+    /// Ends every connection at once with RST, those that no user has heard of included.
+    pub fn abort_all(&mut self, now: Instant) {
+        for index in 0..self.slots.len() as u32 {
+            let id = ConnectionId { index, generation: self.slots[index as usize].generation };
+            self.abort(now, id);
+        }
+    }
+
+    /// True while a reset waits to leave, for rate credit or because nobody polled.
+    pub fn owes_reset(&self) -> bool {
+        self.connections().any(|c| c.farewell != Farewell::None)
+    }
+
     /// Gives the connection up: it closes if it has not, and its memory is freed when it is gone.
     pub fn release(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |c, _| c.orphan(now));
@@ -600,7 +613,7 @@ impl Endpoint {
             if self.by_tuple.get(&key) == Some(&index) {
                 self.by_tuple.remove(&key);
             }
-            if c.is_orphan && c.farewell == crate::connection::Farewell::None {
+            if c.is_orphan && c.farewell == Farewell::None {
                 self.gone.add(&c.stats);
                 let slot = &mut self.slots[index as usize];
                 slot.connection = None;

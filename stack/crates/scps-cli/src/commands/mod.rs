@@ -2,9 +2,11 @@
 
 mod channel;
 mod decode;
+mod feed;
 mod fp;
 mod fpd;
 mod line_spec;
+mod opening;
 mod recv;
 mod send;
 
@@ -17,7 +19,7 @@ use std::process::ExitCode;
 pub enum Command {
     /// Send a file or generated data to `scps recv`, or to any TCP sink
     Send(Box<send::SendArgs>),
-    /// Receive from `scps send`, or from any TCP source
+    /// Receive from `scps send`, or from any TCP source; either end may be the one that connects
     Recv(Box<recv::RecvArgs>),
     /// Join two ptys, devices or sockets by a serial space link with rate, delay, errors and outages
     Channel(Box<channel::ChannelArgs>),

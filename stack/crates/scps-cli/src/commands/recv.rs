@@ -1,10 +1,12 @@
-//! `scps recv`: accept, read to the end, close, report; once, several times, or forever.
+//! `scps recv`: accept or connect, read to the end, close, report; once, several times, or forever.
 
-use super::send::hex;
+use super::feed::hex;
+use super::opening::{linger, Opened, OpeningArgs};
 use crate::error::CliError;
 use crate::payload::Comparison;
 use crate::report::{Facts, Report};
 use crate::settings::{Resolved, Tunables};
+use crate::stop::{abort_all, Cause, Stop};
 use crate::trace::TraceWriter;
 use crate::world::DriverArgs;
 use clap::Args;
@@ -15,7 +17,6 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,13 +24,12 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub struct RecvArgs {
-    /// Where to accept: with --driver tun an address the kernel does not own, routed to the TUN device
-    #[arg(long, value_name = "ADDR:PORT")]
-    listen: SocketAddrV4,
+    #[command(flatten)]
+    opening: OpeningArgs,
     /// Write the data of the first transfer here
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Transfers to take before leaving; 0 for no end
+    /// Transfers to take before leaving; 0 for no end until SIGTERM
     #[arg(long, default_value_t = 1)]
     count: u64,
     /// Do not hash the data
@@ -38,9 +38,9 @@ pub struct RecvArgs {
     /// Compare the data with what `scps send --data-seed` generates
     #[arg(long, value_name = "SEED")]
     expect_seed: Option<u64>,
-    /// Say `{"event": "listening"}` on standard output when connections are accepted
+    /// Close our side as soon as the connection is open, and receive on
     #[arg(long)]
-    announce: bool,
+    half_close: bool,
     /// Write results here, one line per transfer, instead of to standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -64,31 +64,81 @@ struct Intake {
     leave_at: Option<Instant>,
 }
 
+/// How the taking ended.
+struct Ended {
+    finished: u64,
+    failed: u64,
+    stopped: Option<Cause>,
+}
+
 /// How long a finished connection waits for the acknowledgement of its FIN, in RTOs.
 const LINGER_RTOS: u32 = 8;
 
 impl RecvArgs {
     /// Receives.
     pub fn run(&self) -> Result<ExitCode, CliError> {
+        if self.opening.connects() && self.count != 1 {
+            return Err(CliError::Usage(format!("--count: found {} with --connect; expected 1.", self.count)));
+        }
         let mut resolved = self.tunables.resolve()?;
         let mut trace = TraceWriter::create(self.trace.as_deref())?;
         resolved.config.trace = trace.is_on();
         if let Some(path) = &self.json {
             File::create(path).map_err(CliError::file(path))?;
         }
-        let mut stack = self.driver.open(*self.listen.ip(), &mut resolved)?;
-        stack.listen((*self.listen.ip(), self.listen.port()), resolved.config.clone());
-        if self.announce {
-            println!("{{\"event\": \"listening\"}}");
+        let mut stack = self.driver.open(self.opening.address(), &mut resolved)?;
+        let opened = self.opening.begin(&mut stack, resolved.config.clone())?;
+        let stop = Stop::new(&mut stack, self.driver.limit())?;
+        let mut intakes = BTreeMap::new();
+        let ended = self.serve(&mut stack, &mut trace, &stop, opened, &mut intakes, &resolved);
+        let (mut failed, stopped) = match ended {
+            Ok(Ended { failed, stopped: None, .. }) => (failed, None),
+            Ok(Ended { failed, stopped: Some(cause), finished }) => {
+                abort_all(&mut stack)?;
+                let all = finished + intakes.len() as u64;
+                let is_short = all == 0 || all < self.count;
+                if is_short {
+                    eprintln!("scps: recv: {finished} of {} transfers ended; {}.", self.count, cause.text());
+                }
+                (failed + u64::from(is_short), Some(cause))
+            }
+            Err(error) => {
+                abort_all(&mut stack)?;
+                return Err(error);
+            }
+        };
+        for (id, intake) in intakes {
+            failed += u64::from(!intake.is_at_end);
+            self.report(intake, None, stopped, &stack, id, &resolved)?;
         }
-        let deadline = self.driver.limit().map(|l| stack.now() + l);
-        let mut intakes: BTreeMap<ConnectionId, Intake> = BTreeMap::new();
+        trace.drain(&mut stack)?;
+        trace.finish()?;
+        Ok(match stopped {
+            Some(cause @ Cause::Signal(_)) => cause.exit_code(),
+            _ if failed == 0 => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        })
+    }
+
+    /// Takes transfers until there were enough or something stops it; `intakes` then holds those that are open.
+    fn serve(
+        &self,
+        stack: &mut Stack,
+        trace: &mut TraceWriter,
+        stop: &Stop,
+        opened: Opened,
+        intakes: &mut BTreeMap<ConnectionId, Intake>,
+        resolved: &Resolved,
+    ) -> Result<Ended, CliError> {
         let mut accepted = 0;
         let (mut finished, mut failed) = (0, 0);
         let mut buffer = vec![0u8; 256 * 1024];
+        if let Opened::Connecting(id) = opened {
+            intakes.insert(id, self.intake(true)?);
+        }
         while self.count == 0 || finished < self.count {
             let leave_at = intakes.values().filter_map(|i| i.leave_at).min();
-            stack.turn([deadline, leave_at].into_iter().flatten().min())?;
+            stack.turn([stop.deadline(), leave_at].into_iter().flatten().min())?;
             let mut ended: Vec<(ConnectionId, Option<CloseReason>)> = Vec::new();
             while let Some(event) = stack.poll_event() {
                 match event {
@@ -99,37 +149,31 @@ impl RecvArgs {
                     Event::Closed(id, reason) => ended.push((id, Some(reason))),
                     _ => {}
                 }
+                if let (Event::Accepted(_, id) | Event::Connected(id), true) = (event, self.half_close) {
+                    stack.close(id);
+                }
             }
-            for (id, intake) in &mut intakes {
-                intake.read(&mut stack, *id, &mut buffer)?;
+            for (id, intake) in &mut *intakes {
+                intake.read(stack, *id, &mut buffer)?;
             }
-            trace.drain(&mut stack)?;
+            trace.drain(stack)?;
             let now = stack.now();
             ended.extend(
                 intakes.iter().filter(|(_, i)| i.leave_at.is_some_and(|l| l <= now)).map(|(id, _)| (*id, None)),
             );
-            let is_late = deadline.is_some_and(|d| now >= d);
-            if is_late {
-                ended.extend(intakes.keys().map(|id| (*id, None)));
-            }
             for (id, reason) in ended {
                 if let Some(intake) = intakes.remove(&id) {
                     finished += 1;
                     failed += u64::from(!intake.is_at_end);
-                    self.report(intake, reason, is_late, &stack, id, &resolved)?;
+                    self.report(intake, reason, None, stack, id, resolved)?;
                     stack.release(id);
                 }
             }
-            if is_late {
-                if finished == 0 || finished < self.count {
-                    eprintln!("scps: recv: {finished} of {} transfers ended before --timeout-s.", self.count);
-                    failed += 1;
-                }
-                break;
+            if let Some(cause) = stop.cause(now) {
+                return Ok(Ended { finished, failed, stopped: Some(cause) });
             }
         }
-        trace.finish()?;
-        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(Ended { finished, failed, stopped: None })
     }
 
     fn intake(&self, is_first: bool) -> Result<Intake, CliError> {
@@ -152,7 +196,7 @@ impl RecvArgs {
         &self,
         mut intake: Intake,
         reason: Option<CloseReason>,
-        is_late: bool,
+        stopped: Option<Cause>,
         stack: &Stack,
         id: ConnectionId,
         resolved: &Resolved,
@@ -161,7 +205,7 @@ impl RecvArgs {
             output.flush().map_err(CliError::file(path))?;
         }
         let is_complete = intake.is_at_end;
-        let note = (is_late && !is_complete).then(|| "gave up: --timeout-s reached".to_owned());
+        let note = stopped.filter(|_| !is_complete).map(|s| s.text().to_owned());
         let facts = Facts {
             role: "recv",
             is_complete,
@@ -188,7 +232,7 @@ impl Intake {
                     self.is_at_end = true;
                     stack.close(id);
                     let rto = stack.endpoint().snapshot(id).map_or(Duration::from_secs(1), |s| s.rto);
-                    self.leave_at = Some(stack.now() + rto * LINGER_RTOS);
+                    self.leave_at = linger(stack, id).or(Some(stack.now() + rto * LINGER_RTOS));
                 }
                 Ok((n, _)) => {
                     self.bytes += n as u64;

@@ -1,19 +1,18 @@
-//! `scps send`: connect, give the data, close, report.
+//! `scps send`: connect or accept, give the data, close, report.
 
+use super::feed::{Feed, Source};
+use super::opening::{linger, Opened, OpeningArgs};
 use crate::error::CliError;
 use crate::payload::Payload;
 use crate::report::{Facts, Report};
 use crate::settings::Tunables;
+use crate::stop::{abort_all, Cause, Stop};
 use crate::trace::TraceWriter;
 use crate::world::DriverArgs;
 use clap::Args;
 use scps_io::Stack;
-use scps_tp::{CloseReason, ConnectionId, Event, State};
-use scps_types::{Duration, Instant};
-use sha2::{Digest, Sha256};
-use std::fs::File;
-use std::io::Read;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use scps_tp::{CloseReason, ConnectionId, Event};
+use scps_types::Instant;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -21,15 +20,8 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub struct SendArgs {
-    /// Where to connect
-    #[arg(long, value_name = "ADDR:PORT")]
-    to: SocketAddrV4,
-    /// Our address: with --driver tun one the kernel does not own, routed to the TUN device
-    #[arg(long, value_name = "ADDR")]
-    local: Ipv4Addr,
-    /// Our port; 0 to choose one
-    #[arg(long, default_value_t = 0)]
-    local_port: u16,
+    #[command(flatten)]
+    opening: OpeningArgs,
     /// Send this file ("-" for standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "bytes")]
     file: Option<PathBuf>,
@@ -57,218 +49,120 @@ pub struct SendArgs {
     driver: DriverArgs,
 }
 
-/// Where the data comes from.
-enum Source {
-    Generated { payload: Payload, left: u64 },
-    File(Box<dyn Read>),
-}
-
-impl Source {
-    /// Fills `out` as far as there is data.
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Source::Generated { payload, left } => {
-                let n = out.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                payload.fill(&mut out[..n]);
-                *left -= n as u64;
-                Ok(n)
-            }
-            Source::File(file) => {
-                let mut n = 0;
-                while n < out.len() {
-                    match file.read(&mut out[n..])? {
-                        0 => break,
-                        m => n += m,
-                    }
-                }
-                Ok(n)
-            }
-        }
-    }
-}
-
-/// Octets taken from the source at a time; a multiple of 8, so that generated data does not depend on it.
-const CHUNK: usize = 256 * 1024;
-
-/// The data on its way from the source to the stack.
-struct Feed {
-    source: Source,
-    chunk: Vec<u8>,
-    start: usize,
-    is_drained: bool,
-    given: u64,
-    hash: Option<Sha256>,
-    record: Option<usize>,
-}
-
-impl Feed {
-    /// Gives as much as the stack takes; true when all was given.
-    fn give(&mut self, stack: &mut Stack, id: ConnectionId) -> Result<bool, CliError> {
-        loop {
-            if self.start == self.chunk.len() {
-                if self.is_drained {
-                    return Ok(true);
-                }
-                self.refill()?;
-                continue;
-            }
-            let rest = &self.chunk[self.start..];
-            let taken = match self.record {
-                Some(n) => {
-                    let record = &rest[..n.min(rest.len())];
-                    match stack.send_record(id, record) {
-                        Ok(true) => record.len(),
-                        Ok(false) => 0,
-                        Err(scps_tp::SendError::RecordTooLong) => {
-                            return Err(CliError::Usage(format!(
-                                "--record: found {n}; expected at most the send buffer."
-                            )));
-                        }
-                        Err(scps_tp::SendError::Closed) => return Ok(false),
-                    }
-                }
-                None => stack.send(id, rest).unwrap_or(0),
-            };
-            if taken == 0 {
-                return Ok(false);
-            }
-            if let Some(hash) = &mut self.hash {
-                hash.update(&self.chunk[self.start..self.start + taken]);
-            }
-            self.start += taken;
-            self.given += taken as u64;
-        }
-    }
-
-    fn refill(&mut self) -> Result<(), CliError> {
-        // Whole records per chunk, so that none is cut at its end.
-        let size = self.record.map_or(CHUNK, |r| r.max(1) * (CHUNK / r.max(1)).max(1)).next_multiple_of(8);
-        let size = self.record.map_or(size, |r| size / r.max(1) * r.max(1)).max(1);
-        self.chunk.resize(size, 0);
-        let read_error = |source| CliError::File { path: "data source".to_owned(), source };
-        let n = self.source.read(&mut self.chunk).map_err(read_error)?;
-        self.chunk.truncate(n);
-        self.start = 0;
-        self.is_drained = n < size;
-        Ok(())
-    }
-}
-
 impl SendArgs {
     /// Sends.
     pub fn run(&self) -> Result<ExitCode, CliError> {
         let mut resolved = self.tunables.resolve()?;
         let mut trace = TraceWriter::create(self.trace.as_deref())?;
         resolved.config.trace = trace.is_on();
-        let mut feed = Feed {
-            source: self.source()?,
-            chunk: Vec::new(),
-            start: 0,
-            is_drained: false,
-            given: 0,
-            hash: (!self.no_hash).then(Sha256::new),
-            record: self.record,
-        };
-        let mut stack = self.driver.open(self.local, &mut resolved)?;
-        let remote = (*self.to.ip(), self.to.port());
-        let id = stack
-            .connect((self.local, self.local_port), remote, resolved.config.clone())
-            .map_err(|e| CliError::Usage(format!("{}: {e}.", self.to)))?;
-        let deadline = self.driver.limit().map(|l| stack.now() + l);
-        let end = transfer(&mut stack, id, &mut feed, &mut trace, deadline)?;
+        let mut feed = Feed::new(self.source()?, self.record, !self.no_hash);
+        let mut stack = self.driver.open(self.opening.address(), &mut resolved)?;
+        let opened = self.opening.begin(&mut stack, resolved.config.clone())?;
+        let stop = Stop::new(&mut stack, self.driver.limit())?;
+        if let Some(fd) = feed.fd() {
+            // Regular files cannot be waited for, and need not.
+            let _ = stack.watch(fd);
+        }
+        let mut transfer = Transfer { stack: &mut stack, feed: &mut feed, trace: &mut trace, stop };
+        let ended = transfer.run(opened);
+        if !matches!(ended, Ok(End { stopped: None, .. })) {
+            abort_all(&mut stack)?;
+        }
+        let End { id, reason, stopped } = ended?;
         trace.drain(&mut stack)?;
         trace.finish()?;
+        let Some(id) = id else {
+            eprintln!("scps: send: nobody connected; {}.", stopped.map_or("no connection", Cause::text));
+            return Ok(stopped.map_or(ExitCode::FAILURE, Cause::exit_code));
+        };
         let is_complete = stack.endpoint().stats(id).is_some_and(|s| s.flushed_at.is_some());
         let holes = stack.endpoint().bets_send_holes(id).unwrap_or_default();
+        let (bytes, sha256) = feed.finish();
         let facts = Facts {
             role: "send",
             is_complete,
-            reason: end.reason,
-            note: end.note,
-            bytes: feed.given,
-            sha256: feed.hash.map(|h| hex(&h.finalize())),
+            reason,
+            note: stopped.map(|s| s.text().to_owned()),
+            bytes,
+            sha256,
             wrong_bytes: None,
             holes: holes.into_iter().map(|(first, last)| (first, last - first + 1)).collect(),
         };
         Report::new(facts, &stack, id, &resolved).write(self.json.as_deref(), false)?;
-        Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(match stopped {
+            Some(cause @ Cause::Signal(_)) => cause.exit_code(),
+            _ if is_complete => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        })
     }
 
     fn source(&self) -> Result<Source, CliError> {
         match &self.file {
             None => Ok(Source::Generated { payload: Payload::new(self.data_seed), left: self.bytes }),
-            Some(path) if path.as_os_str() == "-" => Ok(Source::File(Box::new(std::io::stdin()))),
-            Some(path) => Ok(Source::File(Box::new(File::open(path).map_err(CliError::file(path))?))),
+            Some(path) => Source::open(path),
         }
     }
 }
 
 /// How the sending ended.
 struct End {
+    id: Option<ConnectionId>,
     reason: Option<CloseReason>,
-    note: Option<String>,
+    stopped: Option<Cause>,
 }
 
-fn transfer(
-    stack: &mut Stack,
-    id: ConnectionId,
-    feed: &mut Feed,
-    trace: &mut TraceWriter,
-    deadline: Option<Instant>,
-) -> Result<End, CliError> {
-    let mut is_given = false;
-    let mut linger_until: Option<Instant> = None;
-    let mut sink = [0u8; 4096];
-    loop {
-        if !is_given {
-            is_given = feed.give(stack, id)?;
-            if is_given {
-                stack.close(id);
+struct Transfer<'a> {
+    stack: &'a mut Stack,
+    feed: &'a mut Feed,
+    trace: &'a mut TraceWriter,
+    stop: Stop,
+}
+
+impl Transfer<'_> {
+    fn run(&mut self, opened: Opened) -> Result<End, CliError> {
+        let mut id = match opened {
+            Opened::Connecting(id) => Some(id),
+            Opened::Listening => None,
+        };
+        let mut is_given = false;
+        let mut linger_until: Option<Instant> = None;
+        let mut sink = [0u8; 4096];
+        loop {
+            if let Some(id) = id {
+                if !is_given {
+                    is_given = self.feed.give(self.stack, id)?;
+                    if is_given {
+                        self.stack.close(id);
+                    }
+                }
+                // A peer that talks back is heard and ignored, so that its window never closes.
+                while matches!(self.stack.recv(id, &mut sink), Ok((n, _)) if n > 0) {}
             }
-        }
-        // A peer that talks back is heard and ignored, so that its window never closes.
-        while matches!(stack.recv(id, &mut sink), Ok((n, _)) if n > 0) {}
-        trace.drain(stack)?;
-        let until = [deadline, linger_until].into_iter().flatten().min();
-        stack.turn(until)?;
-        while let Some(event) = stack.poll_event() {
-            if let Event::Closed(closed, reason) = event {
-                if closed == id {
-                    return Ok(End { reason: Some(reason), note: None });
+            self.trace.drain(self.stack)?;
+            let until = [self.stop.deadline(), linger_until].into_iter().flatten().min();
+            self.stack.turn(until)?;
+            while let Some(event) = self.stack.poll_event() {
+                match (event, opened) {
+                    (Event::Closed(closed, reason), _) if Some(closed) == id => {
+                        return Ok(End { id, reason: Some(reason), stopped: None });
+                    }
+                    (Event::Accepted(listener, accepted), Opened::Listening) if id.is_none() => {
+                        id = Some(accepted);
+                        self.stack.endpoint_mut().unlisten(listener);
+                    }
+                    // There is data for one.
+                    (Event::Accepted(_, late), _) => self.stack.abort(late),
+                    _ => {}
                 }
             }
+            let now = self.stack.now();
+            if let Some(cause) = self.stop.cause(now) {
+                return Ok(End { id, reason: None, stopped: Some(cause) });
+            }
+            if linger_until.is_some_and(|l| now >= l) {
+                return Ok(End { id, reason: Some(CloseReason::Finished), stopped: None });
+            }
+            linger_until = linger_until.or_else(|| linger(self.stack, id?));
         }
-        let now = stack.now();
-        if deadline.is_some_and(|d| now >= d) {
-            stack.abort(id);
-            stack.turn(Some(now))?;
-            return Ok(End { reason: None, note: Some("gave up: --timeout-s reached".to_owned()) });
-        }
-        if linger_until.is_some_and(|l| now >= l) {
-            return Ok(End { reason: Some(CloseReason::Finished), note: None });
-        }
-        linger_until = linger_until.or_else(|| linger(stack, id));
     }
-}
-
-/// Once our FIN is acknowledged the work is done; we stay for the peer's FIN, and to answer it again if our
-/// acknowledgement of it is lost.
-fn linger(stack: &Stack, id: ConnectionId) -> Option<Instant> {
-    let endpoint = stack.endpoint();
-    let rto = endpoint.snapshot(id).map_or(Duration::ZERO, |s| s.rto);
-    match endpoint.state(id)? {
-        State::TimeWait => Some(stack.now() + rto * 2),
-        State::FinWait2 => Some(stack.now() + rto * 8),
-        _ => None,
-    }
-}
-
-/// Lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, b| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{b:02x}");
-        text
-    })
 }

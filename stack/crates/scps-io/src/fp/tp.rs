@@ -113,6 +113,13 @@ impl TpNet {
         }
     }
 
+    /// Resets every connection, and waits at most for `longest` until the resets have left; false if some have not.
+    pub fn abort_all(&mut self, longest: Duration) -> io::Result<bool> {
+        self.stack.look();
+        self.stack.abort_all();
+        self.stack.finish_resets(longest).map_err(io::Error::other)
+    }
+
     fn config(&self, service: Service) -> Config {
         Config { bets: service == Service::BestEffort, ..self.config.clone() }
     }

@@ -1,0 +1,85 @@
+//! How a connection comes about: whichever end connects, either may be the one that sends.
+
+use crate::error::CliError;
+use clap::Args;
+use scps_io::Stack;
+use scps_tp::{Config, ConnectionId, State};
+use scps_types::{Duration, Instant};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// Options of `scps send` and `scps recv`.
+#[derive(Debug, Args)]
+pub struct OpeningArgs {
+    /// Connect to this address
+    #[arg(
+        long,
+        visible_alias = "to",
+        value_name = "ADDR:PORT",
+        required_unless_present = "listen",
+        requires = "local"
+    )]
+    connect: Option<SocketAddrV4>,
+    /// Our address when we connect: with --driver tun one the kernel does not own, routed to the TUN device
+    #[arg(long, value_name = "ADDR")]
+    local: Option<Ipv4Addr>,
+    /// Our port when we connect; 0 to choose one
+    #[arg(long, default_value_t = 0)]
+    local_port: u16,
+    /// Accept here instead: with --driver tun an address the kernel does not own, routed to the TUN device
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["connect", "local", "local_port"])]
+    listen: Option<SocketAddrV4>,
+    /// Say `{"event": "listening"}` on standard output when connections are accepted
+    #[arg(long)]
+    announce: bool,
+}
+
+/// What the opening began with.
+#[derive(Clone, Copy, Debug)]
+pub enum Opened {
+    /// A connection that we asked for.
+    Connecting(ConnectionId),
+    /// A listener.
+    Listening,
+}
+
+impl OpeningArgs {
+    /// Our address.
+    pub fn address(&self) -> Ipv4Addr {
+        self.listen.map(|l| *l.ip()).or(self.local).unwrap_or(Ipv4Addr::UNSPECIFIED)
+    }
+
+    /// True if we connect.
+    pub fn connects(&self) -> bool {
+        self.listen.is_none()
+    }
+
+    /// Asks for the connection, or listens and says so.
+    pub fn begin(&self, stack: &mut Stack, config: Config) -> Result<Opened, CliError> {
+        match (self.listen, self.connect) {
+            (None, Some(to)) => stack
+                .connect((self.address(), self.local_port), (*to.ip(), to.port()), config)
+                .map(Opened::Connecting)
+                .map_err(|e| CliError::Usage(format!("{to}: {e}."))),
+            (listen, _) => {
+                let port = listen.map_or(0, |l| l.port());
+                stack.listen((self.address(), port), config);
+                if self.announce {
+                    println!("{{\"event\": \"listening\"}}");
+                }
+                Ok(Opened::Listening)
+            }
+        }
+    }
+}
+
+/// When a program whose work is done may leave a connection that is not gone: until then it waits for the peer's FIN, and
+/// answers it again if our acknowledgement of it is lost.
+pub fn linger(stack: &Stack, id: ConnectionId) -> Option<Instant> {
+    let endpoint = stack.endpoint();
+    let rto = endpoint.snapshot(id).map_or(Duration::ZERO, |s| s.rto);
+    match endpoint.state(id)? {
+        State::TimeWait => Some(stack.now() + rto * 2),
+        State::FinWait2 => Some(stack.now() + rto * 8),
+        _ => None,
+    }
+}
