@@ -15,7 +15,7 @@ CONGESTION_OF = {"fy97-rate": "none", "fy97-vegas": "vegas", "nmsu-vj": "vj", "n
 DURATIONS = ("ack_delay", "ack_floor", "initial_rto", "rto_min", "rto_max")
 SIZES = ("send_buffer", "receive_buffer")
 PLAIN = (
-    *("congestion", "loss", "vegas_slow_start", "vegas_alpha", "vegas_beta", "vegas_gamma", "byte_counting"),
+    *("congestion", "loss", "vegas_slow_start", "vegas_alpha", "vegas_beta", "vegas_gamma", "byte_counting", "limited_transmit"),
     *("timestamps", "window_scaling", "sack", "snack", "snack_long", "compression", "bets", "double_retransmission", "ack_every"),
     *("rto_to_persist", "retransmissions_max"),
 )
@@ -44,6 +44,9 @@ class ScpsHost(Part):
     vegas_beta: int | None = key(None, says="Vegas: shrink above this many.", least=0, most=1000, example=3)
     vegas_gamma: int | None = key(None, says="Vegas: leave slow start above this many.", least=0, most=1000, example=1)
     byte_counting: bool | None = key(None, says="VJ: grow by bytes acknowledged (RFC 3465), not by acknowledgements.", example=True)
+    limited_transmit: bool | None = key(
+        None, says="Send a new segment for each of the first two duplicate acknowledgements (RFC 3042); with SACK always.", example=False
+    )
     initial_window: int | None = key(None, says="First congestion window, in segments.", least=1, most=1000, example=1)
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323).", example=True)
     window_scaling: bool | None = key(None, says="Window scaling (RFC 7323).", example=True)

@@ -171,6 +171,9 @@ pub struct Tunables {
     /// Wait this long before answering a SNACK
     #[arg(long, value_name = "MS")]
     pub snack_delay_ms: Option<u64>,
+    /// Send a new segment for each of the first two duplicate acknowledgements (RFC 3042)
+    #[arg(long, value_name = "BOOL")]
+    pub limited_transmit: Option<bool>,
     /// Resend every SNACKed segment twice, as FY97 did
     #[arg(long, value_name = "BOOL")]
     pub double_retransmission: Option<bool>,
@@ -349,6 +352,7 @@ impl Tunables {
         set(&mut config.compression, self.compression);
         set(&mut config.bets, self.bets);
         set(&mut config.nodelay, self.nodelay);
+        set(&mut config.limited_transmit, self.limited_transmit);
         set(&mut config.snack_policy.double_retransmission, self.double_retransmission);
         config.fallback_after_syns = count(self.fallback_after_syns, config.fallback_after_syns);
         if self.keepalive == Some(false) {
@@ -415,6 +419,7 @@ mod tests {
         };
         let r = t.resolve().unwrap();
         assert_eq!((r.config.mss, r.config.send_buffer), (Some(524), 400_000));
+        assert!(!r.config.limited_transmit);
         assert!(!r.config.snack_policy.double_retransmission && !r.config.sack);
         assert_eq!(r.route.rate.map(scps_types::Bitrate::as_bps), Some(9600));
     }

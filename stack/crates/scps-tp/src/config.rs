@@ -36,8 +36,10 @@ pub struct Config {
     pub congestion: Congestion,
     /// First congestion window (notes §4.2).
     pub initial_window: InitialWindow,
-    /// VJ grows by octets acknowledged (RFC 3465) rather than by one segment per acknowledgement.
+    /// VJ grows by octets acknowledged (RFC 3465) rather than by at most one segment per acknowledgement (RFC 5681 (2)).
     pub byte_counting: bool,
+    /// The first two duplicate acknowledgements let a new segment leave each (RFC 3042). With SACK that is so in any case.
+    pub limited_transmit: bool,
     /// Send runts at once (notes §6.9).
     pub nodelay: bool,
     /// When to acknowledge (notes §6.1).
@@ -205,6 +207,7 @@ impl Default for Config {
             congestion: Congestion::Vegas(VegasConfig::default()),
             initial_window: InitialWindow::Rfc3390,
             byte_counting: false,
+            limited_transmit: true,
             nodelay: false,
             ack: AckConfig { behaviour: AckBehaviour::EveryNth(2), delay: Duration::from_millis(200), floor: None },
             snack_policy: SnackPolicy {
@@ -239,7 +242,7 @@ impl Default for Config {
 
 impl Config {
     /// SCPS-TP without congestion control on its FY97 settings: SNACK only, 400,000-octet buffers, one segment first,
-    /// each loss resent twice (apparatus §2, P-03 to P-05).
+    /// each loss resent twice (apparatus §2, P-03 to P-05), no limited transmit, which is of 2001.
     pub fn fy97_rate() -> Self {
         let mut config = Config {
             sack: false,
@@ -247,6 +250,7 @@ impl Config {
             receive_buffer: 400_000,
             congestion: Congestion::None,
             initial_window: InitialWindow::Segments(1),
+            limited_transmit: false,
             ..Config::default()
         };
         config.snack_policy.double_retransmission = true;

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::endpoint::{ConnectionId, ListenerId};
 use crate::error::{OptionError, RecvError, SendError};
 use crate::event::{CloseReason, Event};
-use crate::limits::{ChallengeLimit, InvalidLimit};
+use crate::limits::{ChallengeLimit, DuplicateLimit, InvalidLimit};
 use crate::negotiation::{self, Agreed};
 use crate::persist::Persist;
 use crate::reassembly::{Hole, Read, Reassembly};
@@ -100,6 +100,7 @@ pub struct Connection {
     pub(crate) rto: Rto,
     pub(crate) dupacks: u32,
     pub(crate) dupack_credit: u64,
+    pub(crate) duplicates: DuplicateLimit,
     pub(crate) reorder_depth: u64,
     pub(crate) recover: Option<u64>,
     pub(crate) is_rto_recovery: bool,
@@ -194,6 +195,7 @@ impl Connection {
             rto: Rto::new(config.rto, route.config().initial_rto),
             dupacks: 0,
             dupack_credit: 0,
+            duplicates: DuplicateLimit::default(),
             reorder_depth: 1,
             recover: None,
             is_rto_recovery: false,

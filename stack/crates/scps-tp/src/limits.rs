@@ -1,5 +1,5 @@
-//! How often a connection answers what it cannot use. Two ends that disagree, for one forged segment, would otherwise
-//! answer each other's answers for ever.
+//! How often a connection answers what it cannot use, and how much it believes of what a peer repeats. Two ends that
+//! disagree, for one forged segment, would otherwise answer each other's answers for ever.
 
 use scps_types::{Duration, Instant};
 
@@ -47,6 +47,33 @@ impl ChallengeLimit {
     }
 }
 
+/// Duplicate acknowledgements that may stand for a segment that arrived. What leaves within the least round trip cannot be
+/// answered within it, so no more of them are honest than segments were out when it began (RFC 5681 §3.2 allows such a
+/// limit). Otherwise each one made up would release a segment, and that segment entitle to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DuplicateLimit {
+    round_start: Option<Instant>,
+    left: usize,
+}
+
+impl DuplicateLimit {
+    /// True if a duplicate counts; `outstanding` is how many segments are out now.
+    pub fn allow(&mut self, now: Instant, rtt_min: Option<Duration>, outstanding: usize) -> bool {
+        let is_over = |start| rtt_min.is_some_and(|rtt| now.since(start) >= rtt);
+        if self.round_start.is_none_or(is_over) {
+            *self = DuplicateLimit { round_start: Some(now), left: outstanding };
+        }
+        let is_honest = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        is_honest
+    }
+
+    /// What was missing arrived: the next duplicate begins a round.
+    pub fn restart(&mut self) {
+        *self = DuplicateLimit::default();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +87,20 @@ mod tests {
         let mut l = InvalidLimit::default();
         let geo = Some(Duration::from_millis(600));
         assert_eq!([T(0), T(600), T(1199), T(1200)].map(|t| l.allow(t, geo)), [true, false, false, true]);
+    }
+
+    #[test]
+    fn duplicates_count_for_what_was_out_when_their_round_trip_began() {
+        let mut l = DuplicateLimit::default();
+        let rtt = Some(Duration::from_millis(500));
+        // Three segments out; each duplicate that counts releases another.
+        let counted =
+            |l: &mut DuplicateLimit, t, first: usize| (0..1000).filter(|i| l.allow(t, rtt, first + i)).count();
+        assert_eq!(counted(&mut l, T(0), 3), 3);
+        assert_eq!(counted(&mut l, T(499), 6), 0);
+        assert_eq!(counted(&mut l, T(500), 6), 6);
+        l.restart();
+        assert_eq!(counted(&mut l, T(501), 2), 2);
     }
 
     #[test]

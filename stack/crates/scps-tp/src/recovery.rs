@@ -90,7 +90,15 @@ impl Connection {
             self.advance(now, route, acked, outcome.octets);
         } else if is_duplicate {
             self.dupacks += 1;
-            self.dupack_credit += self.full_segment(route);
+            if self.duplicates.allow(now, self.rtt.min(), self.board.len()) {
+                // Without limited transmit the first two count when the third does (RFC 5681 §3.2 step 3).
+                let segments = match self.dupacks {
+                    DUPACK_THRESHOLD if !self.config.limited_transmit => u64::from(DUPACK_THRESHOLD),
+                    n if n < DUPACK_THRESHOLD && !self.config.limited_transmit => 0,
+                    _ => 1,
+                };
+                self.dupack_credit += segments * self.full_segment(route);
+            }
         }
         self.take_rtt(now, tcp, has_advanced, &outcome);
         self.learn_reordering(&outcome);
@@ -154,6 +162,7 @@ impl Connection {
         self.snd_una = acked;
         self.tail_probes = 0;
         self.dupacks = 0;
+        self.duplicates.restart();
         // Arrivals beyond the hole were credited one by one; filling it settles them but for one (RFC 6582 §3.2).
         self.dupack_credit = self.dupack_credit.saturating_sub(octets.saturating_sub(self.full_segment(route)));
         if self.board.is_empty() {

@@ -276,3 +276,34 @@ fn the_peers_mss_has_a_floor() {
         assert!(s.sent.len() <= 1000, "MSS {mss}: {} packets", s.sent.len());
     }
 }
+
+#[test]
+fn a_thousand_duplicate_acknowledgements_release_what_was_out() {
+    // RFC 5681 §3.2: there cannot be more honest ones than segments on their way; four of 1000 octets are.
+    for congestion in [Congestion::Vj, Config::default().congestion] {
+        let config = Config { congestion, send_buffer: 2_000_000, ..plain() };
+        let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 wscale 5 caps 0x40");
+        s.run("1.0 user send 1000000");
+        let first = s.sent.len();
+        assert_eq!(first, 4);
+        s.sent.clear();
+        for _ in 0..1000 {
+            s.run("1.5 < . 1:1 ack 1 win 60000");
+        }
+        assert!(s.sent.len() <= first + 1, "{congestion:?}: {} packets", s.sent.len());
+    }
+}
+
+#[test]
+fn acknowledgements_of_an_octet_each_open_no_window() {
+    for byte_counting in [false, true] {
+        let config = Config { congestion: Congestion::Vj, byte_counting, send_buffer: 2_000_000, ..plain() };
+        let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 wscale 5 caps 0x40");
+        s.run("1.0 user send 1000000");
+        for i in 1..=1000 {
+            s.run(&format!("1.5 < . 1:1 ack {} win 60000", 1 + i));
+        }
+        let cwnd = s.endpoint.snapshot(s.connection()).unwrap().cwnd;
+        assert!(cwnd <= 5000, "from 4000 to {cwnd}");
+    }
+}

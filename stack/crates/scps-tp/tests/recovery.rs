@@ -113,6 +113,23 @@ fn vj_third_duplicate_resends_once_and_halves_once() {
 }
 
 #[test]
+fn without_limited_transmit_two_duplicates_release_nothing() {
+    // FY97's programs are older than RFC 3042: the third duplicate resends, and all three then count.
+    let config = Config { congestion: Congestion::Vj, limited_transmit: false, scps: false, ..plain() };
+    let mut s = Script::connected(config, no_rate());
+    s.run("0.6 user send 20000");
+    assert_eq!(s.ranges_until(0.7).len(), 4);
+    s.run(
+        "1.1 < . 1:1 ack 1
+         1.1 < . 1:1 ack 1
+         1.1 quiet
+         1.1 < . 1:1 ack 1
+         1.1 > . 1:1001
+         1.1 > . 4001:5001",
+    );
+}
+
+#[test]
 fn vj_slow_start_doubles_and_rto_leaves_one_segment() {
     // Items 53, 54, 57: 4 segments first (4*1000 < 4380), then one more per acknowledgement.
     let config = Config { congestion: Congestion::Vj, ..plain() };

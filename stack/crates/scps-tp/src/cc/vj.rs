@@ -32,12 +32,15 @@ impl Vj {
             return;
         }
         let m = sample.mss;
+        // A segment per acknowledgement (notes §4.3), but no more than it acknowledges, or a peer that acknowledges each octet
+        // apart would open the window a thousand times as fast (RFC 5681 (2)); or all of it (RFC 3465 §2.2).
+        let gain = if self.byte_counting { sample.octets } else { sample.octets.min(m) };
         if self.cwnd < self.ssthresh {
-            // Slow start: a segment per acknowledgement (notes §4.3), or what was acknowledged (RFC 3465 §2.2).
-            self.cwnd += if self.byte_counting { sample.octets } else { m };
+            // Slow start.
+            self.cwnd += gain;
         } else {
             // Congestion avoidance: a segment per window (RFC 5681 (3)).
-            self.acked += if self.byte_counting { sample.octets } else { m };
+            self.acked += gain;
             if self.acked >= self.cwnd {
                 self.acked -= self.cwnd;
                 self.cwnd += m;
@@ -83,6 +86,17 @@ mod tests {
         let mut c = Vj::new(2 * M, 1 << 30, false);
         c.on_ack(&ack(false));
         assert_eq!(c.cwnd(), 3 * M);
+    }
+
+    #[test]
+    fn acknowledgements_of_an_octet_each_add_an_octet() {
+        for byte_counting in [false, true] {
+            let mut c = Vj::new(2 * M, 1 << 30, byte_counting);
+            for _ in 0..M {
+                c.on_ack(&AckSample { octets: 1, ..ack(false) });
+            }
+            assert_eq!(c.cwnd(), 3 * M);
+        }
     }
 
     #[test]
