@@ -12,6 +12,7 @@ import typer
 from scpslab import hostlab
 from scpslab.engine import host
 from scpslab.errors import CapabilityError, LabError, UsageError
+from scpslab.running.lock import held
 from scpslab.setup import cache_dir
 
 CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab")}
@@ -44,8 +45,8 @@ def clean(
         for name in CACHE_PARTS[part] if wanted else ():
             _remove(cache_dir() / name)
     if runs:
-        for folder in sorted(runs.glob("*/cells/*.part")):
-            _remove(folder)
+        for run in sorted({folder.parents[1] for folder in runs.glob("*/cells/*.part")}):
+            _unfinished(run)
 
 
 def _labs() -> None:
@@ -60,6 +61,15 @@ def _labs() -> None:
         typer.echo(f"removed lab {lab}: {', '.join(found) or 'its folder'}")
     for lab in hostlab.labs():
         typer.echo(f"lab {lab} is running, and stays")
+
+
+def _unfinished(run: Path) -> None:
+    try:
+        with held(run):
+            for folder in sorted(run.glob("cells/*.part")):
+                _remove(folder)
+    except UsageError:
+        typer.echo(f"{run} is being run, and stays")
 
 
 def _remove(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
 from scpslab.scenario.places import one_of
+from scpslab.scratch import scratch
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
 
@@ -48,10 +48,10 @@ def shell(
     runner = ENGINES[engine]()
     console = plain_console(stderr=True)
     runner.prepare(lambda text: console.print(text, highlight=False), [plan])
-    with tempfile.TemporaryDirectory(prefix="scpslab-shell-") as folder:
-        code = runner.interact(plan, Path(folder))
+    with scratch() as folder:
+        code = runner.interact(plan, folder)
         if keep is not None:
-            _keep(Path(folder) / "cell" / "out", keep, topology, given)
+            _keep(folder / "cell" / "out", keep, topology, given)
     if code:
         raise typer.Exit(4)
 

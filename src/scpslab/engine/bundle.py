@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import scpslab
+from scpslab.scratch import scratch
 from scpslab.setup import Images, Program
 from scpslab.setup.folders import whole_folder
 
@@ -62,8 +62,8 @@ def ensure_bundle(images: Images, scps: Program | None, cache: Path, boot: Calla
     """The bundle's folder in the cache, made on first use. `boot(lab, cell)` runs a guest whose lab program is the folder `lab`."""
 
     def fill(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="scpslab-") as name:
-            job, cell = Path(name, "job"), Path(name, "cell")
+        with scratch() as work:
+            job, cell = work / "job", work / "cell"
             copy_programs(job / "source", [])
             (job / "run_lab.py").write_text(COMPILE_JOB)
             (cell / "out").mkdir(parents=True)

@@ -13,7 +13,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -24,6 +23,7 @@ from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
 from scpslab.engine.needs import Needs, own_images, plan_text, write_vectors
 from scpslab.errors import CapabilityError, LabError
+from scpslab.scratch import scratch
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 from scpslab.setup.own_images import OwnImage, archive, find_image, lend
 
@@ -93,8 +93,7 @@ class UmlEngine(Engine):
 
     def boot(self, images: Images, program: Path, cell: Path, limits: dict[str, int]) -> str:
         """Runs run_lab.py of another folder than the lab's in a guest to its end; returns the last lines of the console."""
-        with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
-            work = Path(folder)
+        with scratch() as work:
             for name, target in (("boot", images.boot_dir), ("lab", program), ("cell", cell)):
                 (work / name).symlink_to(target.resolve())
             self._kernel = images.kernel
@@ -150,15 +149,15 @@ class UmlEngine(Engine):
         """Runs the kernel in `work` until it powers off: "" or the reason why it was ended."""
         wall_s = plan["limits"]["wall_s"]
         # The kernel keeps its memory file and a control socket there; a socket's path must be short.
-        with tempfile.TemporaryDirectory(prefix="scpslab-", dir=MEMORY_FOLDER) as scratch:
-            return self._wait(self._start(work, scratch, plan, core), wall_s)
+        with scratch(MEMORY_FOLDER) as home:
+            return self._wait(self._start(work, str(home), plan, core), wall_s)
 
-    def _start(self, work: Path, scratch: str, plan: dict[str, Any], core: int | None) -> subprocess.Popen[bytes]:
+    def _start(self, work: Path, home: str, plan: dict[str, Any], core: int | None) -> subprocess.Popen[bytes]:
         with (work / "console.log").open("wb") as console:
             process = subprocess.Popen(
                 [*DIE_TOGETHER, *self.command(plan, "null,fd:1")],
                 cwd=work,
-                env={"TMPDIR": MEMORY_FOLDER, "HOME": scratch},
+                env={"TMPDIR": MEMORY_FOLDER, "HOME": home},
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
@@ -198,8 +197,8 @@ class UmlEngine(Engine):
         (inside / "plan.json").write_text(plan_text(plan))
         self._lend_images(plan, inside)
         work = self._work_folder_in(folder, plan)
-        with tempfile.TemporaryDirectory(prefix="scpslab-", dir=MEMORY_FOLDER) as scratch:
-            environment = {"TMPDIR": MEMORY_FOLDER, "HOME": scratch}
+        with scratch(MEMORY_FOLDER) as home:
+            environment = {"TMPDIR": MEMORY_FOLDER, "HOME": str(home)}
             command = [*self.command(plan, "fd:0,fd:1"), f"lab_term={os.environ.get('TERM', 'dumb')}"]
             return subprocess.run(command, cwd=work, env=environment, check=False).returncode
 

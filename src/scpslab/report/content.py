@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +14,11 @@ from scpslab.claims.contradictions import Contradiction, load_contradictions
 from scpslab.claims.evaluate import CheckResult
 from scpslab.claims.model import Era
 from scpslab.claims.scoreboard import ERAS, Score, scores
+from scpslab.errors import ResultError
 from scpslab.figures.drawing import applicable, draw
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
-from scpslab.results.run import CAMPAIGN_FILE, MANIFEST_FILE, is_campaign, runs_of
+from scpslab.results.run import AGAIN, cell_status, is_campaign, read_campaign, read_manifest, runs_of
 from scpslab.results.statistics import other_ends
 from scpslab.results.table import Summary, notes, read_results, summarise, with_interval
 
@@ -115,7 +115,7 @@ def gather(folder: Path) -> Content:
         ResultError: a run that cannot be read.
     """
     folders = runs_of([str(folder)])
-    campaign = json.loads((folder / CAMPAIGN_FILE).read_text(encoding="utf-8")) if is_campaign(folder) else None
+    campaign = read_campaign(folder) if is_campaign(folder) else None
     if campaign:
         order = [Path(entry["run"]).name for entry in campaign["runs"]]
         folders.sort(key=lambda run: order.index(run.name))
@@ -158,7 +158,7 @@ def _has_data(verdict: Verdict) -> bool:
 def _run_part(folder: Path, titles: dict[str, str]) -> RunPart:
     results = read_results(folder)
     summary = summarise(results)
-    manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+    manifest = read_manifest(folder)
     resolved = _yaml(folder / "scenario.resolved.yaml")
     header, rows = _table(summary)
     scenario = results.rows[0]["scenario"] if results.rows else folder.name
@@ -179,11 +179,16 @@ def _run_part(folder: Path, titles: dict[str, str]) -> RunPart:
 
 
 def _virtual_s(status: Path) -> float:
-    return float(json.loads(status.read_text(encoding="utf-8")).get("virtual_s") or 0.0)
+    found = cell_status(status.parent).get("virtual_s")
+    return float(found) if isinstance(found, int | float) else 0.0
 
 
 def _yaml(path: Path) -> dict[str, Any]:
-    fields = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    try:
+        fields = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise ResultError(f"{path}: {said}; expected the scenario that was run. {AGAIN}") from error
     return fields if isinstance(fields, dict) else {}
 
 

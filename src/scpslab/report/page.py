@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,6 +11,7 @@ from markupsafe import Markup
 from scpslab.claims import Outcome
 from scpslab.claims.scoreboard import band, subject
 from scpslab.report.content import Picture, check_lines, gather, outcomes
+from scpslab.scratch import replace_text
 
 FILE_NAME = "report.html"
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
@@ -42,12 +42,7 @@ def write_report(folder: Path) -> Path:
         ResultError: a run that cannot be read.
     """
     path = folder / FILE_NAME
-    aside = path.with_name(f".{FILE_NAME}.{os.getpid()}")
-    try:
-        aside.write_text(render(folder), encoding="utf-8")
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    replace_text(path, render(folder))
     return path
 
 

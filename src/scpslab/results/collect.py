@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, serial
 from scpslab.results.plan_view import PlanView, Workload
 from scpslab.results.run import Cell, Run, open_run
+from scpslab.scratch import replace_text
 
 BEFORE_AXES = ("scenario", "topology", "cell")
 AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
@@ -30,13 +30,8 @@ def collect(run_dir: Path) -> Path:
     """
     path = run_dir / FILE_NAME
     text = rows_as_csv(open_run(run_dir))
-    # Written aside and renamed: a reader never sees half a table, and an interrupted run leaves the old one.
-    aside = path.with_name(f".{FILE_NAME}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    # A reader never sees half a table, and an interrupted run leaves the old one.
+    replace_text(path, text)
     return path
 
 

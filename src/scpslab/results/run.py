@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from scpslab import strict_json
 from scpslab.errors import ResultError
 from scpslab.names import BadName, file_name
 from scpslab.results.capture import Connection, Packets, read_packets, split_connections
@@ -24,6 +25,10 @@ AGAIN = 'Run the scenario again: "scpslab run" keeps what is finished and makes 
 MANIFEST_FILE = "manifest.json"
 CAMPAIGN_FILE = "campaign.json"
 STATUSES = ("completed", "incomplete", "unsupported", "failed")
+
+
+class NewerFormat(ResultError):
+    """A file that a newer program wrote: nothing is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Cell:
                 continue
             try:
                 fields = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 if number == len(lines):
                     # No line feed at the end: the writer was ended in the middle of this line.
                     break
@@ -155,8 +160,24 @@ def campaign_runs(folder: Path) -> list[Path]:
     Raises:
         ResultError: a file of the campaign that cannot be read.
     """
-    fields = _json_object(folder / CAMPAIGN_FILE)
-    return [folder / str(entry["run"]) for entry in fields.get("runs", [])]
+    return [folder / entry["run"] for entry in read_campaign(folder)["runs"]]
+
+
+def read_campaign(folder: Path) -> dict[str, Any]:
+    """What campaign.json says.
+
+    Raises:
+        ResultError: it cannot be read.
+    """
+    path = folder / CAMPAIGN_FILE
+    fields = _json_object(path)
+    _refuse_newer(path, fields.get("format", FORMAT))
+    entries, left_out = fields.get("runs"), fields.get("left_out", [])
+    are_runs = isinstance(entries, list) and all(isinstance(entry, dict) and isinstance(entry.get("run"), str) for entry in entries)
+    are_names = isinstance(left_out, list) and all(isinstance(name, str) for name in left_out)
+    if not (are_runs and are_names and all(isinstance(fields.get(key), str) for key in ("campaign", "title", "status"))):
+        raise ResultError(f"{path}: found no campaign; expected campaign, title, status, runs and left_out. Run the campaign again: it writes the file anew.")
+    return {**fields, "left_out": left_out}
 
 
 def open_run(folder: Path) -> Run:
@@ -174,8 +195,8 @@ def open_run(folder: Path) -> Run:
     cells_folder = folder / "cells"
     folders = [path for path in sorted(cells_folder.iterdir()) if (path / "plan.json").is_file()] if cells_folder.is_dir() else []
     if not folders:
-        raise ResultError(f'{cells_folder}: found no cell with a plan.json; expected at least one. Run the scenario again: "scpslab run" resumes it.')
-    return Run(folder, manifest, tuple(sorted(map(_open_cell, folders), key=_order)))
+        raise ResultError(f"{cells_folder}: found no cell with a plan.json; expected at least one. {AGAIN}")
+    return Run(folder, manifest, tuple(sorted(map(open_cell, folders), key=_order)))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -203,11 +224,16 @@ def cell_status(folder: Path) -> dict[str, Any]:
         return {"status": "failed", "reason": "no status.json: the cell did not end"}
     status = _json_object(path)
     if status.get("status") not in STATUSES:
-        raise ResultError(f'{path}: status: found "{status.get("status")}"; expected one of {", ".join(STATUSES)}.')
+        raise ResultError(f'{path}: status: found "{str(status.get("status"))[:40]}"; expected one of {", ".join(STATUSES)}. {AGAIN}')
     return status
 
 
-def _open_cell(folder: Path) -> Cell:
+def open_cell(folder: Path) -> Cell:
+    """Reads a cell's plan and status.
+
+    Raises:
+        ResultError: one of them cannot be read.
+    """
     path = folder / "plan.json"
     fields = _json_object(path)
     _refuse_newer(path, fields.get("format", FORMAT))
@@ -216,7 +242,7 @@ def _open_cell(folder: Path) -> Cell:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ResultError(f"{path}: {where}: {first['msg']}; expected a plan as docs/plan-format.md describes it.") from error
+        raise ResultError(f"{path}: {where}: {first['msg']}; expected a plan as docs/plan-format.md describes it. {AGAIN}") from error
     status = cell_status(folder)
     epoch = status.get("epoch_realtime_ns")
     return Cell(folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None)
@@ -224,19 +250,21 @@ def _open_cell(folder: Path) -> Cell:
 
 def _json_object(path: Path) -> dict[str, Any]:
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ResultError(f'{path}: {error}; expected one JSON object. The run may be half-written: "scpslab run" resumes it.') from error
+        fields = strict_json.loads(path.read_bytes())
+    except OSError as error:
+        raise ResultError(f"{path}: found {error.strerror}; expected one JSON object. See to the file.") from error
+    except strict_json.JsonError as error:
+        raise ResultError(f"{path}: {error}; expected one JSON object. {AGAIN}") from error
     if not isinstance(fields, dict):
-        raise ResultError(f"{path}: found {type(fields).__name__}; expected one JSON object.")
+        raise ResultError(f"{path}: found {type(fields).__name__}; expected one JSON object. {AGAIN}")
     return fields
 
 
 def _refuse_newer(path: Path, found: object) -> None:
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ResultError(f'{path}: format: found "{found}"; expected {FORMAT}.')
+        raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {FORMAT}. {AGAIN}')
     if found > FORMAT:
-        raise ResultError(f"{path}: format: found {found}; expected at most {FORMAT}. The run was written by a newer scpslab: use that one.")
+        raise NewerFormat(f"{path}: format: found {found}; expected at most {FORMAT}. The run was written by a newer scpslab: use that one.")
 
 
 def _order(cell: Cell) -> tuple[object, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
+
+from scpslab.names import UNFINISHED
+from scpslab.scratch import scratch
 
 
 def cell_key(plan: dict[str, Any], engine_hash: str) -> str:
@@ -22,28 +24,38 @@ class ResultCache:
         self.root = root
 
     def fetch(self, key: str, folder: Path) -> bool:
-        """Copies the result for `key` to `folder`; false when there is none."""
+        """Copies the result for `key` to `folder`, whole or not at all; false when there is none."""
         kept = self.root / key
         if not kept.is_dir():
             return False
-        _copy(kept, folder)
+        part = folder.with_name(folder.name + UNFINISHED)
+        shutil.rmtree(part, ignore_errors=True)
+        try:
+            shutil.copytree(kept, part)
+            shutil.rmtree(folder, ignore_errors=True)
+            part.rename(folder)
+        except (FileNotFoundError, shutil.Error):
+            if kept.is_dir():
+                raise
+            # Somebody has emptied the cache meanwhile.
+            return False
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
         return True
 
     def keep(self, key: str, folder: Path) -> None:
-        """Keeps a copy of `folder` for `key`."""
-        if not (self.root / key).exists():
-            self.root.mkdir(parents=True, exist_ok=True)
-            _copy(folder, self.root / key)
+        """Keeps a copy of `folder` for `key`. Several processes may: the first one's stays, for all have the same bytes."""
+        if (self.root / key).exists():
+            return
+        self.root.mkdir(parents=True, exist_ok=True)
+        with scratch(self.root) as work:
+            shutil.copytree(folder, work / key)
+            try:
+                (work / key).rename(self.root / key)
+            except OSError:
+                if not (self.root / key).exists():
+                    raise
 
-
-def _copy(source: Path, target: Path) -> None:
-    """Copies a folder so that it is there whole or not at all."""
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        shutil.copytree(source, part)
-        if target.exists():
-            shutil.rmtree(target)
-        part.rename(target)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    def forget(self, key: str) -> None:
+        """Removes the result for `key`: it cannot be read."""
+        shutil.rmtree(self.root / key, ignore_errors=True)

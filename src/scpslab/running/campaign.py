@@ -18,9 +18,11 @@ from rich.console import Console
 
 from scpslab.names import file_label, file_name
 from scpslab.results.run import CAMPAIGN_FILE
+from scpslab.running.lock import held
 from scpslab.running.progress import RunProgress
 from scpslab.running.runner import RunOptions, RunResult, ScenarioRun
 from scpslab.scenario.campaign import Campaign, load_campaign
+from scpslab.scratch import replace_text
 
 FORMAT = 1
 
@@ -50,6 +52,11 @@ def run_campaign(name: str, options: RunOptions, console: Console) -> CampaignRe
         console.print(f"{campaign.name}: no scenario is called {pattern}; left out", highlight=False)
     runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), console) for member in campaign.members]
     folder = options.out / file_name(file_label(campaign.name), _hash(runs))
+    with held(folder):
+        return _run(folder, campaign, runs, console)
+
+
+def _run(folder: Path, campaign: Campaign, runs: Sequence[ScenarioRun], console: Console) -> CampaignResult:
     progress = RunProgress(console, sum(len(run.cells) for run in runs))
     results: list[RunResult] = []
     status = "interrupted"
@@ -85,6 +92,4 @@ def _write(folder: Path, campaign: Campaign, runs: Sequence[ScenarioRun], facts:
         if not link.is_symlink():
             link.symlink_to(target)
     fields = {"format": FORMAT, "campaign": campaign.name, "title": campaign.title, **facts, "left_out": campaign.left_out, "runs": entries}
-    part = folder / f"{CAMPAIGN_FILE}.{os.getpid()}.part"
-    part.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
-    part.replace(folder / CAMPAIGN_FILE)
+    replace_text(folder / CAMPAIGN_FILE, json.dumps(fields, indent=1) + "\n")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from scpslab.errors import ResultError
 from scpslab.names import file_label, file_name
+from scpslab.results.run import MANIFEST_FILE, read_manifest
+from scpslab.scratch import replace_text
 
 FORMAT = 1
 
@@ -29,22 +31,35 @@ class RunFolder:
         """The folder of a cell."""
         return self.path / "cells" / file_name(cell_id)
 
-    def open(self, resolved_yaml: str, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Makes the folder, or opens it again; returns the manifest with the cells it already has."""
+    def open(self, resolved_yaml: str, facts: dict[str, Any]) -> dict[str, Any]:
+        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that it already has.
+
+        Raises:
+            ResultError: its manifest is damaged, or a newer program's.
+        """
         (self.path / "cells").mkdir(parents=True, exist_ok=True)
-        (self.path / "scenario.resolved.yaml").write_text(resolved_yaml)
-        known = self.manifest()
-        manifest = {"format": FORMAT, "status": "running", **manifest, "cells": known.get("cells", {})}
+        manifest = {"format": FORMAT, "status": "running", **facts, "cells": self.known_cells()}
+        replace_text(self.path / "scenario.resolved.yaml", resolved_yaml)
         self.write_manifest(manifest)
         return manifest
 
-    def manifest(self) -> dict[str, Any]:
-        """The manifest as it is on disk; empty when there is none."""
-        path = self.path / "manifest.json"
-        return json.loads(path.read_text()) if path.exists() else {}
+    def set_aside(self) -> Path:
+        """Gives a manifest that cannot be read another name."""
+        return self._manifest.replace(self._manifest.with_name("manifest.json.damaged"))
+
+    def known_cells(self) -> dict[str, dict[str, str]]:
+        """What the manifest on disk says of each cell; nothing where there is none."""
+        if not self._manifest.exists():
+            return {}
+        cells = read_manifest(self.path).get("cells", {})
+        if not isinstance(cells, dict):
+            raise ResultError(f"{self._manifest}: cells: found {type(cells).__name__}; expected an object.")
+        return {name: entry for name, entry in cells.items() if isinstance(entry, dict)}
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replaces the manifest in one step."""
-        part = self.path / f"manifest.json.{os.getpid()}.part"
-        part.write_text(json.dumps(manifest, indent=1) + "\n")
-        part.rename(self.path / "manifest.json")
+        replace_text(self._manifest, json.dumps(manifest, indent=1) + "\n")
+
+    @property
+    def _manifest(self) -> Path:
+        return self.path / MANIFEST_FILE

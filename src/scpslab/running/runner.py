@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import queue
@@ -18,11 +19,14 @@ from rich.console import Console
 from scpslab import planning, results, scenario
 from scpslab.engine import ENGINES, CellRun, Engine
 from scpslab.engine.base import Interrupted
-from scpslab.errors import CapabilityError, LabError
+from scpslab.errors import CapabilityError, LabError, ResultError
+from scpslab.results.run import NewerFormat
 from scpslab.running.cache import ResultCache, cell_key
 from scpslab.running.folder import RunFolder
+from scpslab.running.lock import held
 from scpslab.running.progress import RunProgress
 from scpslab.scenario.model import Check
+from scpslab.scratch import places, remove_dead
 from scpslab.setup import cache_dir
 
 # A cell that failed is tried again; the others are results.
@@ -84,14 +88,20 @@ class PlansRun:
 
         Raises:
             CapabilityError: the machine lacks something; nothing was run.
+            UsageError: another process runs in the same folder.
             KeyboardInterrupt: finished cells are kept.
         """
         _check_room(self.options.out)
+        remove_dead(*places(), self.cache.root)
+        with held(self.folder.path):
+            return self._run(shared)
+
+    def _run(self, shared: RunProgress | None) -> RunResult:
         self.engine.prepare(lambda text: self.console.print(text, highlight=False), self.plans.values())
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in self.plans.items()}
         engine_hashes = sorted({self.engine.hash(plan) for plan in self.plans.values()})
         facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hashes": engine_hashes, "seed": self.scenario.seed}
-        self.manifest = self.folder.open(self.resolved, facts | _machine())
+        self.manifest = self._open(facts | _machine())
         self._drop_foreign_cells()
         started = time.monotonic()
         with nullcontext(shared) if shared else RunProgress(self.console, len(self.cells)) as progress:
@@ -110,19 +120,47 @@ class PlansRun:
         counts = list(self.statuses.values())
         return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.checks)
 
+    def _open(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """The manifest of the folder. One that is damaged says nothing of cells, which engines that repeat give again."""
+        try:
+            return self.folder.open(self.resolved, facts)
+        except NewerFormat:
+            raise
+        except ResultError as error:
+            if not self.engine.deterministic:
+                what = f"found a damaged manifest.json, without which nobody knows what its measurements of engine {self.engine.name} are of"
+                raise ResultError(f"{self.folder.path}: {what}; expected the one of the last run. Move the folder away, and run the scenario again.") from error
+            aside = self.folder.set_aside()
+            self.console.print(f"{aside}: a damaged manifest was set aside; cells are taken from the cache or run again", highlight=False, soft_wrap=True)
+            return self.folder.open(self.resolved, facts)
+
     def _known(self, cell_id: str, progress: RunProgress) -> bool:
-        """Whether the run folder or the cache has the cell already."""
+        """Whether the run folder or the cache has the cell already, and it can be read."""
         key = self.keys[cell_id]
-        folder = self.folder.cell(cell_id)
         entry = self.manifest["cells"].get(cell_id, {})
         usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in KEPT
-        here = usable and (folder / "status.json").exists()
-        if not here and not (self.options.use_cache and self.engine.deterministic and self.cache.fetch(key, folder)):
+        status = self._status_of(cell_id) if usable else None
+        if status is None and self.options.use_cache and self.engine.deterministic and self.cache.fetch(key, self.folder.cell(cell_id)):
+            status = self._status_of(cell_id)
+            if status is None:
+                self.cache.forget(key)
+        if status is None:
             return False
-        status = results.cell_status(folder)
         self._note(cell_id, key, status)
         progress.cell_done(cell_id, status, cached=True)
         return True
+
+    def _status_of(self, cell_id: str) -> dict[str, Any] | None:
+        """The status of a cell that is there; None where one of the files that everything is derived from is missing or damaged."""
+        folder = self.folder.cell(cell_id)
+        try:
+            if not (folder / "status.json").is_file() or results.open_cell(folder).id != cell_id:
+                return None
+            if self.engine.deterministic and json.loads((folder / "plan.json").read_bytes()) != json.loads(json.dumps(self.plans[cell_id])):
+                return None
+            return results.cell_status(folder)
+        except ResultError:
+            return None
 
     def _run_cells(self, waiting: list[str], progress: RunProgress) -> None:
         cores = sorted(os.sched_getaffinity(0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from scpslab.engine import ENGINES
 from scpslab.errors import ResultError
 from scpslab.results.archive import ArchivedRun, digests_of, read_archive
 from scpslab.running.runner import PlansRun, RunOptions
+from scpslab.scratch import scratch
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def verify(path: Path, options: RunOptions, console: Console, keep: Path | None 
             raise ResultError(f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}. Only there a run gives the same bytes again.")
     if keep is not None:
         return _all(archived, options, console, keep)
-    with tempfile.TemporaryDirectory(prefix="scpslab-verify-") as folder:
-        return _all(archived, options, console, Path(folder))
+    with scratch() as folder:
+        return _all(archived, options, console, folder)
 
 
 def _all(archived: Sequence[ArchivedRun], options: RunOptions, console: Console, out: Path) -> list[Comparison]:

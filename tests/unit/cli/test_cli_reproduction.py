@@ -18,6 +18,7 @@ def two_runs(synthetic, monkeypatch, tmp_path):
     for name, seed in (("first-0001", 1), ("second-0002", 2)):
         run = synthetic.write_run(tmp_path / "runs" / name, seed=seed, repeats=2)
         (run / "manifest.json").write_text('{"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "live", "seed": 1, "cells": {}}')
+        (run / "scenario.resolved.yaml").write_text("title: x\n")
     monkeypatch.chdir(tmp_path)
 
 

@@ -1,0 +1,100 @@
+"""Scratch folders and unfinished files that say whose they are: what a killed process leaves behind is found, and removed by the next one.
+
+A name holds the process id and the time when that process started; a folder is locked besides for as long as its process lives. What is not
+named so, is another user's, or belongs to a process that lives is never touched.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+FOLDER = re.compile(r"scpslab-(\d+)-(\d+)-[a-z0-9_]{8}", re.ASCII)
+MEMORY = Path("/dev/shm")
+START_FIELD = 19  # of /proc/PID/stat behind the command's closing bracket: starttime, field 22 of proc(5)
+
+
+@contextmanager
+def scratch(parent: Path | str | None = None) -> Iterator[Path]:
+    """A folder of this process in `parent` (None: where temporary files go), removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix=f"scpslab-{_identity()}-", dir=parent))
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def remove_dead(*parents: Path) -> list[Path]:
+    """Removes the scratch folders of this user's processes that live no more; returns them."""
+    removed = []
+    for parent in parents:
+        for entry in sorted(parent.glob("scpslab-*")) if parent.is_dir() else ():
+            if _is_dead(entry):
+                shutil.rmtree(entry, ignore_errors=True)
+                removed.append(entry)
+    return removed
+
+
+def places() -> tuple[Path, Path]:
+    """Where engines and commands have their scratch folders."""
+    return MEMORY, Path(tempfile.gettempdir())
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes a file in one step: a reader sees the old text or the new one, and so does who comes after a crash."""
+    for left in path.parent.glob(f".{path.name}.*.part"):
+        owner = left.name.removeprefix(f".{path.name}.").removesuffix(".part").split("-")
+        if len(owner) == 2 and all(part.isdecimal() for part in owner) and not _lives(int(owner[0]), int(owner[1])):
+            left.unlink(missing_ok=True)
+    aside = path.with_name(f".{path.name}.{_identity()}.part")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _identity() -> str:
+    return f"{os.getpid()}-{_start_time(os.getpid())}"
+
+
+def _start_time(pid: int) -> int | None:
+    """When a process started, in ticks since the machine did; None where there is none of that number."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[START_FIELD])
+
+
+def _lives(pid: int, start_time: int) -> bool:
+    return _start_time(pid) == start_time
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether a folder is one of ours whose process has ended: by its name, its owner, and its lock, which holds across PID namespaces."""
+    name = FOLDER.fullmatch(folder.name)
+    if name is None or _lives(int(name[1]), int(name[2])):
+        return False
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

@@ -1,0 +1,93 @@
+"""Damaged files of a run: running again mends them; every command that reads a run says in one line what to do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+import pytest
+
+from scpslab.cli import app
+from scpslab.errors import ResultError, ScpslabError
+
+DAMAGES = [b"", b"{", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}', b"null", b'{"status": 7, "format": "x", "cells": []}', b"- &a [*a]\n- 2001-99-99"]
+FILES = ["manifest.json", "status.json", "plan.json", "scenario.resolved.yaml", "results.csv"]
+COMMANDS = ["results", "results --format csv", "plot", "report", "compare RUN", "claims", "export"]
+
+
+def contents(folder):
+    """What a run has made, by path."""
+    files = (path for path in folder.glob("runs/**/*") if path.is_file() and path.name not in ("manifest.json", ".lock", "manifest.json.damaged"))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_is_mended_by_running_again(run_fake, tmp_path, damage):
+    run_fake()
+    before = contents(tmp_path)
+    for name in FILES:
+        for path in (*tmp_path.glob(f"runs/**/{name}"), *tmp_path.glob(f"cache/results/*/{name}")):
+            path.write_bytes(damage)
+
+        result = run_fake()
+
+        assert contents(tmp_path) == before
+        assert result.incomplete == 3
+        assert json.loads((result.folder / "manifest.json").read_text())["status"] == "completed"
+
+
+def test_measurements_are_not_thrown_away_for_a_damaged_manifest(run_fake, tmp_path):
+    folder = run_fake(repeats=False).folder
+    (folder / "manifest.json").write_bytes(b"")
+    before = contents(tmp_path)
+
+    with pytest.raises(ResultError, match="Move the folder away"):
+        run_fake(repeats=False)
+    assert contents(tmp_path) == before
+
+
+def test_a_run_of_a_newer_program_is_left_alone(run_fake, tmp_path):
+    folder = run_fake().folder
+    (folder / "manifest.json").write_text('{"format": 99}')
+
+    with pytest.raises(ResultError, match="newer scpslab"):
+        run_fake()
+    assert (folder / "manifest.json").read_text() == '{"format": 99}'
+
+
+@pytest.fixture(scope="module")
+def whole(synthetic, tmp_path_factory):
+    """A run with all its files."""
+    run = synthetic.write_run(tmp_path_factory.mktemp("whole") / "fy97-fig04-kernel-0001", repeats=2)
+    fields = {"format": 1, "status": "completed", "scenario": "fy97/fig04-kernel", "engine": "virtual", "seed": 1, "cells": {}}
+    (run / "manifest.json").write_text(json.dumps(fields))
+    (run / "scenario.resolved.yaml").write_text("title: x\n")
+    app.program(["results"])
+    return run
+
+
+@pytest.mark.parametrize("damage", [DAMAGES[0], DAMAGES[3], DAMAGES[4], DAMAGES[7], DAMAGES[8]])
+@pytest.mark.parametrize("name", [*FILES, "campaign.json"])
+def test_commands_say_in_one_line_what_is_damaged_and_what_to_do(whole, tmp_path, monkeypatch, capsys, name, damage):
+    run = tmp_path / "runs" / whole.name
+    shutil.copytree(whole, run)
+    path = next(run.glob(f"cells/*/{name}")) if name in ("plan.json", "status.json") else run / name
+    path.write_bytes(damage)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scpslab.figures.drawing._applicable", lambda recipes, source: [source.run][1:])
+    for command in COMMANDS:
+        words = [word.replace("RUN", run.name) for word in command.split()]
+        monkeypatch.setattr(sys, "argv", ["scpslab", words[0], *([run.name] if words[0] != "export" else [run.name, "--out", "x.tar.gz"]), *words[1:]])
+        code = 0
+        try:
+            app.main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        said = capsys.readouterr().err
+        assert code in (0, ResultError.exit_code, ScpslabError.exit_code), (command, said)
+        if code:
+            assert said.count("\n") == 1, (command, said)
+            assert said.startswith("error: "), (command, said)
+            assert "expected" in said
+            assert "again" in said or "Delete the file" in said or "use that one" in said or "--figure NAME" in said, (command, said)
