@@ -160,7 +160,7 @@ pub struct RtoConfig {
     pub variance_floor: Duration,
     /// Timeouts of established data before the connection is aborted.
     pub retransmissions_max: u32,
-    /// Unanswered SYNs before the connection is aborted.
+    /// Unanswered SYNs before the connection is aborted; SYN-ACKs are repeated five times at most.
     pub syn_retransmissions_max: u32,
     /// Timeouts of the same data after which the route is taken for unavailable; `None` for never (notes §6.6).
     pub to_persist: Option<u32>,

@@ -2,6 +2,8 @@
 //!
 //! This file routes packets and calls; what a connection does with them is the connection's.
 
+mod listening;
+
 use crate::ack::{self, Owed};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
 use crate::connection::{Birth, Connection, Farewell, SocketAddr};
@@ -49,7 +51,7 @@ pub struct ListenerId(pub u32);
 pub struct EndpointConfig {
     /// Addresses that are ours; empty for any.
     pub addresses: Vec<Ipv4Addr>,
-    /// Connections whose SYN is answered and not acknowledged; the oldest makes way for a new one.
+    /// Connections whose SYN is answered and not acknowledged; further SYNs are answered with cookies.
     pub half_open_max: usize,
     /// How long a destination that ignored SCPS SYNs is spared them (notes §1.4).
     pub fallback_lifetime: Duration,
@@ -118,6 +120,7 @@ pub struct Endpoint {
     listeners: BTreeMap<SocketAddr, Listener>,
     listeners_made: u32,
     half_open: VecDeque<ConnectionId>,
+    last_cookie_at: Option<Instant>,
     schedule: Schedule,
     burst: u32,
     events: VecDeque<Event>,
@@ -149,6 +152,7 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             listeners_made: 0,
             half_open: VecDeque::new(),
+            last_cookie_at: None,
             schedule: Schedule::new(1),
             burst: 0,
             events: VecDeque::new(),
@@ -216,19 +220,6 @@ impl Endpoint {
     }
 
     // Opening and closing.
-
-    /// Accepts connections to `local`; an unspecified address means any of ours.
-    pub fn listen(&mut self, local: SocketAddr, config: Config) -> ListenerId {
-        let id = ListenerId(self.listeners_made);
-        self.listeners_made += 1;
-        self.listeners.insert(local, Listener { id, config });
-        id
-    }
-
-    /// Stops accepting.
-    pub fn unlisten(&mut self, id: ListenerId) {
-        self.listeners.retain(|_, l| l.id != id);
-    }
 
     /// Asks for a connection. A local port of 0 lets the endpoint choose.
     pub fn connect(
@@ -663,50 +654,17 @@ impl Endpoint {
             }
             self.settle(index);
         }
-        let is_plain_syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
         let listener = self.listeners.get(&local).or_else(|| self.listeners.get(&(Ipv4Addr::UNSPECIFIED, local.1)));
-        match listener {
-            Some(l) if is_plain_syn => {
-                let (id, config) = (l.id, l.config.clone());
-                self.accept_syn(now, local, remote, id, config, &tcp);
-                Ok(())
-            }
-            _ => {
+        let result = match listener.map(|l| (l.id, l.config.clone())) {
+            Some(listener) => self.on_listener(now, (local, remote), listener, ip, &tcp, data),
+            None => Err(None),
+        };
+        result.map_err(|reason| {
+            reason.unwrap_or_else(|| {
                 self.reply_reset(now, ip, &tcp, data.len());
-                Err(DropReason::NoConnection)
-            }
-        }
-    }
-
-    fn accept_syn(
-        &mut self,
-        now: Instant,
-        local: SocketAddr,
-        remote: SocketAddr,
-        listener: ListenerId,
-        config: Config,
-        tcp: &Tcp,
-    ) {
-        if self.half_open.len() >= self.config.half_open_max {
-            if let Some(oldest) = self.half_open.pop_front() {
-                self.drops[DropReason::BacklogFull as usize] += 1;
-                self.with(now, oldest, |c, _| c.finish(crate::event::CloseReason::TimedOut));
-            }
-        }
-        let with_scps = config.scps && tcp.options.capabilities.is_some();
-        let id = self.create(now, local, remote, config, State::SynReceived, Some(listener), with_scps);
-        self.half_open.push_back(id);
-        let in_use = tcp
-            .options
-            .capabilities
-            .is_some_and(|c| self.by_compression.contains_key(&(remote.0, local.0, c.connection_id)));
-        self.with(now, id, |c, route| {
-            let does_peer_compress = tcp.options.capabilities.is_some_and(|p| p.connection_id != 0);
-            if in_use || !does_peer_compress {
-                c.connection_id = 0;
-            }
-            c.on_peer_syn(now, route, tcp);
-        });
+                DropReason::NoConnection
+            })
+        })
     }
 
     fn deliver(&mut self, now: Instant, index: u32, ip: &Ipv4, tcp: &Tcp, data: &[u8]) -> Result<(), DropReason> {

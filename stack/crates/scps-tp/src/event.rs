@@ -61,7 +61,7 @@ pub enum DropReason {
     UnknownConnectionId,
     /// A compressed packet that nothing but its identifier ties to its connection.
     Unproven,
-    /// Too many half-open connections.
+    /// Too many half-open connections: the SYN was answered with a cookie, if at all.
     BacklogFull,
     /// Sequence outside the window.
     OutOfWindow,

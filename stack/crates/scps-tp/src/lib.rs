@@ -32,6 +32,7 @@ mod cc;
 mod compression;
 mod config;
 mod connection;
+mod cookie;
 mod endpoint;
 mod error;
 mod event;

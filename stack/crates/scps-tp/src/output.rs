@@ -162,6 +162,14 @@ impl Connection {
         Polled::Packet
     }
 
+    /// The SYN-ACK left before this connection was made. When, is not known: as after a repeated one, it gives no round trip.
+    pub(crate) fn assume_syn_ack_sent(&mut self, route: &Route) {
+        self.syn_due = false;
+        self.syns_sent = 2;
+        (_, self.rcv_edge) = self.window(route, true);
+        self.last_ack_sent = self.rcv_nxt();
+    }
+
     fn send_reset(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
         let flags = Flags::RST.with(Flags::ACK);
         let draft = Draft { position: self.snd_nxt, len: 0, flags, options: Options::default(), with_ack: true };

@@ -13,6 +13,9 @@ use scps_types::Instant;
 /// Keep-alives without an answer before the peer is taken for dead (Linux `tcp_keepalive_probes`); at the default interval
 /// two hours and a quarter, which is Linux's time as well.
 const KEEPALIVES_MAX: u32 = 9;
+/// Retransmissions of a SYN-ACK (Linux `tcp_synack_retries`): whoever sent the SYN may be forged, and should not get many
+/// packets for one. A peer that is there repeats its SYN.
+const SYN_ACK_RETRANSMISSIONS_MAX: u32 = 5;
 
 impl Connection {
     pub(crate) fn on_timeout(&mut self, now: Instant, route: &mut Route) {
@@ -79,7 +82,8 @@ impl Connection {
     fn on_rto(&mut self, now: Instant, route: &mut Route) {
         self.rto.on_timeout();
         if matches!(self.state, State::SynSent | State::SynReceived) {
-            if self.syns_sent > self.config.rto.syn_retransmissions_max {
+            let passive = if self.listener.is_some() { SYN_ACK_RETRANSMISSIONS_MAX } else { u32::MAX };
+            if self.syns_sent > self.config.rto.syn_retransmissions_max.min(passive) {
                 self.finish(CloseReason::TimedOut);
             } else {
                 self.syn_due = true;

@@ -1,0 +1,124 @@
+//! Connections that others open: listeners, and SYNs when there are more than can be kept.
+
+use super::{Endpoint, Listener, ListenerId, REPLIES_MAX};
+use crate::config::Config;
+use crate::connection::SocketAddr;
+use crate::cookie;
+use crate::event::{CloseReason, DropReason};
+use crate::output::Polled;
+use crate::state::State;
+use scps_types::{Duration, Instant};
+use scps_wire::ipv4::Ipv4;
+use scps_wire::tcp::{Flags, Tcp};
+
+impl Endpoint {
+    /// Accepts connections to `local`; an unspecified address means any of ours.
+    pub fn listen(&mut self, local: SocketAddr, config: Config) -> ListenerId {
+        let id = ListenerId(self.listeners_made);
+        self.listeners_made += 1;
+        self.listeners.insert(local, Listener { id, config });
+        id
+    }
+
+    /// Stops accepting.
+    pub fn unlisten(&mut self, id: ListenerId) {
+        self.listeners.retain(|_, l| l.id != id);
+    }
+
+    /// A segment for a listener, of no connection. An error without a reason asks for a reset.
+    pub(super) fn on_listener(
+        &mut self,
+        now: Instant,
+        (local, remote): (SocketAddr, SocketAddr),
+        (listener, config): (ListenerId, Config),
+        ip: &Ipv4,
+        tcp: &Tcp,
+        data: &[u8],
+    ) -> Result<(), Option<DropReason>> {
+        if tcp.flags.has(Flags::RST) {
+            return Err(None);
+        }
+        if tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) {
+            if self.half_open.len() < self.config.half_open_max {
+                let index = self.open_half(now, local, remote, listener, config, tcp);
+                let id = self.slots[index as usize].connection.as_ref().map(|c| c.id);
+                self.half_open.extend(id);
+                return Ok(());
+            }
+            self.answer_with_cookie(now, local, remote, listener, config, tcp);
+            return Err(Some(DropReason::BacklogFull));
+        }
+        let lifetime = Duration::from_secs(cookie::LIFETIME_S);
+        let is_awaited = self.last_cookie_at.is_some_and(|at| now.since(at) <= lifetime);
+        if !is_awaited || !tcp.flags.has(Flags::ACK) || tcp.flags.has(Flags::SYN) {
+            return Err(None);
+        }
+        // Data may overtake the acknowledgement that opens, so what fits no cookie is not reset: it comes again.
+        let syn = cookie::open(&self.seed, now, local, remote, tcp).ok_or(Some(DropReason::NoConnection))?;
+        let config = Config { initial_sequence: Some(tcp.ack + u32::MAX), ..config };
+        let index = self.open_half(now, local, remote, listener, config, &syn);
+        if let Some(c) = self.slots[index as usize].connection.as_mut() {
+            c.assume_syn_ack_sent(&self.routes[c.route.0]);
+        }
+        let delivered = self.deliver(now, index, ip, tcp, data);
+        if let Some(c) = self.slots[index as usize].connection.as_mut().filter(|c| c.state == State::SynReceived) {
+            c.finish(CloseReason::TimedOut);
+            self.settle(index);
+        }
+        delivered.map_err(Some)
+    }
+
+    /// A connection for a SYN; the place it has.
+    fn open_half(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        listener: ListenerId,
+        config: Config,
+        tcp: &Tcp,
+    ) -> u32 {
+        let with_scps = config.scps && tcp.options.capabilities.is_some();
+        let id = self.create(now, local, remote, config, State::SynReceived, Some(listener), with_scps);
+        let in_use = tcp
+            .options
+            .capabilities
+            .is_some_and(|c| self.by_compression.contains_key(&(remote.0, local.0, c.connection_id)));
+        self.with(now, id, |c, route| {
+            let does_peer_compress = tcp.options.capabilities.is_some_and(|p| p.connection_id != 0);
+            if in_use || !does_peer_compress {
+                c.connection_id = 0;
+            }
+            c.on_peer_syn(now, route, tcp);
+        });
+        id.index
+    }
+
+    /// Answers a SYN and keeps nothing of it. The SYN-ACK is that of a connection that exists for no longer than it takes
+    /// to write it.
+    fn answer_with_cookie(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        listener: ListenerId,
+        config: Config,
+        tcp: &Tcp,
+    ) {
+        if self.replies.len() >= REPLIES_MAX {
+            return;
+        }
+        let syn = cookie::reduce(tcp);
+        let initial_sequence = Some(cookie::make(&self.seed, now, local, remote, &syn));
+        let index = self.open_half(now, local, remote, listener, Config { initial_sequence, ..config }, &syn);
+        let Some(c) = self.slots[index as usize].connection.as_mut() else { return };
+        let mut packet = Vec::new();
+        let polled = c.poll_transmit(now, &mut self.routes[c.route.0], &mut self.ip_id, &mut packet);
+        c.finish(CloseReason::TimedOut);
+        self.settle(index);
+        if polled == Polled::Packet {
+            self.last_cookie_at = Some(now);
+            self.replies.push_back(packet);
+        }
+    }
+}
