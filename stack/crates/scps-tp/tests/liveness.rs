@@ -214,6 +214,45 @@ proptest! {
     }
 }
 
+/// A segment that a stranger or a lying peer may send: flags, sequence, length, and what it acknowledges and asks for.
+fn any_segment() -> impl Strategy<Value = String> {
+    let flags =
+        prop_oneof![6 => Just("."), 1 => Just("S"), 1 => Just("S."), 1 => Just("F."), 1 => Just("R"), 1 => Just("P.")];
+    let near = |range: std::ops::Range<i64>| prop_oneof![4 => range, 1 => Just(1i64), 1 => -100_000i64..100_000];
+    let more = prop_oneof![
+        2 => Just(String::new()),
+        2 => (0u16..25, 1u16..30).prop_map(|(offset, size)| format!("snack {offset}+{size}")),
+        2 => (0u32..20_000, 1u32..5000).prop_map(|(from, len)| format!("sack {from}:{}", from + len)),
+    ];
+    (flags, near(0..3000), prop_oneof![Just(0i64), 1i64..900], near(0..21_000), 0..WINDOWS.len(), more).prop_map(
+        |(flags, seq, len, ack, window, more)| {
+            format!("< {flags} {seq}:{} ack {ack} win {} {more}", seq + len, WINDOWS[window])
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// An attacker gains nothing by having us answer: at one moment, whatever comes, each packet is worth one answer at
+    /// most, and beside answers no segment of the 21 that wait leaves more than three times.
+    #[test]
+    fn packets_sent_are_bounded_by_packets_received(
+        config in config(),
+        segments in proptest::collection::vec(any_segment(), 1..300),
+    ) {
+        let mut t = Trial::new(config, WINDOWS.len() - 1);
+        t.line("user send 20000");
+        for segment in &segments {
+            t.line(segment);
+        }
+        let resets = t.s.sent.iter().filter(|p| p.tcp.flags.has(Flags::RST)).count() as u64;
+        let sent = t.s.endpoint.stats(t.s.connection()).unwrap().segments_sent + resets;
+        let bound = segments.len() as u64 + 3 * 21;
+        prop_assert!(sent <= bound, "{sent} packets for {}", segments.len());
+    }
+}
+
 #[test]
 fn a_window_that_shrinks_over_segments_in_flight_is_probed() {
     for segments in [2u32, 3, 5] {
