@@ -39,7 +39,7 @@ class DockerNode(LabNode):
         subprocess.run(["ip", "netns", "attach", self.name, str(self.pid)], check=True, capture_output=True)
 
     def program(self, name: str) -> str:
-        """A program of the lab, as the image has it."""
+        """A program or library of the lab, as the image has it."""
         return name
 
     def tool(self, tool: str, options: dict[str, str]) -> list[str]:

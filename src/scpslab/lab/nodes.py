@@ -80,7 +80,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         return subprocess.Popen([*self.prefix, *argv], **kwargs)
 
     def program(self, name: str) -> str:
-        """A program of the lab, `labtool` or `scps`, as a command inside the node calls it."""
+        """A program of the lab (`labtool`, `scps`), or a library to preload, as a command inside the node names it."""
         return str(PROGRAMS / name)
 
     def tool(self, tool: str, options: dict[str, str]) -> list[str]:

@@ -152,7 +152,7 @@ def ensure_tools(say: Callable[[str], None]) -> Path:
 
 
 def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
-    """Puts the programs that the Docker images of nodes contain, `labtool` and `scps`, into `folder`, which is made.
+    """Puts what the Docker images of nodes contain of the lab's programs into `folder`, which is made.
 
     Raises:
         CapabilityError: as `ensure`.
@@ -160,7 +160,7 @@ def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
     tools, stack = ensure_tools(say), ensure_stack(say)
     with _disk_trouble(folder):
         folder.mkdir(parents=True)
-        for program in (tools / "labtool", stack.path):
+        for program in (tools / "labtool", tools / "iperf3-sleep.so", stack.path):
             shutil.copy2(program, folder)
 
 

@@ -6,6 +6,13 @@ import json
 
 from scpslab.lab.workloads.base import Workload
 
+# What iperf3 writes at a time over TCP, unless it is told; it sends whole blocks only.
+BLOCK_BYTES = 128 << 10
+# Parallel streams each finish the block that they are in when the size is reached: together a sixteenth of it at most.
+BLOCKS_OF_PARALLEL_STREAMS = 16
+# How often iperf3 looks whether a size is sent; once a second unless it is told.
+LOOK_S = "0.1"
+
 
 class Iperf3(Workload):
     """A one-shot server and a client."""
@@ -14,7 +21,7 @@ class Iperf3(Workload):
         """Starts the server and waits until it says that it listens."""
         self.text: list[str] = []
         self.listening = False
-        argv = ["iperf3", "--server", "--one-off", "--forceflush", "--port", str(self.spec["port"])]
+        argv = [*self._program(self.spec["to"]), "--server", "--one-off", "--forceflush", "--port", str(self.spec["port"])]
         self.server_exit: int | None = None
         self.run(self.spec["to"], argv, self._server_line, self._server_exit)
         self.cell.loop.run_until(lambda: self.listening or self.server_exit is not None)
@@ -22,8 +29,10 @@ class Iperf3(Workload):
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
         spec = self.spec
-        argv = ["iperf3", "--json", "--client", spec["to_ip"], "--port", str(spec["port"]), "--parallel", str(spec["parallel"])]
+        argv = [*self._program(spec["from"]), "--json", "--client", spec["to_ip"], "--port", str(spec["port"]), "--parallel", str(spec["parallel"])]
         argv += ["--time", str(spec["duration_ns"] // 10**9)] if spec["duration_ns"] else ["--bytes", str(spec["bytes"])]
+        if self._sends_size:
+            argv += ["--length", str(self._block_bytes()), "--interval", LOOK_S]
         if spec["udp_rate_bps"] is not None:
             argv += ["--udp", "--bitrate", str(spec["udp_rate_bps"])]
         if spec["congestion"]:
@@ -34,6 +43,21 @@ class Iperf3(Workload):
             argv.append("--reverse")
         self.run(spec["from"], argv, self.text.append, self._client_exit)
         self.cell.loop.at(self.cell.now_ns() + spec["patience_ns"], self._give_up)
+
+    @property
+    def _sends_size(self) -> bool:
+        """Whether it ends when a size is sent over TCP; UDP is paced, and sleeps by itself."""
+        return not self.spec["duration_ns"] and self.spec["udp_rate_bps"] is None
+
+    def _block_bytes(self) -> int:
+        """Bytes of a block, of which a number fits the size as well as can be."""
+        size, streams = int(self.spec["bytes"]), int(self.spec["parallel"])
+        blocks = max(-(-size // BLOCK_BYTES), BLOCKS_OF_PARALLEL_STREAMS * streams if streams > 1 else 1)
+        return -(-size // blocks)
+
+    def _program(self, node: str) -> list[str]:
+        """iperf3, with the library that makes it sleep where it would turn in a loop (images/guest/tools/iperf3-sleep.c)."""
+        return ["env", f"LD_PRELOAD={self.cell.network.node(node).program('iperf3-sleep.so')}", "iperf3"]
 
     def _server_line(self, line: str) -> None:
         self.listening = self.listening or "listening" in line
