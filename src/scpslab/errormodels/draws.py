@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+# More bits than any lab passes, and a number that 64 signed bits hold.
+NEVER = 2.0**62
+
 
 class Draws:
     """A stream of draws from a seed of hex digits."""
@@ -21,5 +24,10 @@ class Draws:
         """uint64[n]: trials up to and with the first success of probability `p` each (inverse transform)."""
         if p >= 1.0:
             return np.ones(n, dtype=np.uint64)
-        gaps: npt.NDArray[np.uint64] = np.maximum(np.ceil(np.log(self.uniform(n)) / np.log1p(-p)), 1.0).astype(np.uint64)
-        return gaps
+        draws = np.log(self.uniform(n))
+        log = np.log1p(-p)
+        # Of the smallest probabilities a quotient is no number any more: never, then.
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            gaps = np.nan_to_num(np.ceil(draws / log), nan=NEVER, posinf=NEVER)
+        whole: npt.NDArray[np.uint64] = np.clip(gaps, 1.0, NEVER).astype(np.uint64)
+        return whole

@@ -124,3 +124,14 @@ def test_gaps_that_no_memory_holds_as_a_map_are_refused(tmp_path):
 
     with pytest.raises(ScenarioError, match="add up to"):
         bit_map({"file": str(path)})
+
+
+@pytest.mark.parametrize("ber", [5e-324, 1e-300, 1e-25])
+@pytest.mark.parametrize("model", ["independent", "clustered"])
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_rates_give_gaps_that_are_never_reached(model, ber):
+    settings = {"ber": ber, "mean_errors_per_burst": 1.0, "mean_gap_in_burst": 3.0}
+    gaps = gap_vector({"model": model, "settings": settings, "seed": "5c" * 32, "vector_errors": 1000})
+
+    assert gaps.min() > 10**15
+    assert gaps.max() <= 2**62
