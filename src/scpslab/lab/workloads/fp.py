@@ -19,7 +19,7 @@ START_LIMIT_NS = 30 * 10**9
 # A killed server stays away for this long: its clients have to notice, and its port is free again.
 SERVER_PAUSE_NS = 2 * 10**9
 # The file; the one before an edit; the client's own copy of the edit; what a file is called while it is on its way.
-FILE, OLD, EDITED, PART = "file.bin", "old.bin", "edited.bin", "file.bin.fppart"
+FILE, OLD, EDITED, PART = "file.bin", "old.bin", "edited.bin", ".fppart~file.bin"
 READY = "ready"
 # Of the sending host's SCPS-TP: one file for each start of its program.
 COUNTERS = "counters"

@@ -190,7 +190,7 @@ fn our_client_restarts_by_itself_with_vsftpd() {
     let data = noise(24 << 20, 4);
     fs::write(folders.server.join("f"), &data).unwrap();
     let child = client(&folders, server.address, "user anonymous; autorestart; get f").spawn().unwrap();
-    wait_until("octets come", || length(&folders.client.join("f.fppart")) > 4 << 20);
+    wait_until("octets come", || length(&folders.client.join(".fppart~f")) > 4 << 20);
     kill_children(server.child.id());
     let (well, values, text) = results(child);
     assert!(well, "{text}");
@@ -249,7 +249,7 @@ fn words_on_standard_input_interrupt_a_running_transfer() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     writeln!(input, "get f").unwrap();
-    wait_until("octets come", || length(&folders.client.join("f.fppart")) > 0);
+    wait_until("octets come", || length(&folders.client.join(".fppart~f")) > 0);
     writeln!(input, "interrupt").unwrap();
     wait_until("it ends", || folders.client.join("f").exists());
     writeln!(input, "resume get f\nquit").unwrap();

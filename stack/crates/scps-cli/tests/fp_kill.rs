@@ -43,13 +43,13 @@ impl Case {
 
     /// Waits until the receiver has stored `point` octets.
     fn wait_for(&self, point: u64) {
-        let (part, whole) = (self.target("file.fppart"), self.target("file"));
+        let (part, whole) = (self.target(".fppart~file"), self.target("file"));
         wait_until("octets are stored", || length(&part) >= point || length(&whole) >= point);
     }
 
     fn assert_whole(&self, context: &str) {
         assert!(fs::read(self.target("file")).unwrap() == self.data, "{context}: the octets differ");
-        assert!(!self.target("file.fppart").exists(), "{context}: a part was left behind");
+        assert!(!self.target(".fppart~file").exists(), "{context}: a part was left behind");
     }
 }
 

@@ -68,22 +68,67 @@ pub enum Place {
 /// True if the octet before is CR.
 pub type AfterCr = bool;
 
+/// Looks for a marker piece by piece, so that whoever has others to serve can do so in between.
+#[derive(Clone, Copy, Debug)]
+pub struct Scan {
+    marker: u64,
+    wire: u64,
+    file: u64,
+    last_was_cr: bool,
+}
+
+impl Scan {
+    /// From the start of a file.
+    pub fn new(marker: u64) -> Self {
+        Scan { marker, wire: 0, file: 0, last_was_cr: false }
+    }
+
+    /// Takes the next octets of the file: the place, once it is found.
+    pub fn take(&mut self, octets: &[u8]) -> Option<Place> {
+        for &octet in octets {
+            if self.wire == self.marker {
+                return Some(Place::At(self.file, self.last_was_cr));
+            }
+            self.wire += if octet == b'\n' && !self.last_was_cr { 2 } else { 1 };
+            if self.wire > self.marker {
+                return Some(Place::Split);
+            }
+            self.file += 1;
+            self.last_was_cr = octet == b'\r';
+        }
+        None
+    }
+
+    /// The file has ended.
+    pub fn end(&self) -> Place {
+        if self.wire == self.marker {
+            Place::At(self.file, self.last_was_cr)
+        } else {
+            Place::Beyond(self.wire)
+        }
+    }
+
+    /// The same of everything a reader gives.
+    fn all(mut self, mut reader: impl Read) -> io::Result<Place> {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => return Ok(self.end()),
+                Ok(n) => {
+                    if let Some(place) = self.take(&buffer[..n]) {
+                        return Ok(place);
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
 /// Finds a marker by scanning.
 pub fn place_of(marker: u64, reader: impl Read) -> io::Result<Place> {
-    let (mut wire, mut file, mut last_was_cr) = (0u64, 0u64, false);
-    for octet in io::BufReader::with_capacity(64 * 1024, reader).bytes() {
-        let octet = octet?;
-        if wire == marker {
-            return Ok(Place::At(file, last_was_cr));
-        }
-        wire += if octet == b'\n' && !last_was_cr { 2 } else { 1 };
-        if wire > marker {
-            return Ok(Place::Split);
-        }
-        file += 1;
-        last_was_cr = octet == b'\r';
-    }
-    Ok(if wire == marker { Place::At(file, last_was_cr) } else { Place::Beyond(wire) })
+    Scan::new(marker).all(reader)
 }
 
 /// Octets a file has on the wire.

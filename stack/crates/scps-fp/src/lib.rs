@@ -6,7 +6,8 @@
 //! [`store::Store`], which cannot leave its root.
 //!
 //! Octets from the network: [`line`], [`command`], [`reply`], [`address`], [`update`], [`ranges`]. Files: [`store`],
-//! [`partial`], [`outgoing`], [`ascii`], [`crc`]. Sessions: [`server`], [`client`], with [`restart`] deciding whether
+//! [`partial`], [`private`],
+//! [`quota`], [`outgoing`], [`ascii`], [`crc`]. Sessions: [`server`], [`client`], with [`restart`] deciding whether
 //! and when a broken transfer is tried again.
 
 pub mod address;
@@ -16,12 +17,16 @@ pub mod command;
 pub mod config;
 pub mod crc;
 pub mod line;
+pub mod listing;
 pub mod net;
 pub mod outgoing;
 pub mod partial;
+pub mod private;
+pub mod quota;
 pub mod ranges;
 pub mod reply;
 pub mod restart;
+pub mod search;
 pub mod server;
 pub mod store;
 pub mod update;

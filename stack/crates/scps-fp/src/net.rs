@@ -76,6 +76,8 @@ pub trait Net {
     fn abort(&mut self, id: ConnId);
     /// Octets taken that the peer has not acknowledged yet: while this shrinks, the connection is alive.
     fn unacknowledged(&self, id: ConnId) -> u64;
+    /// Octets taken that have not been sent for the first time yet.
+    fn unsent(&self, id: ConnId) -> u64;
     /// Our address and the peer's.
     fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)>;
     /// True if [`Service::BestEffort`] exists here.

@@ -1,11 +1,13 @@
 //! A file, parts of one, or text, on its way to the wire.
 
 use crate::ascii::Encoder;
+use crate::ascii::Place;
 use crate::command::FileType;
 use crate::crc::Crc;
-use crate::partial::position_of;
+use crate::listing::Listing;
 use crate::ranges::Range;
-use crate::store::StoreResult;
+use crate::search::Search;
+use crate::store::{StoreError, StoreResult};
 use cap_std::fs::File;
 use std::collections::VecDeque;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,12 +20,15 @@ enum Source {
     Whole(File),
     Ranges { file: File, left: VecDeque<Range>, in_range: u64, forced: bool },
     Text,
+    List(Listing),
 }
 
 /// What a sender sends.
 #[derive(Debug)]
 pub struct Outgoing {
     source: Source,
+    /// Where in the file the marker is has to be found first.
+    search: Option<Search>,
     encoder: Option<Encoder>,
     raw: Vec<u8>,
     wire: Vec<u8>,
@@ -39,6 +44,7 @@ impl Outgoing {
     fn new(source: Source, encoder: Option<Encoder>, start: u64) -> Self {
         Outgoing {
             source,
+            search: None,
             encoder,
             raw: Vec::new(),
             wire: Vec::new(),
@@ -51,12 +57,55 @@ impl Outgoing {
         }
     }
 
-    /// A file from a marker on.
-    pub fn file(mut file: File, marker: u64, file_type: FileType) -> StoreResult<Outgoing> {
-        let (position, after_cr) = position_of(&mut file, marker, file_type)?;
-        file.seek(SeekFrom::Start(position))?;
-        let encoder = (file_type == FileType::Ascii).then(|| Encoder::after(after_cr));
-        Ok(Outgoing::new(Source::Whole(file), encoder, marker))
+    /// A file from a marker on, which is found at once; see [`Outgoing::begin`].
+    pub fn file(file: File, marker: u64, file_type: FileType) -> StoreResult<Outgoing> {
+        let mut outgoing = Outgoing::begin(file, marker, file_type)?;
+        while !outgoing.prepare()? {}
+        Ok(outgoing)
+    }
+
+    /// A file from a marker on. Nothing is there to send before [`Outgoing::prepare`] has said so.
+    pub fn begin(mut file: File, marker: u64, file_type: FileType) -> StoreResult<Outgoing> {
+        let encoder = (file_type == FileType::Ascii).then(Encoder::default);
+        if file_type == FileType::Image || marker == 0 {
+            if marker > file.metadata()?.len() {
+                return Err(beyond());
+            }
+            file.seek(SeekFrom::Start(marker))?;
+            return Ok(Outgoing::new(Source::Whole(file), encoder, marker));
+        }
+        let search = Search::new(file.try_clone()?, marker)?;
+        let mut outgoing = Outgoing::new(Source::Whole(file), encoder, marker);
+        outgoing.search = Some(search);
+        Ok(outgoing)
+    }
+
+    /// Names, as they are found.
+    pub fn list(listing: Listing) -> Outgoing {
+        Outgoing::new(Source::List(listing), None, 0)
+    }
+
+    /// Takes a step towards the next octets; true once [`Outgoing::peek`] has some, or has none left.
+    pub fn prepare(&mut self) -> StoreResult<bool> {
+        if let Some(search) = &mut self.search {
+            let Some(place) = search.step()? else { return Ok(false) };
+            let (position, after_cr) = match place {
+                Place::At(position, after_cr) => (position, after_cr),
+                Place::Split => return Err(StoreError::new(554, "the marker lies between CR and LF")),
+                Place::Beyond(_) => return Err(beyond()),
+            };
+            if let Source::Whole(file) = &mut self.source {
+                file.seek(SeekFrom::Start(position))?;
+            }
+            self.encoder = Some(Encoder::after(after_cr));
+            self.search = None;
+        }
+        if matches!(self.source, Source::List(_)) && self.taken == self.wire.len() && !self.at_end {
+            self.wire.clear();
+            self.taken = 0;
+            self.refill()?;
+        }
+        Ok(self.taken < self.wire.len() || self.at_end || !matches!(self.source, Source::List(_)))
     }
 
     /// Ranges of a file, one after the other.
@@ -93,6 +142,15 @@ impl Outgoing {
         self.raw.resize(CHUNK, 0);
         let n = match &mut self.source {
             Source::Text => 0,
+            Source::List(listing) => {
+                let mut lines = Vec::new();
+                self.at_end = listing.step(&mut lines).map_err(|e| io::Error::other(e.text))?;
+                for line in lines {
+                    self.wire.extend_from_slice(line.as_bytes());
+                    self.wire.extend_from_slice(b"\r\n");
+                }
+                return Ok(());
+            }
             Source::Whole(file) => file.read(&mut self.raw)?,
             Source::Ranges { file, left, in_range, forced } => {
                 let Some(range) = left.front().copied() else {
@@ -153,6 +211,10 @@ impl Outgoing {
     pub fn has_missing(&self) -> bool {
         self.missing
     }
+}
+
+fn beyond() -> StoreError {
+    StoreError::new(554, "the marker lies beyond the stored file")
 }
 
 /// True if the end of the file is the end of a range of which `sent` octets exist; an empty file is such a range too.

@@ -1,35 +1,28 @@
 //! A file being received, at either end (FP notes §9.2, §10).
 //!
-//! Octets go to `<name>.fppart` beside the target, so the target is whole until the last octet is safely stored. How a
-//! transfer ends decides what becomes of the two: complete and kept replace the target, undone leaves it, set aside
-//! leaves both for a later restart. A killed process leaves both too.
+//! Octets go to a private file beside the target ([`crate::private`]), so the target is whole until the last octet is safely
+//! stored. How a transfer ends decides what becomes of the two: complete and kept replace the target, undone leaves it, set
+//! aside leaves both for a later restart. A killed process leaves both too.
 
-use crate::ascii::{place_of, wire_length, Decoder, Place};
+use crate::ascii::{wire_length, Decoder, Place};
 use crate::command::FileType;
 use crate::crc::Crc;
+use crate::private::{is_held, is_private, new_name, part_name, FileId, Private};
+use crate::quota::Quota;
+pub use crate::search::Base;
+use crate::search::{beyond, preparation, search_step, Preparation, STEP_OCTETS};
 use crate::store::{StoreError, StoreResult};
-use cap_std::fs::{Dir, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use cap_std::fs::{Dir, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// What is appended to the name of a file that is not complete.
-pub const SUFFIX: &str = ".fppart";
-
-/// Where a received file starts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Base {
-    /// At nothing.
-    Fresh,
-    /// After this many wire octets of what is stored.
-    Marker(u64),
-    /// At the end of the target.
-    End,
-}
+/// Octets that may wait for the disk, so that the last of them do not take long.
+pub const UNSYNCED_MAX: u64 = 16 << 20;
 
 /// How much may be stored.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Bounds {
-    /// Octets that may be added.
-    pub room: Option<u64>,
+    /// Of all files below the root together.
+    pub quota: Option<Quota>,
     /// Octets the file may have.
     pub size: Option<u64>,
 }
@@ -37,9 +30,9 @@ pub struct Bounds {
 /// A file being received.
 #[derive(Debug)]
 pub struct Partial {
-    folder: Dir,
+    part: Private,
     name: String,
-    file: File,
+    preparation: Preparation,
     file_type: FileType,
     decoder: Decoder,
     /// Wire octets before the first of this connection.
@@ -51,15 +44,12 @@ pub struct Partial {
     /// Wire octets of this connection that are in the file.
     settled: u64,
     position: u64,
-    limit: Option<u64>,
+    /// Octets the part has on the disk.
+    length: u64,
+    unsynced: u64,
+    bounds: Bounds,
     crc: Crc,
     scratch: Vec<u8>,
-}
-
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    options
 }
 
 /// Wire octets of a stored file.
@@ -71,38 +61,150 @@ pub fn stored_size(file: &File, file_type: FileType) -> StoreResult<u64> {
 }
 
 impl Partial {
+    /// Starts or continues, and prepares everything at once; see [`Partial::begin`].
+    pub fn begin_prepared(
+        folder: &Dir,
+        name: &str,
+        base: Base,
+        file_type: FileType,
+        bounds: Bounds,
+    ) -> StoreResult<Partial> {
+        let mut partial = Partial::begin(folder, name, base, file_type, bounds)?;
+        while !partial.prepare()? {}
+        Ok(partial)
+    }
+
     /// Starts or continues. A marker continues the part beside the target if that is long enough, otherwise a copy of
-    /// the target's beginning.
-    pub fn begin(folder: Dir, name: &str, base: Base, file_type: FileType, bounds: Bounds) -> StoreResult<Partial> {
-        let part = format!("{name}{SUFFIX}");
+    /// the target's beginning. Nothing is taken before [`Partial::prepare`] has said that it is ready.
+    pub fn begin(folder: &Dir, name: &str, base: Base, file_type: FileType, bounds: Bounds) -> StoreResult<Partial> {
+        if is_private(name) {
+            return Err(StoreError::reserved());
+        }
         if folder.metadata(name).is_ok_and(|m| !m.is_file()) {
             return Err(StoreError::new(550, "not a regular file"));
         }
-        let (file, start, position, continues_part) = match base {
-            Base::Fresh | Base::Marker(0) => (create(&folder, &part)?, 0, 0, false),
-            Base::Marker(marker) => continued(&folder, name, &part, marker, file_type)?,
-            Base::End => appended(&folder, name, &part, file_type)?,
+        let mut part = Private::hold(folder, &part_name(name))?;
+        let preparation = if is_held(part.folder(), &new_name(name)) {
+            Err(StoreError::new(450, "The file is being made by somebody else."))
+        } else {
+            preparation(&mut part, name, base, file_type)
         };
-        let mut file = file;
-        file.seek(SeekFrom::Start(position))?;
-        let room = bounds.room.map(|r| position.saturating_add(r));
-        let limit = [room, bounds.size].into_iter().flatten().min();
+        let preparation = match preparation {
+            Ok(preparation) => preparation,
+            Err(error) => {
+                if !part.existed() {
+                    part.remove()?;
+                }
+                return Err(error);
+            }
+        };
+        let length = part.file().metadata()?.len();
         Ok(Partial {
-            folder,
+            part,
             name: name.to_owned(),
-            file,
+            preparation,
             file_type,
             decoder: Decoder::default(),
-            start,
-            start_position: position,
-            continues_part,
+            start: 0,
+            start_position: 0,
+            continues_part: false,
             received: 0,
             settled: 0,
-            position,
-            limit,
+            position: 0,
+            length,
+            unsynced: 0,
+            bounds,
             crc: Crc::new(),
             scratch: Vec::new(),
         })
+    }
+
+    /// Which file the part is.
+    pub fn id(&self) -> FileId {
+        self.part.id()
+    }
+
+    /// Refuses a file of which it is known that it will be too large: `declared` is its whole length.
+    pub fn check_declared(&self, declared: Option<u64>) -> StoreResult<()> {
+        let (Some(quota), Some(declared)) = (&self.bounds.quota, declared) else { return Ok(()) };
+        if declared.saturating_sub(self.length) > quota.room() {
+            return Err(StoreError::from(io::Error::from(io::ErrorKind::QuotaExceeded)));
+        }
+        Ok(())
+    }
+
+    /// Takes a step towards the first octet; true once it can be taken.
+    pub fn prepare(&mut self) -> StoreResult<bool> {
+        match &mut self.preparation {
+            Preparation::Done => return Ok(true),
+            Preparation::Empty => {
+                self.empty()?;
+                return self.start_at(0, 0, Preparation::Done);
+            }
+            Preparation::Find { marker, file_type, part, target } => {
+                let marker = *marker;
+                if let Some(search) = part {
+                    let Some(place) = search_step(search, marker, *file_type)? else { return Ok(false) };
+                    if let Place::At(position, _) = place {
+                        self.continues_part = true;
+                        return self.start_at(marker, position, Preparation::Done);
+                    }
+                    *part = None;
+                    return Ok(false);
+                }
+                let Some(search) = target else { return Err(beyond()) };
+                let Some(place) = search_step(search, marker, *file_type)? else { return Ok(false) };
+                let (wire, position) = match place {
+                    Place::At(position, _) => (marker, position),
+                    // The end of the file was looked for.
+                    Place::Beyond(length) if marker == u64::MAX => (length, search.length),
+                    Place::Beyond(_) => return Err(beyond()),
+                    Place::Split => return Err(StoreError::new(554, "the marker lies between CR and LF")),
+                };
+                let mut from = search.file.try_clone()?;
+                from.seek(SeekFrom::Start(0))?;
+                self.empty()?;
+                return self.start_at(wire, position, Preparation::Copy { from, left: position });
+            }
+            Preparation::Copy { from, left } => {
+                let mut buffer = vec![0; STEP_OCTETS.min(usize::try_from(*left).unwrap_or(STEP_OCTETS))];
+                if !buffer.is_empty() {
+                    let n = from.read(&mut buffer)?;
+                    if n == 0 {
+                        return Err(StoreError::new(451, "the file changed while it was copied"));
+                    }
+                    *left -= n as u64;
+                    let end = self.position.saturating_add(n as u64);
+                    self.append(&buffer[..n], end)?;
+                }
+            }
+        }
+        if matches!(self.preparation, Preparation::Copy { left: 0, .. }) {
+            self.preparation = Preparation::Done;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Makes the part empty, whatever it was.
+    fn empty(&mut self) -> StoreResult<()> {
+        self.part.file().set_len(0)?;
+        if let Some(quota) = &self.bounds.quota {
+            quota.give_back(self.length);
+        }
+        self.length = 0;
+        Ok(())
+    }
+
+    fn start_at(&mut self, wire: u64, position: u64, next: Preparation) -> StoreResult<bool> {
+        self.start = wire;
+        self.start_position = position;
+        let is_ready = matches!(next, Preparation::Done);
+        // What is copied first counts from the start of the file.
+        self.position = if is_ready { position } else { 0 };
+        self.part.file().seek(SeekFrom::Start(self.position))?;
+        self.preparation = next;
+        Ok(is_ready)
     }
 
     /// Takes octets of the wire.
@@ -125,11 +227,25 @@ impl Partial {
 
     fn store_octets(&mut self, octets: &[u8]) -> io::Result<()> {
         let end = self.position.checked_add(octets.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
-        if self.limit.is_some_and(|l| end > l) {
+        if self.bounds.size.is_some_and(|l| end > l) {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
-        self.file.write_all(octets)?;
+        self.append(octets, end)
+    }
+
+    fn append(&mut self, octets: &[u8], end: u64) -> io::Result<()> {
+        let growth = end.saturating_sub(self.length);
+        if let Some(quota) = &self.bounds.quota {
+            quota.take(growth)?;
+        }
+        self.part.file().write_all(octets)?;
         self.position = end;
+        self.length += growth;
+        self.unsynced += octets.len() as u64;
+        if self.unsynced >= UNSYNCED_MAX {
+            self.unsynced = 0;
+            self.part.file().sync_data()?;
+        }
         Ok(())
     }
 
@@ -161,12 +277,9 @@ impl Partial {
     }
 
     fn settle(&mut self) -> io::Result<()> {
-        self.file.set_len(self.position)?;
-        self.file.sync_all()
-    }
-
-    fn part(&self) -> String {
-        format!("{}{SUFFIX}", self.name)
+        let position = self.position;
+        self.part.file().set_len(position)?;
+        self.part.file().sync_all()
     }
 
     /// All octets are there: the file takes its place.
@@ -174,94 +287,51 @@ impl Partial {
         let mut rest = Vec::new();
         self.decoder.finish(&mut rest);
         self.store_octets(&rest)?;
+        self.settled = self.received;
         self.replace()
     }
 
     /// Interrupted: the part takes the target's place and is what a restart continues. Returns its wire octets.
     pub fn keep(self) -> StoreResult<u64> {
-        self.replace()
+        if matches!(self.preparation, Preparation::Done) {
+            self.replace()
+        } else {
+            self.undo().map(|()| 0)
+        }
     }
 
     fn replace(mut self) -> StoreResult<u64> {
         self.settle()?;
-        self.folder.rename(self.part(), &self.folder, &self.name)?;
+        self.part.rename(&self.name)?;
         Ok(self.stored())
     }
 
     /// Broken off: the part stays beside the untouched target. Returns its wire octets.
     pub fn set_aside(mut self) -> StoreResult<u64> {
-        self.settle()?;
-        Ok(self.stored())
+        if matches!(self.preparation, Preparation::Done) {
+            self.settle()?;
+            Ok(self.stored())
+        } else {
+            self.undo().map(|()| 0)
+        }
     }
 
     /// Aborted: everything is as before the transfer.
     pub fn undo(mut self) -> StoreResult<()> {
+        let is_untouched =
+            matches!(self.preparation, Preparation::Empty | Preparation::Find { .. }) && self.part.existed();
+        if is_untouched {
+            return Ok(());
+        }
         if self.continues_part {
             self.position = self.start_position;
             return Ok(self.settle()?);
         }
-        Ok(self.folder.remove_file(self.part())?)
-    }
-}
-
-fn create(folder: &Dir, part: &str) -> StoreResult<File> {
-    match folder.remove_file(part) {
-        Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => return Err(e.into()),
-    }
-    Ok(folder.open_with(part, options().create_new(true))?)
-}
-
-/// The position of a marker in a stored file.
-pub fn position_of(file: &mut File, marker: u64, file_type: FileType) -> StoreResult<(u64, bool)> {
-    let beyond = || StoreError::new(554, "the marker lies beyond the stored file");
-    if file_type == FileType::Image {
-        return if marker <= file.metadata()?.len() { Ok((marker, false)) } else { Err(beyond()) };
-    }
-    file.seek(SeekFrom::Start(0))?;
-    match place_of(marker, &mut *file)? {
-        Place::At(position, after_cr) => Ok((position, after_cr)),
-        Place::Split => Err(StoreError::new(554, "the marker lies between CR and LF")),
-        Place::Beyond(_) => Err(beyond()),
-    }
-}
-
-type Started = (File, u64, u64, bool);
-
-fn continued(folder: &Dir, name: &str, part: &str, marker: u64, file_type: FileType) -> StoreResult<Started> {
-    if folder.symlink_metadata(part).is_ok_and(|m| m.is_file()) {
-        let mut file = folder.open_with(part, &options())?;
-        if let Ok((position, _)) = position_of(&mut file, marker, file_type) {
-            return Ok((file, marker, position, true));
+        if let Some(quota) = &self.bounds.quota {
+            quota.give_back(self.length);
         }
+        self.part.remove()
     }
-    let mut target = folder.open(name)?;
-    let (position, _) = position_of(&mut target, marker, file_type)?;
-    Ok((copy_of(target, position, folder, part)?, marker, position, false))
-}
-
-fn appended(folder: &Dir, name: &str, part: &str, file_type: FileType) -> StoreResult<Started> {
-    let target = match folder.open(name) {
-        Ok(target) => target,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((create(folder, part)?, 0, 0, false)),
-        Err(e) => return Err(e.into()),
-    };
-    let (length, start) = (target.metadata()?.len(), stored_size(&target, file_type)?);
-    Ok((copy_of(target, length, folder, part)?, start, length, false))
-}
-
-fn copy_of(mut target: File, length: u64, folder: &Dir, part: &str) -> StoreResult<File> {
-    use std::io::Read as _;
-    target.seek(SeekFrom::Start(0))?;
-    let mut file = create(folder, part)?;
-    let copied = io::copy(&mut target.take(length), &mut file);
-    if !copied.as_ref().is_ok_and(|n| *n == length) {
-        let _ = folder.remove_file(part);
-        copied?;
-        return Err(StoreError::new(451, "the file changed while it was copied"));
-    }
-    Ok(file)
 }
 
 #[cfg(test)]
@@ -271,7 +341,7 @@ mod tests {
 
     fn begin(folder: &Path, base: Base, file_type: FileType) -> StoreResult<Partial> {
         let dir = Dir::open_ambient_dir(folder, cap_std::ambient_authority()).unwrap();
-        Partial::begin(dir, "f", base, file_type, Bounds::default())
+        Partial::begin_prepared(&dir, "f", base, file_type, Bounds::default())
     }
 
     fn read(folder: &Path, name: &str) -> Option<Vec<u8>> {
@@ -292,7 +362,7 @@ mod tests {
         assert_eq!(read(folder.path(), "f").unwrap(), b"old");
         assert_eq!(partial.complete().unwrap(), 3);
         assert_eq!(read(folder.path(), "f").unwrap(), b"new");
-        assert_eq!(read(folder.path(), "f.fppart"), None);
+        assert_eq!(read(folder.path(), ".fppart~f"), None);
     }
 
     #[test]
@@ -301,12 +371,12 @@ mod tests {
         let mut partial = begin(folder.path(), Base::Fresh, FileType::Image).unwrap();
         partial.write(b"new").unwrap();
         partial.undo().unwrap();
-        assert_eq!((read(folder.path(), "f").unwrap(), read(folder.path(), "f.fppart")), (b"old".to_vec(), None));
+        assert_eq!((read(folder.path(), "f").unwrap(), read(folder.path(), ".fppart~f")), (b"old".to_vec(), None));
         let mut partial = begin(folder.path(), Base::Fresh, FileType::Image).unwrap();
         partial.write(b"new").unwrap();
         partial.set_aside().unwrap();
         assert_eq!(read(folder.path(), "f").unwrap(), b"old");
-        assert_eq!(read(folder.path(), "f.fppart").unwrap(), b"new");
+        assert_eq!(read(folder.path(), ".fppart~f").unwrap(), b"new");
     }
 
     #[test]
@@ -316,11 +386,11 @@ mod tests {
         partial.write(b"ab").unwrap();
         assert_eq!(partial.complete().unwrap(), 6);
         assert_eq!(read(folder.path(), "f").unwrap(), b"0123ab");
-        std::fs::write(folder.path().join("f.fppart"), b"PQRSTU").unwrap();
+        std::fs::write(folder.path().join(".fppart~f"), b"PQRSTU").unwrap();
         let mut partial = begin(folder.path(), Base::Marker(5), FileType::Image).unwrap();
         partial.write(b"!").unwrap();
         partial.undo().unwrap();
-        assert_eq!(read(folder.path(), "f.fppart").unwrap(), b"PQRST");
+        assert_eq!(read(folder.path(), ".fppart~f").unwrap(), b"PQRST");
         assert_eq!(begin(folder.path(), Base::Marker(7), FileType::Image).unwrap_err().code, 554);
         assert_eq!(read(folder.path(), "f").unwrap(), b"0123ab");
     }
@@ -352,8 +422,14 @@ mod tests {
     fn a_limit_and_gaps_are_kept() {
         let folder = folder_with(b"old");
         let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
-        let mut partial =
-            Partial::begin(dir, "f", Base::Fresh, FileType::Image, Bounds { room: Some(9), size: Some(5) }).unwrap();
+        let mut partial = Partial::begin_prepared(
+            &dir,
+            "f",
+            Base::Fresh,
+            FileType::Image,
+            Bounds { quota: Some(Quota::of(9)), size: Some(5) },
+        )
+        .unwrap();
         partial.fill(4, b'.').unwrap();
         assert_eq!(partial.write(b"xy").unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
     }
@@ -362,8 +438,8 @@ mod tests {
     fn octets_beyond_a_limit_are_not_counted_as_stored() {
         let folder = folder_with(b"");
         let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
-        let bounds = Bounds { room: Some(5), size: None };
-        let mut partial = Partial::begin(dir, "f", Base::Fresh, FileType::Ascii, bounds).unwrap();
+        let bounds = Bounds { quota: Some(Quota::of(5)), size: None };
+        let mut partial = Partial::begin_prepared(&dir, "f", Base::Fresh, FileType::Ascii, bounds).unwrap();
         assert_eq!(partial.write(b"abcdefgh\r").unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
         assert_eq!((partial.received(), partial.stored()), (0, 0));
     }

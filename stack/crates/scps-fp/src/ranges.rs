@@ -7,6 +7,8 @@ use crate::update::END_MARK;
 /// Most ranges a server takes in one control file, and a user may write.
 pub const RANGES_MAX: usize = 1000;
 
+/// Largest control file of READ that a server takes: as many ranges, and a path.
+pub const READ_CONTROL_MAX: u64 = 64 * 1024;
 /// What a control file writes as the last octet of a range that ends with the file (notes §7.2).
 const END_OF_FILE: u64 = u32::MAX as u64;
 

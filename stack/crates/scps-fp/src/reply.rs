@@ -64,12 +64,20 @@ impl Reply {
         let last = self.lines.len().saturating_sub(1);
         for (i, line) in self.lines.iter().enumerate() {
             let separator = if i == last { ' ' } else { '-' };
-            let text: String = line.chars().filter(|c| !c.is_control()).take(TEXT_MAX).collect();
             // Writing to a String cannot fail.
-            let _ = write!(out, "{code}{separator}{text}\r\n");
+            let _ = write!(out, "{code}{separator}{}\r\n", shown(line));
         }
         out.into_bytes()
     }
+
+    /// The octets of lines that others follow in the same reply.
+    pub fn emit_more(code: u16, lines: &[String]) -> Vec<u8> {
+        lines.iter().flat_map(|line| format!("{code}-{}\r\n", shown(line)).into_bytes()).collect()
+    }
+}
+
+fn shown(line: &str) -> String {
+    line.chars().filter(|c| !c.is_control()).take(TEXT_MAX).collect()
 }
 
 /// What the client's control connection held.
@@ -171,6 +179,12 @@ pub fn find_size(text: &str) -> Option<u64> {
     crate::address::decimal(&digits)
 }
 
+/// True if a 350 reply names a marker, and another than the one asked for: the reference keeps 16 bits of it.
+pub fn names_other_marker(text: &str, marker: u64) -> bool {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|s| !s.is_empty()).peekable();
+    numbers.peek().is_some() && !numbers.any(|n| crate::address::decimal(n) == Some(marker))
+}
+
 /// The marker in a 256 or 350 reply: its last number.
 pub fn find_marker(text: &str) -> Option<u64> {
     text.split(|c: char| !c.is_ascii_digit()).rfind(|s| !s.is_empty()).and_then(crate::address::decimal)
@@ -240,5 +254,8 @@ mod tests {
         assert_eq!(find_size("unknown"), None);
         assert_eq!(find_marker("Transfer interrupted at 40000"), Some(40000));
         assert_eq!(find_marker(""), None);
+        assert!(names_other_marker("Restarting at 4294941760", 40_000));
+        assert!(!names_other_marker("Restart position accepted (40000).", 40_000));
+        assert!(!names_other_marker("Requested file action pending", 40_000));
     }
 }

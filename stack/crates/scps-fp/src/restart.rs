@@ -41,7 +41,13 @@ pub struct Attempts {
     busy: u32,
     /// Restarts since something last moved: the pause grows with these.
     fruitless: u32,
+    /// The furthest marker, and attempts that moved octets and did not bring it further.
+    furthest: u64,
+    stalled: u32,
 }
+
+/// Attempts that may move octets without getting any further.
+const STALLED_MAX: u32 = 10;
 
 impl Attempts {
     /// Starts counting at `now`.
@@ -56,13 +62,23 @@ impl Attempts {
             restarts: 0,
             busy: 0,
             fruitless: 0,
+            furthest: 0,
+            stalled: 0,
         }
     }
 
-    /// Octets moved: the next pause is short again.
-    pub fn progressed(&mut self) {
-        self.fruitless = 0;
-        self.busy = 0;
+    /// Octets moved in an attempt that started at `marker`: the next pause is short again, unless it always starts there.
+    pub fn progressed(&mut self, marker: u64) {
+        if marker > self.furthest {
+            self.furthest = marker;
+            self.stalled = 0;
+        } else {
+            self.stalled += 1;
+        }
+        if self.stalled <= 1 {
+            self.fruitless = 0;
+            self.busy = 0;
+        }
     }
 
     /// Judges a failure at `now`.
@@ -75,6 +91,9 @@ impl Attempts {
         };
         if !self.enabled {
             return Decision::GiveUp(text);
+        }
+        if self.stalled > STALLED_MAX {
+            return Decision::GiveUp(format!("{text}; gave up: {STALLED_MAX} restarts came no further"));
         }
         if matches!(failure, Failure::Busy(_)) && self.busy < self.busy_limit {
             self.busy += 1;
@@ -113,7 +132,7 @@ mod tests {
         let mut pauses = Vec::new();
         for i in 0..8 {
             if i == 7 {
-                attempts.progressed();
+                attempts.progressed(1);
             }
             match attempts.judge(&broken(), Instant::ZERO) {
                 Decision::RetryAt(at) => pauses.push(at.as_secs_f64() as u32),
@@ -131,6 +150,22 @@ mod tests {
             assert!(matches!(attempts.judge(&broken(), Instant::ZERO), Decision::RetryAt(_)));
         }
         assert!(matches!(attempts.judge(&broken(), Instant::ZERO), Decision::GiveUp(t) if t.contains("2 restarts")));
+    }
+
+    #[test]
+    fn restarts_that_move_octets_and_come_no_further_end() {
+        let mut attempts = attempts(99);
+        let mut restarts = 0;
+        loop {
+            attempts.progressed(4000);
+            match attempts.judge(&broken(), Instant::ZERO) {
+                Decision::RetryAt(_) => restarts += 1,
+                Decision::GiveUp(text) => break assert!(text.contains("no further"), "{text}"),
+            }
+        }
+        assert_eq!(restarts, 11);
+        attempts.progressed(4001);
+        assert!(matches!(attempts.judge(&broken(), Instant::ZERO), Decision::RetryAt(_)));
     }
 
     #[test]

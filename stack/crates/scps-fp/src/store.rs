@@ -3,9 +3,13 @@
 //! Paths of users are made absolute and free of `..` by words; `..` above the root stays at the root. Then every access
 //! goes through a descriptor of the root, and a symbolic link that leads outside is an error of the system call.
 
-use crate::crc::crc_of;
+use crate::crc::Crc;
+use crate::listing::Listing;
+use crate::partial::UNSYNCED_MAX;
+use crate::private::{id_at, is_held, is_private, name_of_part, new_name, part_name, FileId, Private};
+use crate::quota::{Count, Quota};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata};
 use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -14,8 +18,7 @@ use std::time::UNIX_EPOCH;
 #[derive(Debug)]
 pub struct Store {
     root: Dir,
-    key: String,
-    quota: Option<u64>,
+    quota: Option<Quota>,
 }
 
 /// Why a file operation failed, as a reply code and a text without host paths.
@@ -27,10 +30,23 @@ pub struct StoreError {
     pub text: String,
 }
 
+/// Entries looked at before a folder counts as not empty.
+const HIDDEN_MAX: usize = 1000;
 /// Linux's number; `ErrorKind` has a name for it from Rust 1.87 on only.
 const ENAMETOOLONG: i32 = 36;
 
 impl StoreError {
+    /// A name that users cannot have.
+    pub fn reserved() -> Self {
+        StoreError::new(553, "the name is reserved for files in transfer")
+    }
+
+    /// Failing to store what arrived is 451 unless it has a code of its own.
+    #[must_use]
+    pub fn of_storing(self) -> Self {
+        StoreError { code: if self.code == 550 { 451 } else { self.code }, ..self }
+    }
+
     /// An error of our own making.
     pub fn new(code: u16, text: impl Into<String>) -> Self {
         StoreError { code, text: text.into() }
@@ -77,10 +93,25 @@ pub fn resolve(cwd: &str, argument: &str) -> String {
 }
 
 /// An absolute virtual path as seen from the root's descriptor.
-fn below(path: &str) -> &str {
+fn below(path: &str) -> StoreResult<&str> {
+    if path.split('/').any(is_private) {
+        return Err(StoreError::reserved());
+    }
+    Ok(relative(path))
+}
+
+fn relative(path: &str) -> &str {
     match path.trim_start_matches('/') {
         "" => ".",
         relative => relative,
+    }
+}
+
+/// As [`below`], but the last name may be that of a file being received: a client looks at what it will continue.
+fn below_or_part(path: &str) -> StoreResult<&str> {
+    match split(path) {
+        Some((folder, name)) if name_of_part(name).is_some() => below(folder).map(|_| relative(path)),
+        _ => below(path),
     }
 }
 
@@ -92,34 +123,28 @@ pub fn split(path: &str) -> Option<(&str, &str)> {
 
 impl Store {
     /// Opens a root; `quota` bounds the octets below it.
-    pub fn open(root: &Path, quota: Option<u64>) -> io::Result<Store> {
-        let key = std::fs::canonicalize(root)?.display().to_string();
-        Ok(Store { root: Dir::open_ambient_dir(root, ambient_authority())?, key, quota })
-    }
-
-    /// A name for a file that is the same for all users who share the root.
-    pub fn lock_name(&self, path: &str) -> String {
-        format!("{}{path}", self.key)
+    pub fn open(root: &Path, quota: Option<Quota>) -> io::Result<Store> {
+        Ok(Store { root: Dir::open_ambient_dir(root, ambient_authority())?, quota })
     }
 
     /// What is there.
     pub fn metadata(&self, path: &str) -> StoreResult<Metadata> {
-        Ok(self.root.metadata(below(path))?)
+        Ok(self.root.metadata(below(path)?)?)
     }
 
-    /// True if a directory is there.
-    pub fn is_dir(&self, path: &str) -> bool {
-        self.metadata(path).is_ok_and(|m| m.is_dir())
+    /// Opens a directory.
+    pub fn open_dir(&self, path: &str) -> StoreResult<Dir> {
+        Ok(self.root.open_dir(below(path)?)?)
     }
 
     /// True if anything is there, also a link to nowhere.
     pub fn exists(&self, path: &str) -> bool {
-        self.root.symlink_metadata(below(path)).is_ok()
+        below(path).is_ok_and(|path| self.root.symlink_metadata(path).is_ok())
     }
 
-    /// Size of a regular file.
+    /// Size of a regular file, or of what is received for one.
     pub fn size(&self, path: &str) -> StoreResult<u64> {
-        let metadata = self.metadata(path)?;
+        let metadata = self.root.metadata(below_or_part(path)?)?;
         if !metadata.is_file() {
             return Err(StoreError::new(550, "not a regular file"));
         }
@@ -128,24 +153,39 @@ impl Store {
 
     /// Opens a regular file.
     pub fn open_file(&self, path: &str) -> StoreResult<File> {
-        self.size(path)?;
-        Ok(self.root.open(below(path))?)
+        below(path)?;
+        self.open_file_or_part(path)
     }
 
-    /// Checksum and length of a regular file.
-    pub fn checksum(&self, path: &str) -> StoreResult<(u32, u64)> {
-        Ok(crc_of(self.open_file(path)?)?)
+    /// Opens a regular file, or what is received for one.
+    pub fn open_file_or_part(&self, path: &str) -> StoreResult<File> {
+        self.size(path)?;
+        Ok(self.root.open(below_or_part(path)?)?)
     }
 
     /// The folder of a path and the name in it.
     pub fn folder_of(&self, path: &str) -> StoreResult<(Dir, String)> {
-        let (folder, name) = split(path).ok_or_else(|| StoreError::new(550, "the root is a directory"))?;
-        Ok((self.root.open_dir(below(folder))?, name.to_owned()))
+        below(path)?;
+        self.folder_and_name(path)
     }
 
-    /// Deletes a file or link.
+    fn folder_and_name(&self, path: &str) -> StoreResult<(Dir, String)> {
+        let (folder, name) = split(path).ok_or_else(|| StoreError::new(550, "the root is a directory"))?;
+        Ok((self.root.open_dir(below(folder)?)?, name.to_owned()))
+    }
+
+    /// Which file is being received for `path`, if there is one, and whether anybody at all is making the file.
+    pub fn writer_of(&self, path: &str) -> (Option<FileId>, bool) {
+        let Ok((folder, name)) = self.folder_and_name(path) else { return (None, false) };
+        let name = name_of_part(&name).unwrap_or(&name);
+        let (part, new) = (part_name(name), new_name(name));
+        (id_at(&folder, &part), is_held(&folder, &part) || is_held(&folder, &new))
+    }
+
+    /// Deletes a file or link, or what was received for one.
     pub fn delete(&self, path: &str) -> StoreResult<()> {
-        let (folder, name) = self.folder_of(path)?;
+        below_or_part(path)?;
+        let (folder, name) = self.folder_and_name(path)?;
         if folder.symlink_metadata(&name)?.is_dir() {
             return Err(StoreError::new(550, "a directory"));
         }
@@ -161,6 +201,16 @@ impl Store {
     /// Removes an empty directory.
     pub fn remove_dir(&self, path: &str) -> StoreResult<()> {
         let (folder, name) = self.folder_of(path)?;
+        // What broken transfers left there is of no use without the folder, and nobody sees it.
+        let inside = folder.open_dir(&name)?;
+        let hidden: Vec<String> = inside
+            .entries()?
+            .map(|e| e.map(|e| e.file_name().to_string_lossy().into_owned()))
+            .take(HIDDEN_MAX)
+            .collect::<io::Result<_>>()?;
+        if hidden.iter().all(|n| is_private(n) && !is_held(&inside, n)) {
+            hidden.iter().try_for_each(|n| inside.remove_file(n))?;
+        }
         Ok(folder.remove_dir(name)?)
     }
 
@@ -171,101 +221,115 @@ impl Store {
         Ok(from_folder.rename(from_name, &to_folder, to_name)?)
     }
 
-    /// Octets that may still be stored here.
-    pub fn room(&self) -> StoreResult<Option<u64>> {
-        let Some(quota) = self.quota else { return Ok(None) };
-        Ok(Some(quota.saturating_sub(used(&self.root)?)))
+    /// What may be stored here, and is.
+    pub fn quota(&self) -> Option<&Quota> {
+        self.quota.as_ref()
     }
 
-    /// Makes a file that appears whole or not at all, and only where nothing is yet.
-    pub fn create_whole(&self, path: &str, write: impl FnOnce(&mut File) -> StoreResult<()>) -> StoreResult<()> {
+    /// Counts anew what is stored here, if that is bounded.
+    pub fn count(&self) -> StoreResult<Option<Count>> {
+        self.quota.as_ref().map(|quota| quota.count(&self.root)).transpose()
+    }
+
+    /// Begins a file that appears whole or not at all.
+    pub fn make(&self, path: &str, replaces: bool) -> StoreResult<NewFile> {
         let (folder, name) = self.folder_of(path)?;
-        if folder.symlink_metadata(&name).is_ok() {
+        let exists = folder.symlink_metadata(&name).ok();
+        if exists.as_ref().is_some_and(|m| !replaces || !m.is_file()) {
             return Err(StoreError::new(550, "the new name exists already"));
         }
-        let temporary = format!(".{name}.fpnew");
+        let mut file = Private::hold(&folder, &new_name(&name))?;
+        if is_held(file.folder(), &part_name(&name)) {
+            file.remove()?;
+            return Err(StoreError::new(450, "The file is being written by somebody else."));
+        }
         // What a killed server left is of no use to anybody.
-        let _ = folder.remove_file(&temporary);
-        let mut file = folder.open_with(&temporary, OpenOptions::new().read(true).write(true).create_new(true))?;
-        let result = write(&mut file)
-            .and_then(|()| Ok(file.sync_all()?))
-            // A link, unlike a rename, never replaces.
-            .and_then(|()| Ok(folder.hard_link(&temporary, &folder, &name)?));
-        let removed = folder.remove_file(&temporary);
-        result?;
-        Ok(removed?)
+        file.file().set_len(0)?;
+        let quota = self.quota.clone();
+        Ok(NewFile { file, name, replaces, quota, crc: Crc::new(), length: 0, unsynced: 0, is_published: false })
     }
 
-    /// Names in a directory, or the file itself, sorted; `*` and `?` in the last part choose.
-    pub fn list(&self, path: &str) -> StoreResult<Vec<Entry>> {
+    /// Names in a directory, or the file itself, sorted; `*` and `?` in the last part choose. Long with the time now.
+    pub fn list(&self, path: &str, long: Option<u64>) -> StoreResult<Listing> {
         if let Ok(metadata) = self.metadata(path) {
-            if !metadata.is_dir() {
-                let name = split(path).map_or("/", |(_, name)| name);
-                return Ok(vec![Entry::new(name.to_owned(), &metadata)]);
+            if metadata.is_dir() {
+                return Listing::of_folder(self.open_dir(path)?, "*", long);
             }
-            return self.entries(path, "*");
+            let (folder, name) = self.folder_of(path)?;
+            return Ok(Listing::of_file(folder, name, long));
         }
         let (folder, pattern) = split(path).ok_or_else(|| StoreError::new(550, "no such directory"))?;
-        let folder = if folder.is_empty() { "/" } else { folder };
-        if !pattern.contains(['*', '?']) || !self.is_dir(folder) {
+        if !pattern.contains(['*', '?']) {
             return Err(StoreError::new(550, "no such file or directory"));
         }
-        self.entries(folder, pattern)
-    }
-
-    fn entries(&self, folder: &str, pattern: &str) -> StoreResult<Vec<Entry>> {
-        let mut entries = Vec::new();
-        for entry in self.root.read_dir(below(folder))? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if matches(pattern.as_bytes(), name.as_bytes()) {
-                if let Ok(metadata) = entry.metadata() {
-                    entries.push(Entry::new(name, &metadata));
-                }
-            }
-        }
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
+        let folder = self.open_dir(folder).map_err(|_| StoreError::new(550, "no such file or directory"))?;
+        Listing::of_folder(folder, pattern, long)
     }
 }
 
-/// Octets of all files below a directory; links are not followed.
-fn used(dir: &Dir) -> io::Result<u64> {
-    let mut total = 0;
-    for entry in dir.entries()? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            total += used(&entry.open_dir()?)?;
-        } else if kind.is_file() {
-            total += entry.metadata()?.len();
-        }
-    }
-    Ok(total)
+/// A file being made of others (COPY, UPDT); gone again unless published.
+#[derive(Debug)]
+pub struct NewFile {
+    file: Private,
+    name: String,
+    replaces: bool,
+    quota: Option<Quota>,
+    crc: Crc,
+    length: u64,
+    unsynced: u64,
+    is_published: bool,
 }
 
-/// Shell wildcards `*` and `?`.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(&c) if c == b'?' || c == name[n] => {
-                p += 1;
-                n += 1;
-            }
-            _ => {
-                let Some((at, taken)) = star else { return false };
-                star = Some((at, taken + 1));
-                p = at + 1;
-                n = taken + 1;
+impl io::Write for NewFile {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        if let Some(quota) = &self.quota {
+            quota.take(octets.len() as u64)?;
+        }
+        self.length = self.length.saturating_add(octets.len() as u64);
+        self.file.file().write_all(octets)?;
+        self.crc.update(octets);
+        self.unsynced += octets.len() as u64;
+        if self.unsynced >= UNSYNCED_MAX {
+            self.unsynced = 0;
+            self.file.file().sync_data()?;
+        }
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl NewFile {
+    /// Checksum of what was written.
+    pub fn crc(&self) -> u32 {
+        self.crc.value()
+    }
+
+    /// The file appears under its name.
+    pub fn publish(mut self) -> StoreResult<()> {
+        self.file.file().sync_all()?;
+        if self.replaces {
+            self.file.rename(&self.name)?;
+        } else {
+            self.file.publish(&self.name)?;
+        }
+        self.is_published = true;
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_published {
+            // There is nobody left to tell; the next to make this file begins anew.
+            let _ = self.file.remove();
+            if let Some(quota) = &self.quota {
+                quota.give_back(self.length);
             }
         }
     }
-    pattern[p..].iter().all(|c| *c == b'*')
 }
 
 /// Seconds since 1970 of a file's last change.
@@ -274,64 +338,10 @@ pub fn modified(metadata: &Metadata) -> u64 {
     time.ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).map_or(0, |d| d.as_secs())
 }
 
-/// One line of a listing.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
-    /// Name within its directory.
-    pub name: String,
-    is_dir: bool,
-    mode: u32,
-    links: u64,
-    size: u64,
-    modified: u64,
-}
-
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-/// Listings show the year instead of the time for files older than this.
-const RECENT_S: u64 = 180 * 86_400;
-
-impl Entry {
-    fn new(name: String, metadata: &Metadata) -> Self {
-        Entry {
-            name,
-            is_dir: metadata.is_dir(),
-            mode: metadata.mode(),
-            links: metadata.nlink(),
-            size: metadata.len(),
-            modified: modified(metadata),
-        }
-    }
-
-    /// The long form, without line end.
-    pub fn long(&self, unix_time: u64) -> String {
-        let bits = "rwxrwxrwx".chars().enumerate();
-        let mode: String = bits.map(|(i, c)| if self.mode & (0o400 >> i) == 0 { '-' } else { c }).collect();
-        let (year, month, day, hour, minute, _) = calendar(self.modified);
-        let when =
-            if self.modified + RECENT_S > unix_time { format!("{hour:02}:{minute:02}") } else { format!(" {year:04}") };
-        let (kind, month) = (if self.is_dir { 'd' } else { '-' }, MONTHS[month as usize - 1]);
-        format!("{kind}{mode} {:3} fp       fp       {:12} {month} {day:2} {when} {}", self.links, self.size, self.name)
-    }
-}
-
-/// Year, month 1..12, day, hour, minute, second of a Unix time (proleptic Gregorian, UTC).
-pub fn calendar(unix_time: u64) -> (u64, u64, u64, u64, u64, u64) {
-    let (days, second) = (unix_time / 86_400, unix_time % 86_400);
-    // Days since 0000-03-01; years then end in February and leap days come last.
-    let z = days + 719_468;
-    let (era, day_of_era) = (z / 146_097, z % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    (year, month, day, second / 3600, second / 60 % 60, second % 60)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn dots_never_rise_above_the_root() {
@@ -354,7 +364,7 @@ mod tests {
             assert_eq!(store.open_file(path).unwrap_err().code, 550, "{path}");
         }
         assert!(store.make_dir("/dir/new").is_err());
-        assert!(store.list("/dir").is_err());
+        assert!(store.list("/dir", None).is_err());
         store.delete("/file").unwrap();
         assert!(outside.path().join("secret").exists());
     }
@@ -364,31 +374,41 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(root.path(), None).unwrap();
         std::fs::write(root.path().join("old"), "old").unwrap();
-        assert_eq!(store.create_whole("/old", |_| Ok(())).unwrap_err().code, 550);
-        assert!(store.create_whole("/new", |_| Err(StoreError::new(551, "no"))).is_err());
+        assert_eq!(store.make("/old", false).unwrap_err().code, 550);
+        let mut new = store.make("/new", false).unwrap();
+        new.write_all(b"new").unwrap();
+        assert_eq!(store.make("/new", false).unwrap_err().code, 450);
+        drop(new);
         assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 1);
+        let mut new = store.make("/new", false).unwrap();
+        new.write_all(b"new").unwrap();
+        std::fs::write(root.path().join("new"), b"somebody else's").unwrap();
+        assert_eq!(new.publish().unwrap_err().code, 550);
+        let mut new = store.make("/old", true).unwrap();
+        new.write_all(b"newer").unwrap();
         assert_eq!(std::fs::read(root.path().join("old")).unwrap(), b"old");
+        new.publish().unwrap();
+        assert_eq!(std::fs::read(root.path().join("old")).unwrap(), b"newer");
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 2);
     }
 
     #[test]
-    fn wildcards_choose_names() {
-        assert!(matches(b"*.dat", b"a.dat") && matches(b"?.dat", b"a.dat") && matches(b"*a*b*", b"xxayybzz"));
-        assert!(!matches(b"*.dat", b"a.txt") && !matches(b"?", b"") && !matches(b"a*b", b"abc"));
-    }
-
-    #[test]
-    fn days_become_dates() {
-        assert_eq!(calendar(0), (1970, 1, 1, 0, 0, 0));
-        assert_eq!(calendar(951_827_696), (2000, 2, 29, 12, 34, 56));
-        assert_eq!(calendar(1_735_689_599), (2024, 12, 31, 23, 59, 59));
-    }
-
-    #[test]
-    fn what_is_stored_counts_against_the_quota() {
+    fn private_names_are_nobodys() {
         let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path(), None).unwrap();
         std::fs::create_dir(root.path().join("d")).unwrap();
-        std::fs::write(root.path().join("d/f"), [0; 300]).unwrap();
-        assert_eq!(Store::open(root.path(), Some(1000)).unwrap().room().unwrap(), Some(700));
-        assert_eq!(Store::open(root.path(), Some(100)).unwrap().room().unwrap(), Some(0));
+        std::fs::write(root.path().join("d/.fppart~f"), b"part").unwrap();
+        assert_eq!(store.size("/d/.fppart~f").unwrap(), 4);
+        assert!(!store.exists("/d/.fppart~f"));
+        for code in [
+            store.open_file("/d/.fppart~f").unwrap_err().code,
+            store.rename("/d/.fppart~f", "/f").unwrap_err().code,
+            store.make_dir("/.fppart~d").unwrap_err().code,
+            store.make("/.fpnew~d", true).unwrap_err().code,
+            store.size("/.fppart~d/f").unwrap_err().code,
+        ] {
+            assert_eq!(code, 553);
+        }
+        store.remove_dir("/d").unwrap();
     }
 }

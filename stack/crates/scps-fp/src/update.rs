@@ -2,7 +2,8 @@
 
 use crate::address::decimal;
 use crate::command::is_path;
-use std::io::{self, Read, Write};
+use crate::search::STEP_OCTETS;
+use std::io::{self, BufRead, Read, Write};
 
 /// Longest data a new signal carries: older servers hold the length in a signed 16-bit variable.
 pub const SIGNAL_LENGTH_MAX: usize = 32_767;
@@ -12,6 +13,10 @@ pub const SIGNALS_MAX: usize = 1_000_000;
 pub const CONTROL_FILE_MAX: u64 = 64 << 20;
 /// The name under which control files are stored.
 pub const CONTROL_NAME: &str = "roSCPSFP";
+/// Longest line of a control file's header.
+const HEADER_LINE_MAX: u64 = 8192;
+/// What reading a signal counts as, in octets of a step.
+const SIGNAL_COST: u64 = 64;
 /// Octets that end a control file.
 pub const END_MARK: [u8; 2] = [0xFF, 0x02];
 
@@ -127,23 +132,64 @@ impl Update {
     }
 }
 
-fn parse_signals(mut rest: &[u8]) -> Result<Vec<Signal>, UpdateError> {
-    let mut signals = Vec::new();
-    loop {
-        if rest == END_MARK || rest.is_empty() {
-            return Ok(signals);
+fn parse_signals(rest: &[u8]) -> Result<Vec<Signal>, UpdateError> {
+    let mut reader = SignalReader::new(rest);
+    std::iter::from_fn(|| reader.read_signal().transpose()).collect()
+}
+
+/// Reads the signals of a control file one by one.
+#[derive(Debug)]
+pub struct SignalReader<R> {
+    source: R,
+    read: usize,
+}
+
+impl<R: Read> SignalReader<R> {
+    /// From behind the header on.
+    pub fn new(source: R) -> Self {
+        SignalReader { source, read: 0 }
+    }
+
+    /// Reads the header of a control file: paths of original and new file, and the original's checksum.
+    pub fn open(mut source: R) -> Result<(String, String, u32, Self), UpdateError>
+    where
+        R: BufRead,
+    {
+        let mut head = Vec::new();
+        for _ in 0..3 {
+            source.by_ref().take(HEADER_LINE_MAX).read_until(b'\n', &mut head)?;
         }
-        let number = signals.len() + 1;
+        let Update { original, target, checksum, .. } = Update::parse(&head)?;
+        Ok((original, target, checksum, SignalReader::new(source)))
+    }
+
+    /// The next signal; `None` at the end.
+    pub fn read_signal(&mut self) -> Result<Option<Signal>, UpdateError> {
+        let number = self.read + 1;
         let wrong = |what| UpdateError::Signal { number, what };
-        if signals.len() == SIGNALS_MAX {
+        let mut head = [0u8; 7];
+        let length = fill(&mut self.source, &mut head)?;
+        if length == 0 || head[..length] == END_MARK {
+            return Ok(None);
+        }
+        if self.read == SIGNALS_MAX {
             return Err(UpdateError::TooMany);
         }
-        let [opcode, o0, o1, o2, o3, l0, l1, tail @ ..] = rest else {
+        if length < head.len() {
             return Err(wrong("the head is cut short"));
+        }
+        let [opcode, o0, o1, o2, o3, l0, l1] = head;
+        let offset = u32::from_be_bytes([o0, o1, o2, o3]);
+        let length = u16::from_be_bytes([l0, l1]);
+        let mut data = || {
+            let mut data = vec![0; usize::from(length)];
+            let is_whole = fill(&mut self.source, &mut data)? == data.len();
+            if is_whole {
+                Ok(data)
+            } else {
+                Err(wrong("the data is cut short"))
+            }
         };
-        let offset = u32::from_be_bytes([*o0, *o1, *o2, *o3]);
-        let length = u16::from_be_bytes([*l0, *l1]);
-        let data = || tail.get(..usize::from(length)).map(<[u8]>::to_vec).ok_or(wrong("the data is cut short"));
         let edit = match opcode {
             b'i' => Edit::Insert(data()?),
             b'a' => Edit::Append(data()?),
@@ -151,10 +197,23 @@ fn parse_signals(mut rest: &[u8]) -> Result<Vec<Signal>, UpdateError> {
             b'd' => Edit::Delete(length),
             _ => return Err(wrong("unknown opcode")),
         };
-        let taken = if matches!(edit, Edit::Delete(_)) { 0 } else { usize::from(length) };
-        rest = &tail[taken..];
-        signals.push(Signal { offset, edit });
+        self.read = number;
+        Ok(Some(Signal { offset, edit }))
     }
+}
+
+/// Reads until `out` is full or the source ends; octets read.
+fn fill(source: &mut impl Read, out: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while read < out.len() {
+        match source.read(&mut out[read..]) {
+            Ok(0) => break,
+            Ok(n) => read += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(read)
 }
 
 /// Orders signals as servers want them: by offset, inserts first, otherwise as they were.
@@ -163,49 +222,113 @@ pub fn sort(signals: &mut [Signal]) {
 }
 
 /// Copies `original` to `out` with the edits applied; returns octets written.
-pub fn apply(mut original: impl Read, signals: &[Signal], mut out: impl Write) -> Result<u64, UpdateError> {
-    let mut at = 0u64;
-    let mut written = 0u64;
-    let mut last: Option<(u32, bool)> = None;
-    for (i, signal) in signals.iter().enumerate() {
-        let wrong = |what| UpdateError::Signal { number: i + 1, what };
-        let offset = u64::from(signal.offset);
-        let is_insert = matches!(signal.edit, Edit::Insert(_));
-        if let Some((before, was_insert)) = last {
-            if signal.offset < before || (signal.offset == before && !was_insert) {
-                return Err(wrong("offsets do not ascend"));
+pub fn apply(original: impl Read, signals: &[Signal], mut out: impl Write) -> Result<u64, UpdateError> {
+    let mut applier = Applier::new(original);
+    let mut signals = signals.iter();
+    while !applier.step(|| Ok(signals.next().cloned()), &mut out)? {}
+    Ok(applier.written)
+}
+
+/// Applies edits a step at a time, so that whoever has others to serve can do so in between.
+#[derive(Debug)]
+pub struct Applier<R> {
+    original: R,
+    at: u64,
+    written: u64,
+    last: Option<(u32, bool)>,
+    number: usize,
+    /// The signal under way, and octets to copy before it.
+    pending: Option<(Signal, u64)>,
+    has_all: bool,
+}
+
+impl<R: Read> Applier<R> {
+    /// Reads `original` from its start.
+    pub fn new(original: R) -> Self {
+        Applier { original, at: 0, written: 0, last: None, number: 0, pending: None, has_all: false }
+    }
+
+    /// Goes on with the signals that `next` gives; true once all is written.
+    pub fn step(
+        &mut self,
+        mut next: impl FnMut() -> Result<Option<Signal>, UpdateError>,
+        out: &mut impl Write,
+    ) -> Result<bool, UpdateError> {
+        let mut budget = STEP_OCTETS as u64;
+        while budget > 0 {
+            if let Some((signal, gap)) = self.pending.take() {
+                let now = gap.min(budget);
+                self.copy(now, out)?;
+                budget -= now;
+                if now < gap {
+                    self.pending = Some((signal, gap - now));
+                } else {
+                    budget = budget.saturating_sub(SIGNAL_COST + self.act(signal, out)?);
+                }
+            } else if self.has_all {
+                let copied = copy(&mut self.original, budget, out)?;
+                self.written += copied;
+                if copied < budget {
+                    out.flush()?;
+                    return Ok(true);
+                }
+                budget = 0;
+            } else {
+                match next()? {
+                    None => self.has_all = true,
+                    Some(signal) => self.accept(signal)?,
+                }
             }
         }
-        last = Some((signal.offset, is_insert));
-        let gap = offset.checked_sub(at).ok_or(wrong("it overlaps the one before"))?;
-        if copy(&mut original, gap, &mut out)? != gap {
-            return Err(wrong("the offset lies beyond the end"));
+        Ok(false)
+    }
+
+    fn wrong(&self, what: &'static str) -> UpdateError {
+        UpdateError::Signal { number: self.number, what }
+    }
+
+    fn accept(&mut self, signal: Signal) -> Result<(), UpdateError> {
+        self.number += 1;
+        let is_insert = matches!(signal.edit, Edit::Insert(_));
+        if let Some((before, was_insert)) = self.last.replace((signal.offset, is_insert)) {
+            if signal.offset < before || (signal.offset == before && !was_insert) {
+                return Err(self.wrong("offsets do not ascend"));
+            }
         }
-        at += gap;
-        written += gap;
-        let (dropped, data): (u64, &[u8]) = match &signal.edit {
+        let gap = u64::from(signal.offset).checked_sub(self.at);
+        let gap = gap.ok_or_else(|| self.wrong("it overlaps the one before"))?;
+        self.pending = Some((signal, gap));
+        Ok(())
+    }
+
+    fn copy(&mut self, length: u64, out: &mut impl Write) -> Result<(), UpdateError> {
+        if copy(&mut self.original, length, out)? != length {
+            return Err(self.wrong("the offset lies beyond the end"));
+        }
+        self.at += length;
+        self.written += length;
+        Ok(())
+    }
+
+    /// Octets read or written.
+    fn act(&mut self, signal: Signal, out: &mut impl Write) -> Result<u64, UpdateError> {
+        let (dropped, data) = match signal.edit {
             Edit::Insert(data) => (0, data),
             Edit::Append(data) => {
-                if copy(&mut original, 1, &mut out)? != 1 {
-                    return Err(wrong("the offset lies beyond the end"));
-                }
-                at += 1;
-                written += 1;
+                self.copy(1, out)?;
                 (0, data)
             }
-            Edit::Delete(length) => (u64::from(*length), &[]),
+            Edit::Delete(length) => (u64::from(length), Vec::new()),
             Edit::Overwrite(data) => (data.len() as u64, data),
         };
-        if copy(&mut original, dropped, &mut io::sink())? != dropped {
-            return Err(wrong("the range lies beyond the end"));
+        if copy(&mut self.original, dropped, &mut io::sink())? != dropped {
+            return Err(self.wrong("the range lies beyond the end"));
         }
-        at += dropped;
-        out.write_all(data)?;
-        written += data.len() as u64;
+        self.at += dropped;
+        out.write_all(&data)?;
+        self.written += data.len() as u64;
+        Ok(dropped + data.len() as u64)
     }
-    written += io::copy(&mut original, &mut out)?;
-    out.flush()?;
-    Ok(written)
 }
 
 fn copy(from: &mut impl Read, length: u64, to: &mut impl Write) -> io::Result<u64> {

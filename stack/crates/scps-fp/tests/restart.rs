@@ -74,7 +74,7 @@ impl Case {
         assert!(self.target() == self.data, "{context}: the octets differ");
         assert_eq!(report.integrity, Some(Integrity::Ok), "{context}: {report:?}");
         for folder in [&self.folders.server, &self.folders.client] {
-            assert!(!folder.join("file.fppart").exists(), "{context}: a part was left behind");
+            assert!(!folder.join(".fppart~file").exists(), "{context}: a part was left behind");
         }
     }
 }

@@ -120,7 +120,7 @@ fn a_refused_or_missing_data_address_is_425() {
     assert_eq!(peer.code("PORT 10,0,0,1,100,1"), 200);
     assert_eq!(peer.code("RETR f"), 425);
     assert_eq!(peer.code("STOR g"), 425);
-    assert!(!folders.server.join("g").exists() && !folders.server.join("g.fppart").exists());
+    assert!(!folders.server.join("g").exists() && !folders.server.join(".fppart~g").exists());
     assert_eq!(peer.code("NOOP"), 200);
 }
 
@@ -286,7 +286,7 @@ fn aborting_restores_the_file_or_leaves_none() {
         let said = peer.say("\u{0}ABOR".trim_start_matches('\0'));
         assert!(said.starts_with("426 ") && said.contains("\r\n226 "), "{said}");
         assert_eq!(fs::read(folders.server.join(name)).ok(), left);
-        assert!(!folders.server.join(format!("{name}.fppart")).exists());
+        assert!(!folders.server.join(format!(".fppart~{name}")).exists());
     }
     assert_eq!((peer.code("ABOR"), peer.code("INTR")), (226, 226));
     peer.begin_store("STOR again");
@@ -424,6 +424,21 @@ fn a_read_may_end_where_the_file_ends() {
 }
 
 #[test]
+fn a_transfer_can_be_interrupted_until_its_last_octet_has_left() {
+    let (mut peer, folders) = connect(quick());
+    // All of it fits between the two ends.
+    fs::write(folders.server.join("f"), noise(60_000, 1)).unwrap();
+    let listener = peer.port();
+    let said = peer.say("RETR f");
+    assert!(said.starts_with("150 ") && !said.contains("226 "), "{said}");
+    let id = peer.accept(listener);
+    assert!(peer.say("INTR").starts_with("256 "));
+    peer.net.release(id);
+    let (said, data) = peer.fetch("RETR f");
+    assert!(said.contains("226 ") && data.len() == 60_000, "{said}");
+}
+
+#[test]
 fn parameters_are_taken_as_letters_and_digits() {
     let (mut peer, _folders) = connect(quick());
     for line in ["MODE S", "MODE 1", "STRU F", "STRU 1", "TYPE A", "TYPE A N", "TYPE I", "TYPE L 8"] {
@@ -499,8 +514,143 @@ fn a_client_that_dies_in_mid_store_damages_nothing() {
         world.settle();
         let expected = if restarts { vec![1; 500] } else { b"before".to_vec() };
         assert_eq!(fs::read(folders.server.join("f")).unwrap(), expected);
-        assert_eq!(folders.server.join("f.fppart").exists(), !restarts);
+        assert_eq!(folders.server.join(".fppart~f").exists(), !restarts);
     }
+}
+
+#[test]
+fn a_renamed_folder_does_not_give_a_file_two_writers() {
+    let (world, folders) = serve(quick());
+    fs::create_dir(folders.server.join("d")).unwrap();
+    let (mut first, _) = Peer::connect(&world);
+    let (mut second, _) = Peer::connect(&world);
+    let one = first.begin_store("STOR d/a").1.unwrap();
+    first.send_data(one, b"AAAA");
+    assert_eq!((second.code("RNFR d"), second.code("RNTO e")), (350, 250));
+    assert!(second.begin_store("STOR e/a").0.starts_with("450 "));
+    first.send_data(one, b"AAAA");
+    first.net.release(one);
+    assert!(first.hear().contains(&crc_text(crc(b"AAAAAAAA"))));
+    assert_eq!(fs::read(folders.server.join("e/a")).unwrap(), b"AAAAAAAA");
+    assert!(second.store("STOR e/a", b"B").contains("226 "));
+}
+
+#[test]
+fn a_link_to_a_folder_does_not_give_a_file_two_writers() {
+    let (world, folders) = serve(quick());
+    fs::create_dir(folders.server.join("d")).unwrap();
+    std::os::unix::fs::symlink("d", folders.server.join("dd")).unwrap();
+    let (mut first, _) = Peer::connect(&world);
+    let (mut second, _) = Peer::connect(&world);
+    let one = first.begin_store("STOR d/a").1.unwrap();
+    first.send_data(one, b"AAAA");
+    for line in ["STOR dd/a", "APPE dd/a"] {
+        assert!(second.begin_store(line).0.starts_with("450 "), "{line}");
+    }
+    for line in ["SIZE dd/a", "DELE dd/a", "DELE dd/.fppart~a", "RNFR dd/a", "SITE CRC dd/a"] {
+        assert_eq!(second.code(line), 450, "{line}");
+    }
+    first.net.release(one);
+    assert!(first.hear().contains(&crc_text(crc(b"AAAA"))));
+    assert_eq!(fs::read(folders.server.join("d/a")).unwrap(), b"AAAA");
+}
+
+#[test]
+fn two_servers_of_one_folder_do_not_write_one_file() {
+    let (world, folders) = serve(quick());
+    world.serve_open(common::OTHER_SERVER, &folders.server, quick());
+    let (mut first, _) = Peer::connect(&world);
+    let (mut second, _) = Peer::connect_to(&world, common::CLIENT, common::OTHER_SERVER);
+    let one = first.begin_store("STOR t").1.unwrap();
+    first.send_data(one, b"AAAA");
+    assert!(second.begin_store("STOR t").0.starts_with("450 "));
+    assert_eq!(second.code("DELE t"), 450);
+    first.net.release(one);
+    assert!(first.hear().contains("226 "));
+    assert_eq!(fs::read(folders.server.join("t")).unwrap(), b"AAAA");
+    assert!(second.store("STOR t", b"BB").contains(&crc_text(crc(b"BB"))));
+    assert_eq!(fs::read(folders.server.join("t")).unwrap(), b"BB");
+}
+
+#[test]
+fn a_part_that_somebody_else_replaced_is_not_stored() {
+    let (mut peer, folders) = connect(quick());
+    fs::write(folders.server.join("a"), b"before").unwrap();
+    let data = peer.begin_store("STOR a").1.unwrap();
+    peer.send_data(data, b"AAAA");
+    let part = folders.server.join(".fppart~a");
+    fs::rename(&part, folders.server.join("away")).unwrap();
+    fs::write(&part, b"somebody else's").unwrap();
+    peer.net.release(data);
+    assert!(peer.hear().starts_with("451 "));
+    assert_eq!(fs::read(folders.server.join("a")).unwrap(), b"before");
+    assert_eq!(fs::read(part).unwrap(), b"somebody else's");
+}
+
+#[test]
+fn users_files_are_not_taken_for_the_servers_own() {
+    let (world, folders) = serve(quick());
+    for name in ["a.fppart", ".n.fpnew", "f"] {
+        fs::write(folders.server.join(name), name).unwrap();
+    }
+    let (mut peer, _) = Peer::connect(&world);
+    let (mut other, _) = Peer::connect(&world);
+    let one = peer.begin_store("STOR a.fppart").1.unwrap();
+    let two = other.begin_store("STOR a").1.unwrap();
+    peer.send_data(one, b"BBBB");
+    other.send_data(two, b"AAAA");
+    peer.net.release(one);
+    other.net.release(two);
+    assert!(peer.hear().contains(&crc_text(crc(b"BBBB"))));
+    assert!(other.hear().contains(&crc_text(crc(b"AAAA"))));
+    assert_eq!(fs::read(folders.server.join("a.fppart")).unwrap(), b"BBBB");
+    assert_eq!(fs::read(folders.server.join("a")).unwrap(), b"AAAA");
+    assert_eq!(peer.code("COPY f n"), 250);
+    assert_eq!(fs::read(folders.server.join(".n.fpnew")).unwrap(), b".n.fpnew");
+}
+
+#[test]
+fn names_of_parts_are_seen_by_nobody_and_nobodys() {
+    let (mut peer, folders) = connect(quick());
+    fs::create_dir(folders.server.join("d")).unwrap();
+    let data = peer.begin_store("STOR d/f").1.unwrap();
+    peer.send_data(data, b"12345");
+    peer.net.abort(data);
+    assert!(peer.hear().starts_with("426 "));
+    assert_eq!(peer.fetch("NLST d").1, b"");
+    assert!(!peer.say("STAT d").contains("fppart"));
+    // What a restart needs.
+    assert_eq!(peer.say("SIZE d/.fppart~f"), text(213, "d/.fppart~f SIZE 5"));
+    assert!(peer.say("SITE CRC d/.fppart~f").starts_with("250 "));
+    for line in ["RETR", "STOR", "APPE", "MKD", "RNFR", "CWD", "RMD", "COPY d/.fppart~f", "STAT", "NLST"] {
+        for name in ["d/.fppart~f", ".fpnew~x", ".fppart~x/y"] {
+            assert!(
+                matches!(peer.begin_store(&format!("{line} {name}")).0.get(..3), Some("553" | "550")),
+                "{line} {name}"
+            );
+        }
+    }
+    assert_eq!((peer.code("RNFR d"), peer.code("RNTO .fppart~d")), (350, 553));
+    assert_eq!((peer.code("DELE d/.fppart~f"), peer.code("SIZE d/.fppart~f")), (250, 550));
+    let data = peer.begin_store("STOR d/f").1.unwrap();
+    peer.net.abort(data);
+    assert!(peer.hear().starts_with("426 "));
+    assert_eq!(peer.code("RMD d"), 250, "nobody sees why it could not be removed");
+}
+
+#[test]
+fn a_copy_is_neither_made_over_a_file_being_stored_nor_replaced_by_it() {
+    let (world, folders) = serve(quick());
+    fs::write(folders.server.join("f"), b"f").unwrap();
+    let (mut writer, _) = Peer::connect(&world);
+    let (mut copier, _) = Peer::connect(&world);
+    let data = writer.begin_store("STOR n").1.unwrap();
+    writer.send_data(data, b"AAAA");
+    assert_eq!(copier.code("COPY f n"), 450);
+    writer.net.release(data);
+    assert!(writer.hear().contains("226 "));
+    assert_eq!(fs::read(folders.server.join("n")).unwrap(), b"AAAA");
+    assert_eq!(copier.code("COPY f n"), 550);
 }
 
 #[test]

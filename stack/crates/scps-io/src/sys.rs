@@ -36,10 +36,22 @@ pub fn cpu_time() -> Duration {
 }
 
 /// Octets in a TCP socket's send queue, sent or not, that the peer has not acknowledged; 0 if the kernel does not tell.
+pub(crate) fn unacknowledged_octets(socket: RawFd) -> u64 {
+    queued(socket, libc::TIOCOUTQ)
+}
+
+/// Of these, the octets that have not been sent for the first time.
 pub(crate) fn unsent_octets(socket: RawFd) -> u64 {
+    queued(socket, SIOCOUTQNSD)
+}
+
+/// From linux/sockios.h; the libc crate does not have it.
+const SIOCOUTQNSD: libc::Ioctl = 0x894B;
+
+fn queued(socket: RawFd, request: libc::Ioctl) -> u64 {
     let mut octets: libc::c_int = 0;
-    // SAFETY: `octets` is a live integer, which is what TIOCOUTQ writes.
-    let result = unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &raw mut octets) };
+    // SAFETY: `octets` is a live integer, which is what both requests write.
+    let result = unsafe { libc::ioctl(socket, request, &raw mut octets) };
     if result < 0 {
         0
     } else {

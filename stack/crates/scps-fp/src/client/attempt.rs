@@ -6,7 +6,7 @@ use crate::crc::find_crc;
 use crate::net::{ConnId, ListenId, Net, Recv, Service};
 use crate::outgoing::Outgoing;
 use crate::partial::Partial;
-use crate::reply::{find_marker, Reply};
+use crate::reply::Reply;
 use crate::restart::Failure;
 use scps_types::Instant;
 use std::net::{IpAddr, SocketAddr};
@@ -109,16 +109,11 @@ impl Client<'_> {
         result
     }
 
-    /// REST if there is a marker, then the command.
+    /// REST if there is a marker, or one that waits from before, then the command.
     fn begin(&mut self, remote: &mut Remote, request: &Request<'_>, course: &mut Course) -> Result<(), Failure> {
-        if request.marker > 0 {
-            let reply = remote.command(self.net, &self.mib, &format!("REST {}", request.marker))?;
-            // The reference wraps markers above 32767 and says so, if it says anything.
-            let is_other = remote.is_reference() && find_marker(&reply.text()).is_some_and(|m| m != request.marker);
-            if reply.code != 350 || is_other {
-                course.marker_refused = true;
-                return Err(Failure::Broken(format!("the marker is refused: {} {}", reply.code, reply.text())));
-            }
+        if let Err(reply) = remote.restart_at(self.net, &self.mib, request.marker)? {
+            course.marker_refused = true;
+            return Err(Failure::Broken(format!("the marker is refused: {} {}", reply.code, reply.text())));
         }
         Ok(remote.send(self.net, request.line)?)
     }
@@ -173,7 +168,10 @@ impl Client<'_> {
                     run.note(&reply);
                     match reply.class() {
                         1 => run.course.begun = true,
-                        2 => done = Some(reply),
+                        2 => {
+                            remote.marker_waits = false;
+                            done = Some(reply);
+                        }
                         _ => return Err(run.judge(&reply)),
                     }
                 }

@@ -106,7 +106,7 @@ impl Client<'_> {
     fn stored_at(&mut self, remote: &mut Remote, path: &str) -> Option<u64> {
         let mut names = vec![path.to_owned()];
         if remote.is_kin() {
-            names.insert(0, format!("{path}{}", crate::partial::SUFFIX));
+            names.insert(0, crate::private::part_path(path));
         }
         for name in names {
             let reply = remote.command(self.net, &self.mib, &format!("SIZE {name}")).ok()?;
@@ -130,9 +130,14 @@ impl Client<'_> {
             find_port(&reply.text()).ok_or_else(|| Failure::Final(format!("no address in {:?}", reply.text())))?;
         let IpAddr::V4(ip) = address.ip() else { return Err(Failure::Final("proxy needs IPv4".to_owned())) };
         active.demand(self.net, &self.mib, &format!("PORT {}", port_text(ip, address.port())))?;
-        if marker > 0 {
+        let mut is_refused = false;
+        for remote in [&mut *active, &mut *passive] {
+            is_refused |= remote.restart_at(self.net, &self.mib, marker)?.is_err();
+        }
+        if is_refused {
+            // Where one of the two cannot start, none does.
             for remote in [&mut *active, &mut *passive] {
-                remote.demand(self.net, &self.mib, &format!("REST {marker}"))?;
+                remote.restart_at(self.net, &self.mib, 0)?.ok();
             }
         }
         let (retr, stor) = (format!("RETR {source}"), format!("STOR {target}"));

@@ -4,13 +4,15 @@ use super::Fault;
 use crate::command::{Command, FileType};
 use crate::config::Mib;
 use crate::net::{ConnId, Net, Recv, Service};
-use crate::reply::{Incoming, Reply, ReplyReader};
+use crate::reply::{find_marker, names_other_marker, Incoming, Reply, ReplyReader};
 use scps_types::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 /// How long a quiet control connection counts as settled, on top of two round trips.
 const QUIET: Duration = Duration::from_millis(500);
+/// Largest marker the older implementation's server keeps (notes §10).
+const REFERENCE_MARKER_MAX: u64 = 32_767;
 /// Longest line the older implementation's server takes whole (notes §16.3).
 const REFERENCE_LINE_MAX: usize = 37;
 
@@ -63,6 +65,8 @@ pub struct Remote {
     /// What the session is to look like.
     pub wishes: Wishes,
     greeting: String,
+    /// A marker was sent that may wait for the next transfer: some servers keep it when the command after it fails.
+    pub marker_waits: bool,
     /// Verbs the server refused as unknown.
     pub lacks: BTreeSet<&'static str>,
     round_trip: Duration,
@@ -84,6 +88,7 @@ impl Remote {
             unsent: Vec::new(),
             wishes,
             greeting: String::new(),
+            marker_waits: false,
             lacks: BTreeSet::new(),
             round_trip: Duration::ZERO,
             echo: Vec::new(),
@@ -119,6 +124,7 @@ impl Remote {
         self.reader = ReplyReader::new();
         self.ready.clear();
         self.unsent.clear();
+        self.marker_waits = false;
         let start = net.now();
         let deadline = start + mib.connect_timeout;
         loop {
@@ -271,6 +277,25 @@ impl Remote {
             return Err(Fault::Lost(format!("421 {}", reply.text())));
         }
         Ok(reply)
+    }
+
+    /// Sends a marker; true if the server will start there. If not, it will start at 0.
+    pub fn restart_at(&mut self, net: &mut dyn Net, mib: &Mib, marker: u64) -> Result<Result<(), Reply>, Fault> {
+        if marker == 0 {
+            if std::mem::take(&mut self.marker_waits) {
+                self.command(net, mib, "REST 0")?;
+            }
+            return Ok(Ok(()));
+        }
+        let reply = self.command(net, mib, &format!("REST {marker}"))?;
+        self.marker_waits = true;
+        let text = reply.text();
+        let is_unseen = self.is_reference() && marker > REFERENCE_MARKER_MAX && find_marker(&text).is_none();
+        if reply.code == 350 && !is_unseen && !names_other_marker(&text, marker) {
+            return Ok(Ok(()));
+        }
+        self.restart_at(net, mib, 0)?.ok();
+        Ok(Err(reply))
     }
 
     /// Sends an extension that ordinary servers lack: `None` if this one does.

@@ -3,7 +3,8 @@
 use super::transfer::local_error;
 use super::{Client, Fault, Remote};
 use crate::crc::find_crc;
-use crate::partial::{stored_size, SUFFIX};
+use crate::partial::stored_size;
+use crate::private::{part_name, part_path};
 use crate::reply::find_size;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -36,7 +37,7 @@ impl Client<'_> {
     /// What of a file is stored here.
     pub(super) fn local_stored(&mut self, local: &Path) -> Result<Option<Stored>, Fault> {
         let (folder, name) = place(local)?;
-        for name in [format!("{name}{SUFFIX}"), name] {
+        for name in [part_name(&name), name] {
             if folder.metadata(&name).is_ok_and(|m| m.is_file()) {
                 let file = folder.open(&name).map_err(local_error(local))?;
                 let size = stored_size(&file, self.file_type()).map_err(|e| Fault::Local(e.text))?;
@@ -49,7 +50,7 @@ impl Client<'_> {
     /// What of a file is stored at the server: our own servers keep a part beside the target.
     pub(super) fn remote_stored(&mut self, path: &str) -> Result<Option<Stored>, Fault> {
         let is_kin = self.remote.as_ref().is_some_and(Remote::is_kin);
-        let part = is_kin.then(|| format!("{path}{SUFFIX}"));
+        let part = is_kin.then(|| part_path(path));
         for name in part.into_iter().chain([path.to_owned()]) {
             if let Some(size) = self.remote_size(&name)? {
                 return Ok(Some(Stored { size, name }));

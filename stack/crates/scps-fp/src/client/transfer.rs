@@ -37,6 +37,19 @@ struct Progress {
     start: Start,
     fresh_tried: bool,
     fresh_next: bool,
+    /// What is stored at the server is not as long as what was sent.
+    is_of_wrong_size: bool,
+    /// The next attempt starts at 0 and at once, automatic restart or not: the server could not do what was asked.
+    fresh_now: bool,
+}
+
+impl Progress {
+    /// Once more from the start, which then is the last time.
+    fn start_anew(&mut self) {
+        self.fresh_tried = true;
+        self.fresh_next = true;
+        self.fresh_now = true;
+    }
 }
 
 pub(super) fn local_error(path: &Path) -> impl Fn(std::io::Error) -> Fault + '_ {
@@ -62,6 +75,8 @@ impl Client<'_> {
             start: std::mem::take(&mut self.restart),
             fresh_tried: false,
             fresh_next: false,
+            is_of_wrong_size: false,
+            fresh_now: false,
         };
         let outcome = self.attempts(job, &mut progress);
         let mut report = progress.report;
@@ -102,6 +117,12 @@ impl Client<'_> {
                 Ok(()) => return Ok(()),
                 Err(failure) => failure,
             };
+            if std::mem::take(&mut progress.fresh_now) {
+                match self.recover() {
+                    Ok(()) => continue,
+                    Err(fault) => failure = fault.into(),
+                }
+            }
             loop {
                 match progress.attempts.judge(&failure, self.net.now()) {
                     Decision::GiveUp(text) => {
@@ -198,6 +219,7 @@ impl Client<'_> {
         let source = Source { size: Some(size), changed_at };
         self.heed_source(progress, source);
         let marker = if append { 0 } else { self.put_marker(local, remote, size, progress)? };
+        progress.is_of_wrong_size = false;
         let mut outgoing = Outgoing::file(file, marker, file_type).map_err(|e| stored_error(&e))?;
         let verb = match (append, self.unique_remote && marker == 0) {
             (true, _) => "APPE",
@@ -221,6 +243,9 @@ impl Client<'_> {
         let verdict = self.judge_integrity(&course, own, outgoing.sent(), file_type);
         progress.report.crc = Some(crc_text(own));
         progress.report.integrity = Some(verdict);
+        if checked == 0 && verb == "STOR" && file_type == FileType::Image {
+            self.prove_length(progress, remote, size)?;
+        }
         if checked > 0 && !append {
             self.prove_whole(progress, remote, |file_type| {
                 let file = open_local(local)?;
@@ -241,8 +266,8 @@ impl Client<'_> {
         let marker = self.get_marker(local, progress)?;
         let (folder, name) = place(local)?;
         let base = if marker > 0 { Base::Marker(marker) } else { Base::Fresh };
-        let mut partial =
-            Partial::begin(folder, &name, base, file_type, Bounds::default()).map_err(|e| stored_error(&e))?;
+        let mut partial = Partial::begin_prepared(&folder, &name, base, file_type, Bounds::default())
+            .map_err(|e| stored_error(&e))?;
         let line = format!("RETR {remote}");
         let request = Request { line: &line, marker, announced: None, service: self.service() };
         let mut course = Course::default();
@@ -279,7 +304,7 @@ impl Client<'_> {
             progress.after_restart += octets;
         }
         if octets > 0 {
-            progress.attempts.progressed();
+            progress.attempts.progressed(marker);
         }
         progress.report.reply = course.last_reply;
         progress.report.text.clone_from(&course.text);
@@ -299,8 +324,7 @@ impl Client<'_> {
         if result.is_ok() || !course.marker_refused || marker == 0 || progress.fresh_tried {
             return result;
         }
-        progress.fresh_tried = true;
-        progress.fresh_next = true;
+        progress.start_anew();
         self.note(progress, format!("the marker {marker} is refused; starting at 0"));
         match result {
             Err(Failure::Final(text)) => Err(Failure::Broken(text)),
@@ -373,6 +397,25 @@ impl Client<'_> {
         }
     }
 
+    /// A server that is not ours may have kept a marker, or what a longer file had: what was stored is as long as what was
+    /// sent, or it is not the file.
+    fn prove_length(&mut self, progress: &mut Progress, remote: &str, size: u64) -> Result<(), Failure> {
+        if self.remote.as_ref().is_some_and(Remote::is_kin) {
+            return Ok(());
+        }
+        let theirs = self.remote_size(remote)?;
+        if theirs.is_some_and(|s| s != size) {
+            self.note(progress, format!("sizes differ: {size} here, {theirs:?} there"));
+            progress.report.integrity = Some(Integrity::Mismatch);
+            progress.is_of_wrong_size = true;
+            // Whoever starts anew says where.
+            if let Some(remote) = &mut self.remote {
+                remote.marker_waits = true;
+            }
+        }
+        Ok(())
+    }
+
     /// After a restart: length and checksum of the whole file at both ends.
     fn prove_whole(
         &mut self,
@@ -387,6 +430,7 @@ impl Client<'_> {
         if their_size.is_some_and(|s| s != size) {
             self.note(progress, format!("sizes differ: {size} here, {their_size:?} there"));
             progress.report.integrity = Some(Integrity::Mismatch);
+            progress.is_of_wrong_size = true;
         } else if file_type == FileType::Image {
             progress.report.crc = Some(crc_text(crc));
             progress.report.integrity = Some(match their_crc {
@@ -403,12 +447,11 @@ fn settle_integrity(progress: &mut Progress) -> Result<(), Failure> {
     if progress.report.integrity != Some(Integrity::Mismatch) {
         return Ok(());
     }
-    let text = "the checksums differ".to_owned();
+    let text = if progress.is_of_wrong_size { "the sizes differ" } else { "the checksums differ" }.to_owned();
     // A stored beginning that was not ours shows only now; once more from the start decides it.
     let was_restarted = progress.report.markers.last().is_some_and(|m| *m > 0);
-    if was_restarted && !progress.fresh_tried {
-        progress.fresh_tried = true;
-        progress.fresh_next = true;
+    if (was_restarted || progress.is_of_wrong_size) && !progress.fresh_tried {
+        progress.start_anew();
         return Err(Failure::Broken(text));
     }
     Err(Failure::Final(text))

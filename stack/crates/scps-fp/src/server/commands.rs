@@ -2,15 +2,17 @@
 
 use super::session::Session;
 use super::transfer::{opening_text, Flow, Plan};
+use super::work::{Checking, Copying, Work};
 use super::writers::Claim;
 use super::Shared;
 use crate::command::{Command, FileType, Site, VERBS};
-use crate::crc::crc_text;
+use crate::listing::calendar;
 use crate::net::Net;
 use crate::outgoing::Outgoing;
-use crate::partial::{stored_size, Base, Bounds, Partial, SUFFIX};
+use crate::partial::{Base, Bounds, Partial};
 use crate::reply::Reply;
-use crate::store::{calendar, modified, resolve, Store, StoreError, StoreResult};
+use crate::search::Search;
+use crate::store::{modified, resolve, Store, StoreError, StoreResult};
 use std::rc::Rc;
 
 const BUSY: &str = "Another session is writing the file.";
@@ -40,6 +42,8 @@ impl Session {
     pub fn run(&mut self, net: &mut dyn Net, shared: &mut Shared, command: Command) -> bool {
         match command {
             Command::User(name) => self.user(name, net, shared),
+            // One in a pass: it is slow by design, and others wait.
+            Command::Pass(_) if shared.has_hashed => return false,
             Command::Pass(word) => self.pass(&word, net, shared),
             Command::Noop => self.reply_noop(shared),
             Command::Feat => {
@@ -77,10 +81,11 @@ impl Session {
         let Some(name) = self.name.take() else {
             return self.reply_with_text(503, "Send USER first.");
         };
+        shared.has_hashed = true;
         match shared.users.check(&name, word) {
             None => self.refuse_login(net, shared),
             Some(user) => {
-                if self.enter(user) {
+                if self.enter(user, shared) {
                     self.failures = 0;
                     self.reply_with_text(230, "Logged in.");
                 } else {
@@ -95,16 +100,12 @@ impl Session {
             self.reply(&Reply::new(550, "This user may change nothing."));
             return true;
         }
-        if let Some(path) = file_touched(&command).map(|p| self.absolute(p)) {
-            // What is being written under another name is the same file.
-            let lock = store.lock_name(path.strip_suffix(SUFFIX).unwrap_or(&path));
-            match shared.writers.claim(&lock, self.id, net.now(), shared.mib.stall_takeover) {
-                Claim::Free => {}
-                Claim::Wait => return false,
-                Claim::Busy => {
-                    self.reply(&Reply::new(450, BUSY));
-                    return true;
-                }
+        match self.claim(net, shared, &command, store) {
+            Claim::Free => {}
+            Claim::Wait => return false,
+            Claim::Busy => {
+                self.reply(&Reply::new(450, BUSY));
+                return true;
             }
         }
         let result = match command {
@@ -120,10 +121,9 @@ impl Session {
                 self.declared = None;
                 planned.map(|plan| self.start_transfer(net, shared, plan))
             }
-            Command::Stat(Some(path)) => self.list(&path, store, net.unix_time(), true).map(|text| {
-                let lines = [format!("Status of {path}:")].into_iter();
-                let lines = lines.chain(text.lines().map(str::to_owned)).chain(["End.".to_owned()]);
-                self.reply(&Reply::multi(211, lines.collect()));
+            Command::Stat(Some(path)) => store.list(&self.absolute(&path), Some(net.unix_time())).map(|listing| {
+                self.reply_more(211, &[format!("Status of {path}:")]);
+                self.work = Some(Work::List(listing));
             }),
             Command::Updt(path) => self.update(&path, store, shared),
             Command::Port(_)
@@ -155,6 +155,18 @@ impl Session {
         true
     }
 
+    /// Asks for the files a command touches.
+    fn claim(&mut self, net: &dyn Net, shared: &mut Shared, command: &Command, store: &Store) -> Claim {
+        let Some(path) = file_touched(command).map(|p| self.absolute(p)) else { return Claim::Free };
+        match store.writer_of(&path) {
+            (Some(part), _) if shared.writers.knows(part) => {
+                shared.writers.claim(part, self.id, net.now(), shared.mib.stall_takeover)
+            }
+            (_, true) => Claim::Busy,
+            (_, false) => Claim::Free,
+        }
+    }
+
     /// A path of this session, absolute.
     pub fn absolute(&self, path: &str) -> String {
         resolve(&self.cwd, path)
@@ -165,7 +177,7 @@ impl Session {
         net: &mut dyn Net,
         shared: &mut Shared,
         command: Command,
-        store: &Store,
+        store: &Rc<Store>,
     ) -> StoreResult<()> {
         let reply = match command {
             Command::Cwd(path) => {
@@ -173,8 +185,8 @@ impl Session {
                 if !store.metadata(&path)?.is_dir() {
                     return Err(StoreError::new(550, "not a directory"));
                 }
-                // The descriptor that a link outside would need cannot be had.
-                store.list(&path)?;
+                // The descriptor that a link outside would need cannot be had, nor one of a folder that may not be read.
+                store.open_dir(&path)?;
                 self.cwd = path;
                 Reply::new(250, "CWD")
             }
@@ -212,42 +224,46 @@ impl Session {
                 Reply::new(250, "RNTO")
             }
             Command::Copy(from, to) => {
-                self.copy(&from, &to, store, shared.mib.copy_overwrites)?;
-                Reply::new(250, "COPY")
+                return self.copy(&from, &to, store, shared.mib.copy_overwrites);
             }
             Command::Size(path) => {
                 let absolute = self.absolute(&path);
-                store.size(&absolute)?;
-                let size = stored_size(&store.open_file(&absolute)?, self.file_type)?;
-                match (self.bare_size, shared.mib.historic) {
-                    (true, _) => Reply::new(213, size.to_string()),
-                    (false, true) => Reply::new(213, format!("{path} SIZE {size} bytes")),
-                    (false, false) => Reply::new(213, format!("{path} SIZE {size}")),
+                let length = store.size(&absolute)?;
+                let (head, tail) = match (self.bare_size, shared.mib.historic) {
+                    (true, _) => (String::new(), ""),
+                    (false, true) => (format!("{path} SIZE "), " bytes"),
+                    (false, false) => (format!("{path} SIZE "), ""),
+                };
+                if self.file_type == FileType::Ascii {
+                    let search = Search::new(store.open_file_or_part(&absolute)?, u64::MAX)?;
+                    self.work = Some(Work::Size { head, tail, search });
+                    return Ok(());
                 }
+                Reply::new(213, format!("{head}{length}{tail}"))
             }
             Command::Mdtm(path) => {
                 let (y, mo, d, h, mi, s) = calendar(modified(&store.metadata(&self.absolute(&path))?));
                 Reply::new(213, format!("{y:04}{mo:02}{d:02}{h:02}{mi:02}{s:02}"))
             }
-            Command::Site(site) => self.site(site, net, shared, store)?,
+            Command::Site(Site::Crc(path)) => {
+                self.work = Some(Work::Crc(Checking::of(store.open_file_or_part(&self.absolute(&path))?)?));
+                return Ok(());
+            }
+            Command::Site(site) => self.site(&site, net, shared)?,
             _ => Reply::new(502, "Not implemented."),
         };
         self.reply(&reply);
         Ok(())
     }
 
-    fn site(&mut self, site: Site, net: &mut dyn Net, shared: &Shared, store: &Store) -> StoreResult<Reply> {
+    fn site(&mut self, site: &Site, net: &mut dyn Net, shared: &Shared) -> StoreResult<Reply> {
         Ok(match site {
             Site::Time => Reply::new(216, format!("time {:08x}", net.unix_time() as u32)),
-            Site::Crc(path) => {
-                let (value, _) = store.checksum(&self.absolute(&path))?;
-                Reply::new(250, crc_text(value)).with_text()
-            }
             Site::CrcSwitch(on) => {
-                self.crc_on = on;
-                Reply::new(216, if on { "CRC on." } else { "CRC off." })
+                self.crc_on = *on;
+                Reply::new(216, if *on { "CRC on." } else { "CRC off." })
             }
-            Site::Terminate => {
+            Site::Terminate | Site::Crc(_) => {
                 let is_admin = self.user.as_ref().is_some_and(|u| u.admin);
                 if !shared.allow_terminate {
                     return Err(StoreError::new(502, "Not enabled."));
@@ -261,44 +277,39 @@ impl Session {
         })
     }
 
-    fn copy(&mut self, from: &str, to: &str, store: &Store, overwrites: bool) -> StoreResult<()> {
+    fn copy(&mut self, from: &str, to: &str, store: &Rc<Store>, overwrites: bool) -> StoreResult<()> {
         let (from, to) = (self.absolute(from), self.absolute(to));
         let size = store.size(&from)?;
-        if store.room()?.is_some_and(|room| room < size) {
-            return Err(StoreError::new(552, "the quota is used up"));
-        }
-        if overwrites && from != to && store.size(&to).is_ok() {
-            store.delete(&to)?;
-        }
-        let mut source = store.open_file(&from)?;
-        store.create_whole(&to, |file| Ok(std::io::copy(&mut source, file).map(|_| ())?))
+        let from = store.open_file(&from)?;
+        let to = store.make(&to, overwrites)?;
+        let (count, store) = (store.count()?, Rc::clone(store));
+        self.work = Some(Work::Copy(Box::new(Copying { count, from, size, left: size, to, store })));
+        Ok(())
     }
 
     fn plan(&mut self, net: &mut dyn Net, shared: &mut Shared, command: Command, store: &Store) -> StoreResult<Plan> {
         let file_type = self.file_type;
-        let sending = |flow, opening| Plan { flow, opening, lock: None, declared: None, may_be_best_effort: false };
+        let sending = |flow, opening| Plan { flow, opening, count: None, declared: None, may_be_best_effort: false };
         match command {
             Command::Retr(path) => {
                 let absolute = self.absolute(&path);
                 let file = store.open_file(&absolute)?;
                 // Beyond the end of a file there is nothing to restart (notes §10).
-                let outgoing = Outgoing::file(file, self.marker.unwrap_or(0), file_type)
+                let outgoing = Outgoing::begin(file, self.marker.unwrap_or(0), file_type)
                     .map_err(|e| StoreError::new(550, e.text))?;
                 Ok(Plan { may_be_best_effort: true, ..sending(Flow::Send(outgoing), opening_text(&path, file_type)) })
             }
             Command::List(path) => {
-                let text = self.list(path.as_deref().unwrap_or(""), store, net.unix_time(), true)?;
+                let now = net.unix_time();
+                let listing = store.list(&self.absolute(path.as_deref().unwrap_or("")), Some(now))?;
                 Ok(sending(
-                    Flow::Send(Outgoing::text(text.into_bytes())),
+                    Flow::Send(Outgoing::list(listing)),
                     "Opening ASCII mode data connection for a list.".into(),
                 ))
             }
             Command::Nlst(path) => {
-                let text = self.list(path.as_deref().unwrap_or(""), store, net.unix_time(), false)?;
-                Ok(sending(
-                    Flow::Send(Outgoing::text(text.into_bytes())),
-                    "Opening ASCII mode data connection for names.".into(),
-                ))
+                let listing = store.list(&self.absolute(path.as_deref().unwrap_or("")), None)?;
+                Ok(sending(Flow::Send(Outgoing::list(listing)), "Opening ASCII mode data connection for names.".into()))
             }
             Command::Read(path) => {
                 let outgoing = self.read_plan(&path, store)?;
@@ -313,7 +324,7 @@ impl Session {
             }
             Command::Stou(path) => {
                 let wanted = self.absolute(path.as_deref().unwrap_or("unique"));
-                let taken = |p: &str| store.exists(p) || store.exists(&format!("{p}{SUFFIX}"));
+                let taken = |p: &str| store.exists(p) || store.writer_of(p).0.is_some();
                 let tries = (1..=UNIQUE_TRIES).map(|n| format!("{wanted}.{n}"));
                 let free = [wanted.clone()].into_iter().chain(tries).find(|p| !taken(p));
                 let path = free.ok_or_else(|| StoreError::new(452, "no name is free"))?;
@@ -337,26 +348,13 @@ impl Session {
         base: Base,
         opening: String,
     ) -> StoreResult<Plan> {
-        let room = store.room()?;
-        let start = if let Base::Marker(n) = base { n } else { 0 };
-        if let (Some(room), Some(declared)) = (room, self.declared) {
-            if declared.saturating_sub(start) > room {
-                return Err(StoreError::new(552, "the quota is used up"));
-            }
-        }
         let (folder, name) = store.folder_of(path)?;
         let size = (shared.mib.file_size_max > 0).then_some(shared.mib.file_size_max);
-        let partial = Partial::begin(folder, &name, base, self.file_type, Bounds { room, size })?;
+        let bounds = Bounds { quota: store.quota().cloned(), size };
+        let partial = Partial::begin(&folder, &name, base, self.file_type, bounds)?;
         // What is announced counts the whole file, an appended one has no announced size.
         let declared = self.declared.filter(|_| base != Base::End);
-        let lock = Some(store.lock_name(path));
-        Ok(Plan { flow: Flow::Receive(partial), opening, lock, declared, may_be_best_effort: true })
-    }
-
-    fn list(&self, path: &str, store: &Store, unix_time: u64, long: bool) -> StoreResult<String> {
-        let entries = store.list(&self.absolute(path))?;
-        let line = |e: &crate::store::Entry| if long { e.long(unix_time) } else { e.name.clone() } + "\r\n";
-        Ok(entries.iter().map(line).collect())
+        Ok(Plan { flow: Flow::Receive(partial), opening, count: store.count()?, declared, may_be_best_effort: true })
     }
 }
 
@@ -395,6 +393,7 @@ fn file_touched(command: &Command) -> Option<&str> {
         | Command::Dele(p)
         | Command::Rnfr(p)
         | Command::Rnto(p)
+        | Command::Copy(_, p)
         | Command::Site(Site::Crc(p)) => Some(p),
         _ => None,
     }

@@ -8,7 +8,11 @@ use std::net::IpAddr;
 pub const FAILURES_PER_SESSION: u32 = 3;
 /// An address is forgiven one failure per this time.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
-const DELAY_MAX: Duration = Duration::from_secs(64);
+/// Shorter than clients wait for a reply and servers for a login: guesses from an address slow down an honest user there,
+/// and keep nobody out.
+const DELAY_MAX: Duration = Duration::from_secs(20);
+/// Failures remembered of one address.
+const FAILURES_MAX: u32 = 10;
 /// Addresses remembered; the one that failed longest ago is forgotten first.
 const ADDRESSES_MAX: usize = 1024;
 
@@ -19,7 +23,8 @@ pub struct Guard(BTreeMap<IpAddr, (u32, Instant)>);
 impl Guard {
     /// Notes a failure; returns how long the next attempt from there has to wait.
     pub fn failed(&mut self, from: IpAddr, now: Instant) -> Duration {
-        let failures = self.failures(from, now) + 1;
+        // More would only take longer to be forgiven.
+        let failures = (self.failures(from, now) + 1).min(FAILURES_MAX);
         if self.0.len() >= ADDRESSES_MAX && !self.0.contains_key(&from) {
             if let Some(oldest) = self.0.iter().min_by_key(|(_, (_, at))| *at).map(|(a, _)| *a) {
                 self.0.remove(&oldest);
@@ -54,7 +59,7 @@ mod tests {
         let mut guard = Guard::default();
         let from = "10.0.0.1".parse().unwrap();
         let delays: Vec<u64> = (0..9).map(|_| guard.failed(from, Instant::ZERO).as_secs()).collect();
-        assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        assert_eq!(delays, [1, 2, 4, 8, 16, 20, 20, 20, 20]);
         assert_eq!(guard.delay("10.0.0.2".parse().unwrap(), Instant::ZERO), Duration::ZERO);
         assert_eq!(guard.delay(from, Instant::from_secs(60 * 7)).as_secs(), 2);
         assert_eq!(guard.delay(from, Instant::from_secs(60 * 9)), Duration::ZERO);

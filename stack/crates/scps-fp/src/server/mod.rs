@@ -1,23 +1,28 @@
 //! The server (FP notes §15.1): sessions that take turns, each as far as it gets without waiting.
 
 mod commands;
+mod ending;
 mod guard;
 mod parameters;
 mod records;
 mod session;
 mod transfer;
+mod work;
 mod writers;
 
 use crate::config::Mib;
 use crate::net::{ListenId, Net, Service};
+use crate::quota::Quota;
 use crate::reply::Reply;
 use crate::users::{User, Users};
 use guard::Guard;
 use scps_types::Instant;
 use session::Session;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use writers::Writers;
 
 /// What the sessions of a server share.
@@ -29,9 +34,21 @@ struct Shared {
     open_as: Option<User>,
     writers: Writers,
     guard: Guard,
+    /// What is used below the roots that have a quota.
+    quotas: RefCell<BTreeMap<PathBuf, Quota>>,
+    /// A password was checked in this pass; that takes long.
+    has_hashed: bool,
     log: Vec<String>,
     allow_terminate: bool,
     is_terminated: bool,
+}
+
+impl Shared {
+    /// The count of a root, shared by all sessions there.
+    fn quota_of(&self, root: &Path, limit: u64) -> Quota {
+        let mut quotas = self.quotas.borrow_mut();
+        quotas.entry(root.to_owned()).or_insert_with(|| Quota::of(limit)).with_limit(limit)
+    }
 }
 
 /// Rounds of sessions before the caller is heard again.
@@ -58,6 +75,8 @@ pub struct Server {
     address: SocketAddr,
     sessions: BTreeMap<u64, Session>,
     next_session: u64,
+    /// The session that is heard first in the next pass.
+    next_first: u64,
 }
 
 impl Server {
@@ -70,11 +89,13 @@ impl Server {
             open_as: config.open_as,
             writers: Writers::default(),
             guard: Guard::default(),
+            quotas: RefCell::default(),
+            has_hashed: false,
             log: Vec::new(),
             allow_terminate: config.allow_terminate,
             is_terminated: false,
         };
-        Ok(Server { shared, listener, address, sessions: BTreeMap::new(), next_session: 1 })
+        Ok(Server { shared, listener, address, sessions: BTreeMap::new(), next_session: 1, next_first: 0 })
     }
 
     /// Where clients connect.
@@ -101,12 +122,24 @@ impl Server {
     pub fn turn(&mut self, net: &mut dyn Net) -> io::Result<Option<Instant>> {
         for _ in 0..PASSES_MAX {
             let mut progressed = self.accept(net)?;
-            for session in self.sessions.values_mut() {
-                progressed |= session.turn(net, &mut self.shared);
+            self.shared.has_hashed = false;
+            // Whoever came first last time comes last now: of what is there once a pass, everybody gets some.
+            let from = self.next_first;
+            let (before, after) = (self.sessions.range(..from), self.sessions.range(from..));
+            let order: Vec<u64> = after.chain(before).map(|(id, _)| *id).collect();
+            self.next_first = order.first().map_or(0, |id| id + 1);
+            for id in order {
+                if let Some(session) = self.sessions.get_mut(&id) {
+                    progressed |= session.turn(net, &mut self.shared);
+                }
             }
             self.sessions.retain(|_, s| !s.is_over());
+            if self.sessions.values().any(Session::is_working) {
+                break;
+            }
             if !progressed {
-                return Ok(self.sessions.values().filter_map(|s| s.deadline(&self.shared)).min());
+                let now = net.now();
+                return Ok(self.sessions.values().filter_map(|s| s.deadline(now, &self.shared)).min());
             }
         }
         Ok(Some(net.now()))
@@ -116,10 +149,7 @@ impl Server {
         let mut any = false;
         while let Some(accepted) = net.accept(self.listener)? {
             any = true;
-            let from = accepted.peer.ip();
-            let same = self.sessions.values().filter(|s| s.peer().ip() == from).count();
-            let mib = &self.shared.mib;
-            if self.sessions.len() >= mib.sessions_max || same >= mib.sessions_per_address {
+            if !self.has_place_for(net, accepted.peer.ip()) {
                 let reply = Reply::new(421, "Too many sessions. Try again later.").emit(false);
                 // If there is no room for it, the end of the connection says the same.
                 let _ = net.send(accepted.id, &reply);
@@ -133,5 +163,42 @@ impl Server {
             self.sessions.insert(id, Session::new(id, accepted, net.now(), &self.shared));
         }
         Ok(any)
+    }
+
+    /// True if a session from `from` may begin. Where all places are taken, one that does nothing is given up: an address'
+    /// own, if it has been quiet for long, and one of the address that has most, if the newcomer's then still has fewer.
+    fn has_place_for(&mut self, net: &mut dyn Net, from: IpAddr) -> bool {
+        let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for session in self.sessions.values().filter(|s| !s.is_leaving()) {
+            *counts.entry(session.peer().ip()).or_default() += 1;
+        }
+        let same = counts.get(&from).copied().unwrap_or(0);
+        let (most_sessions, per_address) = (self.shared.mib.sessions_max, self.shared.mib.sessions_per_address);
+        // Those who leave have some seconds for it; nobody may fill the memory with them.
+        if self.sessions.len() >= most_sessions.saturating_mul(2) {
+            return false;
+        }
+        let now = net.now();
+        let long_ago = now - self.shared.mib.login;
+        if same >= per_address {
+            return self.make_room(net, from, long_ago);
+        }
+        if counts.values().sum::<usize>() < most_sessions {
+            return true;
+        }
+        let greediest = counts.into_iter().max_by_key(|(_, n)| *n);
+        match greediest {
+            Some((address, most)) if most > same + 1 => self.make_room(net, address, now),
+            _ => self.make_room(net, from, long_ago),
+        }
+    }
+
+    /// Ends the session of an address that has been quiet for longest, at least since `since`.
+    fn make_room(&mut self, net: &mut dyn Net, address: IpAddr, since: Instant) -> bool {
+        let there = self.sessions.values_mut().filter(|s| s.peer().ip() == address);
+        let quiet = there.filter(|s| s.quiet_since().is_some_and(|t| t <= since));
+        let Some(session) = quiet.min_by_key(|s| s.quiet_since()) else { return false };
+        session.make_room(net);
+        true
     }
 }

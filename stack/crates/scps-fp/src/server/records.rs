@@ -1,41 +1,29 @@
 //! READ and UPDT (FP notes §6, §7).
 
 use super::session::Session;
-use super::transfer::storing_code;
+use super::work::{update_error, Checking, Updating, Work};
 use super::Shared;
-use crate::crc::{crc_of, crc_text};
 use crate::outgoing::Outgoing;
-use crate::ranges::{RangeError, ReadRequest};
-use crate::reply::Reply;
+use crate::ranges::{RangeError, ReadRequest, READ_CONTROL_MAX};
 use crate::store::{Store, StoreError, StoreResult};
-use crate::update::{apply, Update, UpdateError, CONTROL_FILE_MAX};
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom};
+use crate::update::{Applier, SignalReader, CONTROL_FILE_MAX};
+use cap_std::fs::File;
+use std::io::{BufReader, Read};
+use std::rc::Rc;
 
-fn control_file(store: &Store, path: &str) -> StoreResult<Vec<u8>> {
-    if store.size(path)? > CONTROL_FILE_MAX {
-        return Err(StoreError::new(552, format!("the control file has more than {CONTROL_FILE_MAX} octets")));
+fn control_file(store: &Store, path: &str, longest: u64) -> StoreResult<File> {
+    if store.size(path)? > longest {
+        return Err(StoreError::new(552, format!("the control file has more than {longest} octets")));
     }
-    let mut octets = Vec::new();
-    store.open_file(path)?.take(CONTROL_FILE_MAX).read_to_end(&mut octets)?;
-    Ok(octets)
-}
-
-fn update_error(error: UpdateError) -> StoreError {
-    match error {
-        UpdateError::Header(_) => StoreError::new(501, error.to_string()),
-        UpdateError::TooMany => StoreError::new(552, error.to_string()),
-        UpdateError::Signal { .. } => StoreError::new(551, error.to_string()),
-        UpdateError::Io(error) => {
-            let error = StoreError::from(error);
-            StoreError { code: storing_code(error.code), ..error }
-        }
-    }
+    store.open_file(path)
 }
 
 impl Session {
     /// What READ sends.
     pub fn read_plan(&self, control: &str, store: &Store) -> StoreResult<Outgoing> {
-        let octets = control_file(store, &self.absolute(control))?;
+        let mut octets = Vec::new();
+        let file = control_file(store, &self.absolute(control), READ_CONTROL_MAX)?;
+        file.take(READ_CONTROL_MAX).read_to_end(&mut octets)?;
         let request = ReadRequest::parse(&octets).map_err(|error| {
             let code = if error == RangeError::TooMany { 552 } else { 501 };
             StoreError::new(code, error.to_string())
@@ -45,30 +33,24 @@ impl Session {
     }
 
     /// Makes a new file of an old one and edits; the old one stays, the new one appears whole or not at all.
-    pub fn update(&mut self, control: &str, store: &Store, shared: &Shared) -> StoreResult<()> {
+    pub fn update(&mut self, control: &str, store: &Rc<Store>, shared: &Shared) -> StoreResult<()> {
         let control = self.absolute(control);
-        let update = Update::parse(&control_file(store, &control)?).map_err(update_error)?;
-        let mut original = store.open_file(&self.absolute(&update.original))?;
-        let (checksum, length) = crc_of(&mut original)?;
-        if checksum != update.checksum {
-            return Err(StoreError::new(551, "the checksum of the original differs; nothing was done"));
-        }
-        let added: u64 = update.signals.iter().map(crate::update::Signal::data_length).sum();
-        if store.room()?.is_some_and(|room| room < length + added) {
-            return Err(StoreError::new(552, "the quota is used up"));
-        }
-        original.seek(SeekFrom::Start(0))?;
-        let mut value = 0;
-        store.create_whole(&self.absolute(&update.target), |file| {
-            apply(BufReader::new(&mut original), &update.signals, BufWriter::new(&mut *file)).map_err(update_error)?;
-            file.seek(SeekFrom::Start(0))?;
-            value = crc_of(file)?.0;
-            Ok(())
-        })?;
-        if !shared.mib.keep_control {
-            store.delete(&control)?;
-        }
-        self.reply(&Reply::new(250, format!("UPDT {}", crc_text(value))));
+        let file = BufReader::new(control_file(store, &control, CONTROL_FILE_MAX)?);
+        let (original, target, expected, signals) = SignalReader::open(file).map_err(update_error)?;
+        let original = store.open_file(&self.absolute(&original))?;
+        let checking = Some(Checking::of(original.try_clone()?)?);
+        let target = store.make(&self.absolute(&target), false)?;
+        self.work = Some(Work::Update(Box::new(Updating {
+            count: store.count()?,
+            applier: Applier::new(BufReader::new(original.try_clone()?)),
+            original,
+            expected,
+            checking,
+            signals,
+            target,
+            control: (!shared.mib.keep_control).then_some(control),
+            store: Rc::clone(store),
+        })));
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use super::guard::FAILURES_PER_SESSION;
 use super::transfer::{Ending, Transfer};
+use super::work::Work;
 use super::Shared;
 use crate::command::{Command, FileType};
 use crate::line::{Line, LineReader};
@@ -16,6 +17,8 @@ use std::rc::Rc;
 
 /// Commands that wait for the end of a transfer.
 const QUEUE_MAX: usize = 16;
+/// Commands executed before the other sessions have their turn.
+const COMMANDS_PER_TURN: usize = 8;
 /// Unknown commands in a row.
 const UNKNOWN_MAX: u32 = 20;
 /// Octets of replies a client may leave unread before we stop reading its commands.
@@ -38,6 +41,8 @@ pub(super) struct Session {
     last_command: Instant,
     /// Failed logins hold the session.
     held_until: Option<Instant>,
+    /// The end of the last hold: time spent waiting for the guesses of others is nobody's fault.
+    held_for: Instant,
     pub name: Option<String>,
     pub user: Option<User>,
     pub store: Option<Rc<Store>>,
@@ -58,6 +63,7 @@ pub(super) struct Session {
     pub failures: u32,
     unknown: u32,
     pub transfer: Option<Transfer>,
+    pub work: Option<Work>,
     is_quitting: bool,
     control_lost: bool,
     closing_since: Option<Instant>,
@@ -78,6 +84,7 @@ impl Session {
             started_at: now,
             last_command: now,
             held_until: None,
+            held_for: now,
             name: None,
             user: None,
             store: None,
@@ -98,6 +105,7 @@ impl Session {
             failures: 0,
             unknown: 0,
             transfer: None,
+            work: None,
             is_quitting: false,
             control_lost: false,
             closing_since: None,
@@ -105,7 +113,7 @@ impl Session {
         };
         session.reply(&Reply::new(220, format!("scpslab SCPS-FP server {} ready.", env!("CARGO_PKG_VERSION"))));
         if let Some(user) = &shared.open_as {
-            session.enter(user.clone());
+            session.enter(user.clone(), shared);
         }
         session
     }
@@ -122,13 +130,24 @@ impl Session {
         self.out.extend_from_slice(&reply.emit(self.suppressed));
     }
 
+    /// Lines of a reply that is not over yet.
+    pub fn reply_more(&mut self, code: u16, lines: &[String]) {
+        self.out.extend_from_slice(&Reply::emit_more(code, lines));
+    }
+
+    /// Octets of replies that the client has not taken.
+    pub fn unread(&self) -> usize {
+        self.out.len()
+    }
+
     pub fn reply_with_text(&mut self, code: u16, text: impl Into<String>) {
         self.out.extend_from_slice(&Reply::new(code, text).emit(false));
     }
 
     /// Gives the session a user's root and rights.
-    pub fn enter(&mut self, user: User) -> bool {
-        match Store::open(&user.root, user.quota) {
+    pub fn enter(&mut self, user: User, shared: &Shared) -> bool {
+        let quota = user.quota.map(|limit| shared.quota_of(&user.root, limit));
+        match Store::open(&user.root, quota) {
             Ok(store) => {
                 self.store = Some(Rc::new(store));
                 self.user = Some(user);
@@ -147,6 +166,7 @@ impl Session {
     pub fn turn(&mut self, net: &mut dyn Net, shared: &mut Shared) -> bool {
         let mut progressed = self.read_control(net);
         progressed |= self.take_lines(net, shared);
+        progressed |= self.advance_work(shared);
         if self.control_lost && self.transfer.is_some() {
             self.end_transfer(net, shared, Ending::Broken("the control connection was lost"));
             progressed = true;
@@ -172,8 +192,14 @@ impl Session {
                     any = true;
                 }
                 Ok(Recv::Wait | Recv::Hole(_)) => break,
-                Ok(Recv::End) | Err(_) => {
+                Ok(Recv::End) => {
                     self.control_lost = true;
+                    any = true;
+                }
+                Err(_) => {
+                    self.control_lost = true;
+                    // Nobody waits for it.
+                    self.work = None;
                     any = true;
                 }
             }
@@ -189,7 +215,10 @@ impl Session {
 
     fn take_lines(&mut self, net: &mut dyn Net, shared: &mut Shared) -> bool {
         let mut any = false;
-        while self.closing_since.is_none() && !self.is_quitting {
+        for _ in 0..COMMANDS_PER_TURN {
+            if self.closing_since.is_some() || self.is_quitting || self.work.is_some() {
+                break;
+            }
             if self.held_until.is_some_and(|t| t > net.now()) {
                 break;
             }
@@ -295,7 +324,7 @@ impl Session {
             self.say_goodbye(net, "Too many failed logins. Goodbye.");
         } else {
             self.reply(&Reply::new(530, "Login incorrect.").with_text());
-            self.held_until = Some(now + delay);
+            self.hold_until(now + delay);
         }
     }
 
@@ -303,8 +332,13 @@ impl Session {
     pub fn hold_for_guesses(&mut self, net: &mut dyn Net, shared: &Shared) {
         let delay = shared.guard.delay(self.peer.ip(), net.now());
         if !delay.is_zero() {
-            self.held_until = Some(net.now() + delay);
+            self.hold_until(net.now() + delay);
         }
+    }
+
+    fn hold_until(&mut self, end: Instant) {
+        self.held_until = Some(end);
+        self.held_for = end;
     }
 
     fn say_goodbye(&mut self, net: &mut dyn Net, text: &str) {
@@ -326,11 +360,30 @@ impl Session {
     }
 
     fn login_deadline(&self, shared: &Shared) -> Option<Instant> {
-        (!self.is_logged_in()).then_some(self.started_at + shared.mib.login)
+        (!self.is_logged_in()).then_some(self.started_at.max(self.held_for) + shared.mib.login)
     }
 
     fn idle_deadline(&self) -> Option<Instant> {
-        self.transfer.is_none().then_some(self.last_command + self.idle)
+        (self.transfer.is_none() && self.work.is_none()).then_some(self.last_command + self.idle)
+    }
+
+    /// Since when nothing has happened here; `None` while something does.
+    pub fn quiet_since(&self) -> Option<Instant> {
+        (self.transfer.is_none() && self.work.is_none() && self.closing_since.is_none()).then_some(self.last_command)
+    }
+
+    /// True if there is more to do at once.
+    pub fn is_working(&self) -> bool {
+        self.work.is_some() && self.unread() == 0 || self.transfer.as_ref().is_some_and(Transfer::is_working)
+    }
+
+    /// Ends a session that does nothing, because others want its place.
+    pub fn make_room(&mut self, net: &mut dyn Net) {
+        self.say_goodbye(net, "Idle, and others want to be served. Goodbye.");
+    }
+
+    pub fn is_leaving(&self) -> bool {
+        self.closing_since.is_some()
     }
 
     /// Commands count from the end of a transfer.
@@ -339,13 +392,14 @@ impl Session {
     }
 
     /// When something is due even if nothing happens.
-    pub fn deadline(&self, shared: &Shared) -> Option<Instant> {
+    pub fn deadline(&self, now: Instant, shared: &Shared) -> Option<Instant> {
         if let Some(since) = self.closing_since {
             return Some(since + FAREWELL);
         }
         let transfer = self.transfer.as_ref().map(|t| t.deadline(shared));
+        let look = self.transfer.as_ref().and_then(|t| t.look_again(now));
         let held = self.held_until;
-        [self.login_deadline(shared), self.idle_deadline(), transfer, held].into_iter().flatten().min()
+        [look, self.login_deadline(shared), self.idle_deadline(), transfer, held].into_iter().flatten().min()
     }
 
     fn write_control(&mut self, net: &mut dyn Net) -> bool {
@@ -357,6 +411,7 @@ impl Session {
             n > 0
         } else {
             self.control_lost = true;
+            self.work = None;
             self.out.clear();
             true
         }
@@ -364,7 +419,8 @@ impl Session {
 
     fn finish_closing(&mut self, net: &mut dyn Net, shared: &mut Shared) {
         let is_idle = self.queue.is_empty() && self.lines.waiting() == 0;
-        let is_gone = self.control_lost && self.transfer.is_none() && (is_idle || self.out.is_empty());
+        let is_gone =
+            self.control_lost && self.transfer.is_none() && self.work.is_none() && (is_idle || self.out.is_empty());
         let is_done = self.closing_since.is_some_and(|since| self.out.is_empty() || net.now() >= since + FAREWELL);
         if (is_gone || is_done) && !self.is_over {
             if self.transfer.is_some() {

@@ -3,19 +3,22 @@
 use super::session::Session;
 use super::Shared;
 use crate::command::FileType;
-use crate::crc::crc_text;
 use crate::net::{ConnId, ListenId, Net, Recv, Service};
 use crate::outgoing::Outgoing;
 use crate::partial::Partial;
+use crate::private::FileId;
+use crate::quota::Count;
 use crate::reply::Reply;
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreResult};
 use scps_types::{Duration, Instant};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Octets moved in one turn, so that sessions share the time and commands are seen.
 const TURN_OCTETS: u64 = 1 << 20;
 /// Octets read from the transport at a time.
 const CHUNK: usize = 64 * 1024;
+/// How often the transport is asked whether it has sent everything.
+const DRAIN_LOOK: Duration = Duration::from_millis(10);
 /// How long a passive listener waits for its client (notes §2).
 const ACCEPT_LIMIT: Duration = Duration::from_secs(60);
 
@@ -33,14 +36,32 @@ impl Flow {
             Flow::Receive(partial) => partial.received(),
         }
     }
+
+    /// Takes a step towards the first or next octet; true once it can move.
+    fn prepare(&mut self) -> StoreResult<bool> {
+        match self {
+            Flow::Send(outgoing) => outgoing.prepare(),
+            Flow::Receive(partial) => partial.prepare(),
+        }
+    }
 }
 
 /// The data connection.
 #[derive(Clone, Copy, Debug)]
 enum Link {
+    /// The file is being prepared; then the connection is opened this way.
+    Planned(Way),
     Listening(ListenId),
     Connecting(ConnId),
     Open(ConnId),
+}
+
+/// How a data connection comes about.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Passive(ListenId),
+    Active(SocketAddr, Service),
+    Unknown,
 }
 
 /// How a transfer ends, if not by itself.
@@ -64,30 +85,62 @@ pub(super) struct Transfer {
     link_down_since: Option<Instant>,
     /// Text of the 150 reply.
     opening: String,
-    /// Name under which other sessions find the writer.
-    lock: Option<String>,
+    /// By which other sessions find the writer.
+    lock: Option<FileId>,
+    /// What is used of a quota is being counted.
+    count: Option<Count>,
     declared: Option<u64>,
     fill: u8,
     filled: u64,
+    /// Everything is with the transport, which still has to send some of it.
+    is_draining: bool,
+    unsent: u64,
+    /// There is more to do at once, though no octet moved.
+    is_working: bool,
 }
 
 /// What a command starts.
 pub(super) struct Plan {
     pub flow: Flow,
     pub opening: String,
-    pub lock: Option<String>,
+    pub count: Option<Count>,
     pub declared: Option<u64>,
     /// RETR and STOR may be best effort; listings and control files never.
     pub may_be_best_effort: bool,
 }
 
 impl Transfer {
+    /// Takes a step before the connection is opened; true once that may be.
+    fn make_ready(&mut self) -> StoreResult<bool> {
+        if let Some(count) = &mut self.count {
+            if !count.step()? {
+                return Ok(false);
+            }
+            self.count = None;
+            let Flow::Receive(partial) = &self.flow else { return Ok(false) };
+            partial.check_declared(self.declared)?;
+        }
+        self.flow.prepare()
+    }
+
     /// For STAT.
     pub fn progress(&self) -> String {
         match &self.flow {
             Flow::Send(outgoing) => format!("{} octets sent", outgoing.sent()),
             Flow::Receive(partial) => format!("{} octets received, {} stored", partial.received(), partial.stored()),
         }
+    }
+
+    /// Everything was handed over; it is complete once the transport has sent it, so that it can be interrupted until then.
+    fn drain(&mut self, net: &mut dyn Net, id: ConnId) -> Option<Ending> {
+        // What the peer says now is of no interest, only that it is there.
+        match net.recv(id, &mut [0; 512]) {
+            Ok(_) => {}
+            Err(_) if net.unacknowledged(id) == 0 => {}
+            Err(_) => return Some(Ending::Broken("the data connection failed")),
+        }
+        self.unsent = net.unsent(id);
+        (self.unsent == 0).then_some(Ending::Complete)
     }
 
     /// While the transport waits for its link, our patience does not run, within `longest`.
@@ -103,10 +156,20 @@ impl Transfer {
     /// When patience ends.
     pub fn deadline(&self, shared: &Shared) -> Instant {
         match self.link {
-            Link::Listening(_) => self.since + ACCEPT_LIMIT,
+            Link::Planned(_) | Link::Listening(_) => self.since + ACCEPT_LIMIT,
             Link::Connecting(_) => self.since + shared.mib.connect_timeout,
             Link::Open(_) => self.last_moved + shared.mib.data_timeout,
         }
+    }
+
+    /// When to look again even if nothing happens: nobody tells when a transport has sent the last octet.
+    pub fn look_again(&self, now: Instant) -> Option<Instant> {
+        self.is_draining.then(|| now + DRAIN_LOOK)
+    }
+
+    /// True if there is more to do at once.
+    pub fn is_working(&self) -> bool {
+        self.is_working
     }
 }
 
@@ -147,39 +210,37 @@ impl Session {
         None
     }
 
-    /// Opens the data connection a plan needs.
-    pub fn start_transfer(&mut self, net: &mut dyn Net, shared: &mut Shared, plan: Plan) {
+    /// Starts what a plan says; the data connection is opened once the file is ready.
+    pub fn start_transfer(&mut self, net: &dyn Net, shared: &mut Shared, plan: Plan) {
         let now = net.now();
         let service = if plan.may_be_best_effort { self.service() } else { Service::Reliable };
-        let link = if let Some(listener) = self.passive.take() {
-            Ok(Link::Listening(listener))
+        let way = if let Some(listener) = self.passive.take() {
+            Way::Passive(listener)
         } else if let Some(target) = self.target.take() {
-            net.connect(self.local.ip(), target, service).map(Link::Connecting).map_err(|e| e.to_string())
+            Way::Active(target, service)
         } else {
-            Err("no PORT or PASV was given".to_owned())
+            Way::Unknown
         };
-        let (link, failure) = match link {
-            Ok(link) => (link, None),
-            Err(text) => (Link::Connecting(ConnId(u64::MAX)), Some(text)),
-        };
-        if let Some(lock) = &plan.lock {
-            shared.writers.insert(lock.clone(), self.id, now);
+        let lock = if let Flow::Receive(partial) = &plan.flow { Some(partial.id()) } else { None };
+        if let Some(lock) = lock {
+            shared.writers.insert(lock, self.id, now);
         }
         self.transfer = Some(Transfer {
-            link,
+            link: Link::Planned(way),
             flow: plan.flow,
             since: now,
             last_moved: now,
             link_down_since: None,
             opening: plan.opening,
-            lock: plan.lock,
+            lock,
+            count: plan.count,
             declared: plan.declared,
             fill: self.bets.unwrap_or(0),
             filled: 0,
+            is_draining: false,
+            unsent: 0,
+            is_working: false,
         });
-        if let Some(text) = failure {
-            self.end_transfer(net, shared, Ending::NoConnection(text));
-        }
     }
 
     /// Moves what can be moved; false if that was nothing.
@@ -187,21 +248,26 @@ impl Session {
         let Some(mut transfer) = self.transfer.take() else { return false };
         let was_open = matches!(transfer.link, Link::Open(_));
         transfer.heed_link(net, shared.mib.link_down_max);
-        let moved_before = transfer.flow.octets();
+        let moved_before = (transfer.flow.octets(), transfer.unsent);
+        transfer.is_working = false;
         let ending = self.open_link(net, shared, &mut transfer).or_else(|| match transfer.link {
             Link::Open(id) => self.move_octets(net, id, &mut transfer),
             _ => None,
         });
-        let moved_after = transfer.flow.octets();
+        let moved_after = (transfer.flow.octets(), transfer.unsent);
         let now = net.now();
         let has_opened = matches!(transfer.link, Link::Open(_)) != was_open;
-        if moved_after != moved_before || has_opened {
+        if moved_after != moved_before || has_opened || transfer.is_working {
             transfer.last_moved = now;
-            if let Some(lock) = &transfer.lock {
+            if let Some(lock) = transfer.lock {
                 shared.writers.moved(lock, now);
             }
         }
-        let is_evicted = transfer.lock.as_deref().is_some_and(|l| shared.writers.is_evicted(l));
+        if transfer.is_working && !matches!(transfer.link, Link::Open(_)) {
+            transfer.since = now;
+        }
+        let is_working = transfer.is_working;
+        let is_evicted = transfer.lock.is_some_and(|l| shared.writers.is_evicted(l));
         let late = now >= transfer.deadline(shared);
         let is_open = matches!(transfer.link, Link::Open(_));
         self.transfer = Some(transfer);
@@ -215,12 +281,38 @@ impl Session {
             self.end_transfer(net, shared, ending);
             return true;
         }
-        moved_after != moved_before || has_opened
+        moved_after != moved_before || has_opened || is_working
+    }
+
+    /// Prepares the file and asks for the connection.
+    fn prepare_link(&mut self, net: &mut dyn Net, way: Way, transfer: &mut Transfer) -> Option<Ending> {
+        match transfer.make_ready() {
+            Ok(true) => {}
+            Ok(false) => {
+                transfer.is_working = true;
+                return None;
+            }
+            Err(error) => return Some(Ending::Local(error)),
+        }
+        match way {
+            Way::Passive(listener) => transfer.link = Link::Listening(listener),
+            Way::Active(target, service) => match net.connect(self.local.ip(), target, service) {
+                Ok(id) => transfer.link = Link::Connecting(id),
+                Err(e) => return Some(Ending::NoConnection(e.to_string())),
+            },
+            Way::Unknown => return Some(Ending::NoConnection("no PORT or PASV was given".to_owned())),
+        }
+        None
     }
 
     fn open_link(&mut self, net: &mut dyn Net, shared: &Shared, transfer: &mut Transfer) -> Option<Ending> {
+        if let Link::Planned(way) = transfer.link {
+            if let Some(ending) = self.prepare_link(net, way, transfer) {
+                return Some(ending);
+            }
+        }
         match transfer.link {
-            Link::Open(_) => return None,
+            Link::Planned(_) | Link::Open(_) => return None,
             Link::Connecting(id) => match net.is_open(id) {
                 Ok(false) => return None,
                 Ok(true) => transfer.link = Link::Open(id),
@@ -246,8 +338,17 @@ impl Session {
     }
 
     fn move_octets(&mut self, net: &mut dyn Net, id: ConnId, transfer: &mut Transfer) -> Option<Ending> {
+        if transfer.is_draining {
+            return transfer.drain(net, id);
+        }
         match &mut transfer.flow {
-            Flow::Send(outgoing) => send(net, id, outgoing),
+            Flow::Send(outgoing) => match send(net, id, outgoing, &mut transfer.is_working) {
+                Some(Ending::Complete) => {
+                    transfer.is_draining = true;
+                    transfer.drain(net, id)
+                }
+                other => other,
+            },
             Flow::Receive(partial) => {
                 match receive(net, id, partial, transfer.fill, &mut transfer.filled) {
                     // The end of data may be the end of the client: then nothing says that it was all (notes §11.3).
@@ -273,8 +374,8 @@ impl Session {
             receive(net, id, partial, transfer.fill, &mut transfer.filled);
         }
         match transfer.link {
-            Link::Listening(listener) => net.unlisten(listener),
-            Link::Connecting(ConnId(u64::MAX)) => {}
+            Link::Planned(Way::Passive(listener)) | Link::Listening(listener) => net.unlisten(listener),
+            Link::Planned(_) => {}
             // What INTR leaves is a file like any other: between two servers the receiver keeps it so.
             Link::Connecting(id) | Link::Open(id) if matches!(ending, Ending::Complete | Ending::Interrupted) => {
                 net.release(id);
@@ -282,7 +383,7 @@ impl Session {
             // The peer must not take this for the end of the file, and what is on its way is of no use.
             Link::Connecting(id) | Link::Open(id) => net.abort(id),
         }
-        if let Some(lock) = &transfer.lock {
+        if let Some(lock) = transfer.lock {
             shared.writers.remove(lock);
         }
         self.touch(net.now());
@@ -300,81 +401,19 @@ impl Session {
             }
         }
     }
-
-    fn conclude_sending(&mut self, outgoing: &Outgoing, ending: Ending) {
-        match ending {
-            Ending::Complete if outgoing.has_missing() => self.reply_missing(outgoing),
-            Ending::Complete => self.reply_complete(226, outgoing.crc()),
-            Ending::Interrupted => {
-                self.reply(&Reply::new(256, format!("Transfer interrupted at {}", outgoing.marker())));
-            }
-            other => self.reply_failure(other),
-        }
-    }
-
-    /// Some ranges of a READ did not exist: with force that is 258, otherwise 556.
-    fn reply_missing(&mut self, outgoing: &Outgoing) {
-        if outgoing.is_forced() {
-            self.reply_complete(258, outgoing.crc());
-        } else {
-            self.reply(&Reply::new(556, "A range lies beyond the end of the file."));
-        }
-    }
-
-    fn reply_complete(&mut self, code: u16, crc: u32) {
-        let crc = if self.crc_on { format!(" {}", crc_text(crc)) } else { String::new() };
-        self.reply(&Reply::new(code, format!("Transfer complete.{crc}")));
-    }
-
-    fn reply_failure(&mut self, ending: Ending) {
-        match ending {
-            Ending::NoConnection(why) => self.reply(&Reply::new(425, format!("No data connection: {why}."))),
-            Ending::Local(error) => self.reply(&Reply::new(error.code, error.text)),
-            Ending::Aborted => {
-                self.reply(&Reply::new(426, "Transfer aborted."));
-                self.reply(&Reply::new(226, "ABOR done."));
-            }
-            Ending::Broken(why) => self.reply(&Reply::new(426, format!("Transfer broken off: {why}."))),
-            Ending::Complete | Ending::Interrupted => {}
-        }
-    }
-
-    fn conclude_receiving(&mut self, partial: Partial, ending: Ending, keeps: bool, filled: u64) {
-        let crc = partial.crc();
-        let outcome = match &ending {
-            Ending::Complete => partial.complete().map(|_| ()),
-            Ending::Interrupted => partial.keep().map(|stored| {
-                self.reply(&Reply::new(256, format!("Transfer interrupted at {stored}")));
-            }),
-            // The peer's SIZE has to see what it will continue.
-            Ending::Broken(_) if self.auto_restart => partial.keep().map(|_| ()),
-            Ending::Broken(_) if keeps => partial.set_aside().map(|_| ()),
-            Ending::Broken(_) | Ending::Aborted | Ending::NoConnection(_) | Ending::Local(_) => partial.undo(),
-        };
-        match (outcome, ending) {
-            (Err(error), _) => self.reply(&Reply::new(storing_code(error.code), error.text)),
-            (Ok(()), Ending::Complete) if filled > 0 => {
-                self.reply(&Reply::new(226, format!("Transfer complete. {filled} octets were lost and filled.")));
-            }
-            (Ok(()), Ending::Complete) => self.reply_complete(226, crc),
-            (Ok(()), Ending::Interrupted) => {}
-            (Ok(()), other) => self.reply_failure(other),
-        }
-    }
 }
 
-/// Failing to store what arrived is 451 unless it has a code of its own.
-pub(super) fn storing_code(code: u16) -> u16 {
-    if code == 550 {
-        451
-    } else {
-        code
-    }
-}
-
-fn send(net: &mut dyn Net, id: ConnId, outgoing: &mut Outgoing) -> Option<Ending> {
+fn send(net: &mut dyn Net, id: ConnId, outgoing: &mut Outgoing, is_working: &mut bool) -> Option<Ending> {
     let start = outgoing.sent();
     while outgoing.sent() - start < TURN_OCTETS {
+        match outgoing.prepare() {
+            Ok(true) => {}
+            Ok(false) => {
+                *is_working = true;
+                return None;
+            }
+            Err(error) => return Some(Ending::Local(StoreError { code: 551, ..error })),
+        }
         let octets = match outgoing.peek() {
             Ok([]) => {
                 net.finish(id);
@@ -407,8 +446,7 @@ fn receive(net: &mut dyn Net, id: ConnId, partial: &mut Partial, fill: u8, fille
             Err(_) => return Some(Ending::Broken("the data connection failed")),
         };
         if let Err(error) = stored {
-            let error = StoreError::from(error);
-            return Some(Ending::Local(StoreError { code: storing_code(error.code), ..error }));
+            return Some(Ending::Local(StoreError::from(error).of_storing()));
         }
     }
     None

@@ -1,5 +1,6 @@
 //! One writer per file (FP notes §11.3): a second one waits, or takes over from one that stands still.
 
+use crate::private::FileId;
 use scps_types::{Duration, Instant};
 use std::collections::BTreeMap;
 
@@ -10,9 +11,9 @@ struct Writer {
     is_evicted: bool,
 }
 
-/// Files being written, by name.
+/// Files being written, whatever their names are.
 #[derive(Debug, Default)]
-pub struct Writers(BTreeMap<String, Writer>);
+pub struct Writers(BTreeMap<FileId, Writer>);
 
 /// Whether a file may be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,8 +28,8 @@ pub enum Claim {
 
 impl Writers {
     /// Asks for `session` whether it may use a file; evicts a writer that has not moved for `patience`.
-    pub fn claim(&mut self, name: &str, session: u64, now: Instant, patience: Duration) -> Claim {
-        match self.0.get_mut(name) {
+    pub fn claim(&mut self, file: FileId, session: u64, now: Instant, patience: Duration) -> Claim {
+        match self.0.get_mut(&file) {
             None => Claim::Free,
             Some(w) if w.session == session => Claim::Free,
             Some(w) if w.is_evicted => Claim::Wait,
@@ -40,26 +41,31 @@ impl Writers {
         }
     }
 
+    /// True if a session of this server writes it.
+    pub fn knows(&self, file: FileId) -> bool {
+        self.0.contains_key(&file)
+    }
+
     /// Notes a writer.
-    pub fn insert(&mut self, name: String, session: u64, now: Instant) {
-        self.0.insert(name, Writer { session, last_moved: now, is_evicted: false });
+    pub fn insert(&mut self, file: FileId, session: u64, now: Instant) {
+        self.0.insert(file, Writer { session, last_moved: now, is_evicted: false });
     }
 
     /// Notes that a writer stored something; false if it has to end.
-    pub fn moved(&mut self, name: &str, now: Instant) {
-        if let Some(w) = self.0.get_mut(name) {
+    pub fn moved(&mut self, file: FileId, now: Instant) {
+        if let Some(w) = self.0.get_mut(&file) {
             w.last_moved = now;
         }
     }
 
     /// True if the writer has to end.
-    pub fn is_evicted(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|w| w.is_evicted)
+    pub fn is_evicted(&self, file: FileId) -> bool {
+        self.0.get(&file).is_some_and(|w| w.is_evicted)
     }
 
     /// Ends a writer.
-    pub fn remove(&mut self, name: &str) {
-        self.0.remove(name);
+    pub fn remove(&mut self, file: FileId) {
+        self.0.remove(&file);
     }
 }
 
@@ -67,20 +73,22 @@ impl Writers {
 mod tests {
     use super::*;
 
+    const F: FileId = (1, 2);
+
     #[test]
     fn a_writer_that_stands_still_makes_room_once_it_has_ended() {
         let mut writers = Writers::default();
         let patience = Duration::from_secs(10);
         let at = Instant::from_secs;
-        assert_eq!(writers.claim("f", 2, at(0), patience), Claim::Free);
-        writers.insert("f".into(), 1, at(0));
-        assert_eq!(writers.claim("f", 1, at(5), patience), Claim::Free);
-        assert_eq!(writers.claim("f", 2, at(9), patience), Claim::Busy);
-        writers.moved("f", at(9));
-        assert_eq!(writers.claim("f", 2, at(10), patience), Claim::Busy);
-        assert_eq!(writers.claim("f", 2, at(19), patience), Claim::Wait);
-        assert!(writers.is_evicted("f"));
-        writers.remove("f");
-        assert_eq!(writers.claim("f", 2, at(19), patience), Claim::Free);
+        assert_eq!(writers.claim(F, 2, at(0), patience), Claim::Free);
+        writers.insert(F, 1, at(0));
+        assert_eq!(writers.claim(F, 1, at(5), patience), Claim::Free);
+        assert_eq!(writers.claim(F, 2, at(9), patience), Claim::Busy);
+        writers.moved(F, at(9));
+        assert_eq!(writers.claim(F, 2, at(10), patience), Claim::Busy);
+        assert_eq!(writers.claim(F, 2, at(19), patience), Claim::Wait);
+        assert!(writers.is_evicted(F));
+        writers.remove(F);
+        assert_eq!(writers.claim(F, 2, at(19), patience), Claim::Free);
     }
 }

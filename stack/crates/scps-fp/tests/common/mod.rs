@@ -24,6 +24,9 @@ pub const CONTROL_PORT: u16 = 2121;
 /// Octets a connection holds on its way.
 const ROOM: usize = 64 * 1024;
 
+/// Octets of them that have left the sender.
+const WINDOW: usize = 16 * 1024;
+
 /// What happens at a chosen octet of all data connections together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
@@ -444,6 +447,11 @@ impl Net for SimNet {
         let core = self.world.core.borrow();
         let peer = core.ends.get(&id.0).and_then(|e| core.ends.get(&e.peer));
         peer.map_or(0, |p| (p.inbox.len() + p.in_outage.len()) as u64)
+    }
+
+    fn unsent(&self, id: ConnId) -> u64 {
+        // What fits into the window has left.
+        self.unacknowledged(id).saturating_sub(WINDOW as u64)
     }
 
     fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {

@@ -19,8 +19,12 @@ impl Peer {
     }
 
     pub fn connect_from(world: &World, host: &str) -> (Peer, String) {
+        Peer::connect_to(world, host, SERVER)
+    }
+
+    pub fn connect_to(world: &World, host: &str, server: &str) -> (Peer, String) {
         let mut net = world.net(host);
-        let server = SocketAddr::new(SERVER.parse().unwrap(), CONTROL_PORT);
+        let server = SocketAddr::new(server.parse().unwrap(), CONTROL_PORT);
         let control = net.connect(host.parse().unwrap(), server, Service::Reliable).unwrap();
         let mut peer = Peer { world: world.clone(), net, control, is_closed: false };
         let greeting = peer.hear();

@@ -15,6 +15,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
+/// Octets a connection takes before they can be sent.
+const UNSENT_MAX: u32 = 128 * 1024;
+
 /// Sockets of the kernel.
 #[derive(Debug)]
 pub struct KernelNet {
@@ -58,6 +61,8 @@ impl KernelNet {
     fn adopt(&mut self, mut stream: TcpStream) -> io::Result<ConnId> {
         // Commands are short and waited for.
         let _ = stream.set_nodelay(true);
+        // What the kernel has taken cannot be called back; an older kernel takes more.
+        let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_MAX);
         let token = self.token();
         self.poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
         self.connections.insert(token.0 as u64, stream);
@@ -175,6 +180,10 @@ impl Net for KernelNet {
     }
 
     fn unacknowledged(&self, id: ConnId) -> u64 {
+        self.connections.get(&id.0).map_or(0, |stream| sys::unacknowledged_octets(stream.as_raw_fd()))
+    }
+
+    fn unsent(&self, id: ConnId) -> u64 {
         self.connections.get(&id.0).map_or(0, |stream| sys::unsent_octets(stream.as_raw_fd()))
     }
 

@@ -12,6 +12,8 @@ use std::os::fd::RawFd;
 
 /// Ports for listeners that leave the choice to us (RFC 6335 §6).
 const DYNAMIC_PORTS: std::ops::RangeInclusive<u16> = 49_152..=65_535;
+/// Octets a connection takes before they can be sent.
+const UNSENT_MAX: u64 = 128 * 1024;
 /// Connections that were given up but still deliver what they took.
 const LEAVING_MAX: usize = 1024;
 
@@ -226,7 +228,9 @@ impl Net for TpNet {
         if let Some(reason) = connection.end {
             return Err(error_of(reason));
         }
-        self.stack.send(connection.id, octets).map_err(io::Error::other)
+        // What the stack has taken cannot be called back.
+        let room = usize::try_from(UNSENT_MAX.saturating_sub(self.unsent(id))).unwrap_or(usize::MAX);
+        self.stack.send(connection.id, &octets[..octets.len().min(room)]).map_err(io::Error::other)
     }
 
     fn recv(&mut self, id: ConnId, out: &mut [u8]) -> io::Result<Recv> {
@@ -271,6 +275,11 @@ impl Net for TpNet {
     fn unacknowledged(&self, id: ConnId) -> u64 {
         let snapshot = self.connections.get(&id.0).and_then(|c| self.stack.endpoint().snapshot(c.id));
         snapshot.map_or(0, |s| s.unacknowledged)
+    }
+
+    fn unsent(&self, id: ConnId) -> u64 {
+        let snapshot = self.connections.get(&id.0).and_then(|c| self.stack.endpoint().snapshot(c.id));
+        snapshot.map_or(0, |s| s.unacknowledged.saturating_sub(s.flight_size))
     }
 
     fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {
