@@ -1,6 +1,8 @@
 //! What leaves next: SYNs, resends, new data, probes, acknowledgements, in that order of precedence (notes §2.4.5: resends
 //! before new data). Every packet is charged to the route before it is built.
 
+mod bare;
+
 use crate::compression::{compress, OptionBytes};
 use crate::connection::{Connection, Farewell};
 use crate::negotiation;
@@ -11,7 +13,7 @@ use crate::timer::Timer;
 use crate::trace::TraceEvent;
 use scps_types::Instant;
 use scps_wire::ipv4::{self, Ipv4};
-use scps_wire::options::{Options, Timestamps, MAX_LEN};
+use scps_wire::options::{Options, Timestamps};
 use scps_wire::protocol::SCPS_COMPRESSED;
 use scps_wire::tcp::{Flags, Tcp};
 
@@ -375,121 +377,6 @@ impl Connection {
         if self.is_window_closed(route) && !self.timers.is_set(Timer::Persist) {
             let interval = self.persist.next_interval();
             self.timers.set(Timer::Persist, now + interval);
-        }
-    }
-
-    /// One octet at the edge of the peer's window; without one a FIN that is not acknowledged, or an acknowledgement that
-    /// the peer must answer (notes §6.6).
-    fn send_probe(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
-        let front = self.board.front().map(|f| (f.start, f.end - u64::from(f.fin)));
-        let (position, has_data) = match front {
-            Some((start, data_end)) => (start, data_end > start),
-            None => (self.snd_nxt, self.send.end() > self.snd_nxt),
-        };
-        let is_fin = !has_data && front.is_some();
-        if !(has_data || is_fin) || !self.state.may_transmit_data() {
-            let polled = self.send_ack_to_answer(now, route, ip_id, out);
-            if polled == Polled::Packet {
-                self.probe_due = false;
-                self.stats.probes_sent += 1;
-            }
-            return polled;
-        }
-        let mut draft = self.draft_data(now, position, u64::from(has_data), is_fin);
-        draft.with_ack = true;
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
-            return Polled::Blocked(at);
-        }
-        if front.is_none() {
-            // The octet is now sent; if the peer takes it, its acknowledgement is of something sent.
-            self.board.push(position, position + 1, now, false);
-            self.board.mark_front(crate::trace::Cause::Embargo, true);
-            self.snd_nxt = position + 1;
-        }
-        self.probe_due = false;
-        self.stats.probes_sent += 1;
-        self.note(now, route, TraceEvent::Probe, position, 1);
-        Polled::Packet
-    }
-
-    // Acknowledgements.
-
-    /// A bare acknowledgement just below the peer's window: it must answer (RFC 9293 §3.8.4; one at the window's edge, as the
-    /// reference sends, draws nothing).
-    fn send_ack_to_answer(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
-        let position = self.snd_nxt - 1;
-        let draft = Draft { position, len: 0, flags: Flags::ACK, options: self.usual_options(now), with_ack: true };
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
-            return Polled::Blocked(at);
-        }
-        self.answer_wanted = false;
-        self.stats.pure_acks_sent += 1;
-        self.note(now, route, TraceEvent::AckSent, self.rcv_nxt(), 0);
-        Polled::Packet
-    }
-
-    fn send_ack(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
-        let mut options = self.usual_options(now);
-        let room = MAX_LEN - options.emit_len();
-        let mut snack = self.snack;
-        if self.agreed.snack {
-            // With SACK the blocks tell what arrived; the short SNACK beside them keeps room for two (notes §2.10).
-            let snack_room = if self.agreed.sack { 8 } else { room };
-            options.snack = snack.next(&self.recv, snack_room);
-        }
-        let mut named = Vec::new();
-        if self.agreed.sack {
-            named = self.add_sack_blocks(&mut options);
-        }
-        let draft = Draft { position: self.snd_nxt, len: 0, flags: Flags::ACK, options, with_ack: true };
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
-            self.recv.restore_news(&named);
-            return Polled::Blocked(at);
-        }
-        self.snack = snack;
-        self.duplicate = None;
-        self.keepalive_due = false;
-        if self.agreed.sack && self.recv.has_news() {
-            self.ack.on_segment(crate::ack::AckNeed::Now, 0, now);
-        }
-        self.stats.pure_acks_sent += 1;
-        self.stats.snacks_sent += u64::from(draft.options.snack.is_some());
-        self.note(now, route, TraceEvent::AckSent, self.rcv_nxt(), 0);
-        Polled::Packet
-    }
-
-    /// D-SACK if a duplicate came, then the blocks that changed last (RFC 2883 §4, RFC 2018 §4).
-    /// Returns the news it took, in case the acknowledgement cannot leave.
-    fn add_sack_blocks(&mut self, options: &mut Options) -> Vec<u64> {
-        let mut named = Vec::new();
-        let space = (MAX_LEN - options.emit_len()).saturating_sub(4) / 8;
-        let irs = self.irs;
-        let mut add = |block: (u64, u64)| {
-            let wire = (irs + block.0 as u32, irs + block.1 as u32);
-            if options.sack.as_slice().len() < space && !options.sack.as_slice().contains(&wire) {
-                options.sack.push(wire.0, wire.1);
-            }
-            options.sack.as_slice().len() < space
-        };
-        let mut has_room = self.duplicate.is_none_or(&mut add) && space > 0;
-        while has_room {
-            let Some(block) = self.recv.take_news() else { break };
-            named.push(block.0);
-            has_room = add(block);
-        }
-        for block in self.recv.recent_pieces() {
-            add(block);
-        }
-        named
-    }
-
-    fn usual_options(&self, now: Instant) -> Options {
-        Options {
-            timestamps: self
-                .agreed
-                .timestamps
-                .then(|| Timestamps { val: self.clock.value(now), ecr: self.clock.echo() }),
-            ..Options::default()
         }
     }
 
