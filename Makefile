@@ -13,11 +13,11 @@ help: ## this list
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
 	./scpslab run fy97/fig04-kernel:demo
 
-test: setup ## run all tests (virtual labs included; no root; those of the Rust part where there is a cargo)
+test: setup ## run all tests (virtual labs included; no root; the Rust part needs cargo)
 	$(PYTHON) -m pytest
-	@tools/with-cargo $(MAKE) -C stack test-core
+	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test
 
-test-stack: ## all tests of the Rust part, drivers and programs included, against vsftpd, curl, lftp and tshark (needs cargo; some tests need root)
+test-stack: ## the tests of the Rust part with newly drawn cases, after installing the programs they speak to: vsftpd, curl, lftp, tshark (some need root)
 	@tools/packages --stack-tests
 	$(MAKE) -C stack test
 
