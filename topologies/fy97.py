@@ -8,7 +8,8 @@ Every parameter has the report's value, or the stated choice where the report is
 Use it in a scenario (`topology: fy97`) or as `mn --custom topologies/fy97.py --topo fy97,data_rate=9600bit/s`.
 """
 
-from scpslab.topology import Direction, Network, Parameters, Queue, custom, duration, rate, size
+from scpslab.lab import custom
+from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
 
 PARAMETERS = Parameters(
     data_rate=rate("2 Mbit/s", "hop rate of the data path, ws1 to ws2 (report 3.1.1; 9600 bit/s is the other value)"),

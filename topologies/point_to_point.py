@@ -4,7 +4,8 @@ source h1 ══ hop: data → / ← ACK ══ h2 sink
              via sat
 """
 
-from scpslab.topology import Direction, Network, Parameters, Queue, custom, duration, rate, size
+from scpslab.lab import custom
+from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
 
 PARAMETERS = Parameters(
     data_rate=rate("2 Mbit/s", "rate from h1 to h2"),

@@ -7,7 +7,8 @@ The satellite sends files to the ground over the data path; acknowledgements com
 case, is the same line without what the simulator adds: `inherent_delay: 0 ms` and no errors.
 """
 
-from scpslab.topology import Direction, Network, Parameters, Serial, count, custom, duration, rate, size
+from scpslab.lab import custom
+from scpslab.topology import Direction, Network, Parameters, Serial, count, duration, rate, size
 
 PARAMETERS = Parameters(
     data_rate=rate("115200 bit/s", "baud rate of the data path, satellite to ground (2400 to 115200 in the papers)"),

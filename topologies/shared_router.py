@@ -5,7 +5,8 @@ far  source ══ hop: data → / ← ACK ══ r1 ── trunk: data → / �
 near source ── lan ───────────────────┘
 """
 
-from scpslab.topology import Direction, Network, Parameters, Queue, custom, duration, rate, size
+from scpslab.lab import custom
+from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
 
 PARAMETERS = Parameters(
     trunk_rate=rate("2 Mbit/s", "rate of the trunk that both paths share, to the sink and back"),

@@ -5,7 +5,8 @@ t1 ══ hop1: data → / ← ACK ══╗
 tN ══ hopN: data → / ← ACK ══╝
 """
 
-from scpslab.topology import Direction, Network, Parameters, Queue, count, custom, duration, rate, size
+from scpslab.lab import custom
+from scpslab.topology import Direction, Network, Parameters, Queue, count, duration, rate, size
 
 PARAMETERS = Parameters(
     terminals=count(8, "terminals: t1, t2 …, each with a hop: hop1, hop2 …", least=1, most=200),

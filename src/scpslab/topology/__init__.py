@@ -3,7 +3,6 @@
 Standard library only, because topology files are read on the user's machine (to plan) and inside the guest (`mn --custom`).
 """
 
-from scpslab.topology import custom
 from scpslab.topology.description import Direction, Link, Network, Node, Queue, Serial
 from scpslab.topology.parameters import Parameter, Parameters, count, duration, rate, size
 
@@ -17,7 +16,6 @@ __all__ = [
     "Queue",
     "Serial",
     "count",
-    "custom",
     "duration",
     "rate",
     "size",
