@@ -71,8 +71,9 @@ impl Device {
         }
     }
 
-    /// Hands every packet that is there, up to a batch, to `take`; false if there was none.
-    pub(crate) fn receive(&mut self, take: impl FnMut(&[u8], Trust)) -> io::Result<bool> {
+    /// Hands every packet that is there, up to a batch, to `take`; false if there was none. Packets that the kernel joined come
+    /// as one row, with the size of each.
+    pub(crate) fn receive(&mut self, take: impl FnMut(&[u8], usize, Trust)) -> io::Result<bool> {
         match self {
             Device::Tun(d) => d.receive(take),
             Device::Udp(d) => d.receive(take),

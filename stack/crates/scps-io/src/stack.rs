@@ -159,7 +159,7 @@ impl Stack {
         if ready.readable {
             let endpoint = &mut self.endpoint;
             self.device
-                .receive(|packet, trust| endpoint.handle_input(now, packet, trust))
+                .receive(|packets, size, trust| endpoint.handle_row(now, packets, size, trust))
                 .map_err(IoError::system("receive"))?;
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {

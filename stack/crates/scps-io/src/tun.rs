@@ -189,7 +189,7 @@ impl TunDevice {
         sys::write_packet(self.fd.as_raw_fd(), &pieces)
     }
 
-    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], Trust)) -> io::Result<bool> {
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], usize, Trust)) -> io::Result<bool> {
         for i in 0..READS_MAX {
             self.stats.receive_calls += 1;
             let Some(n) = sys::read_packet(self.fd.as_raw_fd(), &mut self.inbox)? else {
@@ -202,7 +202,8 @@ impl TunDevice {
             // Flag 1: the checksum was never computed (it came from this host); flag 2: the device verified it.
             let is_vouched = self.offload && self.inbox[0] & 3 != 0;
             self.stats.received += 1;
-            take(&self.inbox[skip..n], if is_vouched { Trust::Verified } else { Trust::Check });
+            let trust = if is_vouched { Trust::Verified } else { Trust::Check };
+            take(&self.inbox[skip..n], n - skip, trust);
         }
         Ok(true)
     }

@@ -124,7 +124,7 @@ impl UdpDevice {
         Ok(true)
     }
 
-    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], Trust)) -> io::Result<bool> {
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], usize, Trust)) -> io::Result<bool> {
         self.stats.receive_calls += 1;
         let (learned, stats, fixed) = (&mut self.learned, &mut self.stats, self.remote);
         let result = self.inbox.receive(self.socket.as_raw_fd(), |message| {
@@ -134,8 +134,8 @@ impl UdpDevice {
                     let source = Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]);
                     learned.entry(source).or_insert(message.from);
                 }
-                take(packet, Trust::Check);
             }
+            take(message.octets, message.segment, Trust::Check);
         });
         match result {
             Ok(n) => Ok(n > 0),

@@ -27,13 +27,14 @@ pub struct AckPolicy {
     config: AckConfig,
     unacknowledged: u16,
     is_due: bool,
+    is_shareable: bool,
     last_sent: Option<Instant>,
 }
 
 impl AckPolicy {
     /// A policy that owes nothing.
     pub fn new(config: AckConfig) -> Self {
-        AckPolicy { config, unacknowledged: 0, is_due: false, last_sent: None }
+        AckPolicy { config, unacknowledged: 0, is_due: false, is_shareable: true, last_sent: None }
     }
 
     /// Notes a received segment. Returns the deadline by which it must be acknowledged, `None` if that is now.
@@ -45,6 +46,7 @@ impl AckPolicy {
             AckBehaviour::Delayed => false,
             AckBehaviour::EveryNth(n) => self.unacknowledged >= n,
         };
+        self.is_shareable &= need == AckNeed::InOrder && self.config.behaviour != AckBehaviour::EveryNth(1);
         let wanted = match need {
             AckNeed::Now => {
                 self.is_due = true;
@@ -76,8 +78,15 @@ impl AckPolicy {
         self.is_due
     }
 
+    /// True if what is due may as well be told with the next segment in order: it is for data in order, and not every segment
+    /// has its own.
+    pub fn is_shareable(&self) -> bool {
+        self.is_shareable
+    }
+
     /// An acknowledgement left, alone or on data.
     pub fn on_sent(&mut self, now: Instant) {
+        self.is_shareable = true;
         self.unacknowledged = 0;
         self.is_due = false;
         self.last_sent = Some(now);
@@ -134,9 +143,13 @@ impl Connection {
     pub(crate) fn answers_apart(&self, tcp: &Tcp, len: usize) -> Option<usize> {
         // No single segment is longer than the MSS we offered, whatever the peer's own.
         let (longest, options) = (usize::from(self.own_mss), if self.agreed.timestamps { 12 } else { 0 });
-        let is_orderly = self.recv.pieces().is_empty() && self.rcv_position(tcp.seq) == self.rcv_nxt() as i64;
-        let is_joined = len > longest && !is_orderly && self.state.is_synchronised();
+        let is_joined = len > longest && !self.is_orderly(tcp) && self.state.is_synchronised();
         is_joined.then_some(longest.saturating_sub(options).max(1))
+    }
+
+    /// True if the segment is the next one and nothing is missing.
+    pub(crate) fn is_orderly(&self, tcp: &Tcp) -> bool {
+        self.recv.pieces().is_empty() && self.rcv_position(tcp.seq) == self.rcv_nxt() as i64
     }
 }
 

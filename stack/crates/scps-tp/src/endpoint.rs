@@ -127,6 +127,8 @@ pub struct Endpoint {
     traces: VecDeque<TraceRecord>,
     replies: VecDeque<Vec<u8>>,
     owed: Owed,
+    /// The packet in hand came in one row with the one before it.
+    is_in_row: bool,
     fallbacks: BTreeMap<Ipv4Addr, Instant>,
     drops: [u64; DropReason::COUNT],
     gone: Totals,
@@ -159,6 +161,7 @@ impl Endpoint {
             traces: VecDeque::new(),
             replies: VecDeque::new(),
             owed: Owed::default(),
+            is_in_row: false,
             fallbacks: BTreeMap::new(),
             drops: [0; DropReason::COUNT],
             gone: Totals::default(),
@@ -454,6 +457,16 @@ impl Endpoint {
         }
     }
 
+    /// Packets of `size` octets, the last perhaps shorter, that the device received as one. Segments in order of such a row
+    /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not.
+    pub fn handle_row(&mut self, now: Instant, packets: &[u8], size: usize, trust: Trust) {
+        for packet in packets.chunks(size.max(1)) {
+            self.handle_input(now, packet, trust);
+            self.is_in_row = true;
+        }
+        self.is_in_row = false;
+    }
+
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance_clock(now);
@@ -698,7 +711,8 @@ impl Endpoint {
         let Some(c) = self.slots[index as usize].connection.as_mut() else {
             return Verdict::Dropped(DropReason::NoConnection);
         };
-        if c.ack.is_due() && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
+        let is_shared = self.is_in_row && c.ack.is_shareable() && c.is_orderly(tcp);
+        if c.ack.is_due() && !is_shared && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
             self.schedule.unblock(now);
             if !self.schedule.is_blocked(c.route) {
                 self.owed.settle(now, c, &mut self.routes[c.route.0], &mut self.ip_id);

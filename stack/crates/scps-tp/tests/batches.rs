@@ -97,6 +97,24 @@ fn a_row_that_the_device_joined_is_answered_once_in_order_and_for_each_segment_o
 }
 
 #[test]
+fn a_row_that_stays_cut_shares_answers_in_order_only() {
+    for (n, wanted) in [(1, 20), (2, 1)] {
+        let mut s = Script::accepted(receiver(n), "mss 1000 win 65535");
+        let row: Vec<u8> = (0..20).flat_map(|i| data(&s, i, 1, None)).collect();
+        s.endpoint.handle_row(s.now, &row, 1040, Trust::Check);
+        s.advance(s.now);
+        let acked: Vec<_> = s.sent.drain(..).map(|x| x.tcp.ack).collect();
+        assert_eq!((acked.len(), acked.last()), (wanted, Some(&(PEER_ISS + 20_001))));
+        let row: Vec<u8> = (20..24).chain(25..35).flat_map(|i| data(&s, i, 1, None)).collect();
+        s.endpoint.handle_row(s.now, &row, 1040, Trust::Check);
+        s.advance(s.now);
+        let acked: Vec<_> = s.sent.drain(..).map(|x| x.tcp.ack).collect();
+        let behind = acked.iter().filter(|a| **a == PEER_ISS + 24_001).count();
+        assert_eq!(behind, 11, "what was in order, and one duplicate for each segment behind the hole: {acked:?}");
+    }
+}
+
+#[test]
 fn a_flood_that_nobody_lets_leave_is_bounded() {
     let mut s = Script::accepted(receiver(1), "mss 1000 win 65535");
     let packets: Vec<_> = (1..40).map(|i| data(&s, i, 1, None)).collect();
