@@ -63,6 +63,23 @@ fn read(file: &mut impl Read, count: usize) -> Vec<u8> {
 }
 
 #[test]
+fn a_signal_ends_the_wait_for_a_peer() {
+    for end in ["unix-listen:DIR/b", "tcp-listen:127.0.0.1:0"] {
+        let mut channel = Channel::between("early", "pty:DIR/a", end, "");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        // Signals are taken over before the first end is made.
+        while !channel.folder.join("a").exists() {
+            assert!(Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+        channel.signal("-TERM");
+        assert_eq!(channel.process.wait().unwrap().code(), Some(1));
+        assert!(!channel.folder.join("a").exists() && !channel.folder.join("b").exists());
+        std::fs::remove_dir_all(&channel.folder).unwrap();
+    }
+}
+
+#[test]
 fn two_ptys_pass_every_byte_at_the_baud_rate_and_after_the_delay() {
     let mut channel = Channel::between("rate", "pty:DIR/a", "pty:DIR/b", "--both baud=115200,delay-ms=100");
     channel.wait_until_ready();

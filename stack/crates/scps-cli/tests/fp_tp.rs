@@ -62,3 +62,74 @@ fn the_commands_work_over_scps_tp() {
     }
     assert_eq!(fs::read(folders.client.join("part")).unwrap(), [&data[10..20], &data[399_990..]].concat());
 }
+
+/// A server, a client that stores a file slowly, and the moment at which some of it is stored: who gets SIGTERM there, and what
+/// the client says in the end. Answers with both exit codes.
+fn ended_in_the_middle(who: &str) -> ((Option<i32>, Option<i32>), String, String) {
+    let folders = folders();
+    fs::write(folders.client.join("f"), noise(400_000, 8)).unwrap();
+    let (near, far) = (free_address().to_string(), free_address().to_string());
+    let (ready, log) = (folders.root.path().join("ready"), folders.root.path().join("log"));
+    let scps = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
+        command.args(args).args(["--driver", "udp", "--rate", "200 kbit/s"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let path = |p: &std::path::Path| p.to_str().unwrap().to_owned();
+    let server = scps(&[
+        "fpd",
+        "--listen",
+        "10.8.0.2",
+        "--udp-local",
+        &far,
+        "--open",
+        &path(&folders.server),
+        "--ready-file",
+        &path(&ready),
+        "--log",
+        &path(&log),
+    ]);
+    wait_until("the server serves", || ready.exists());
+    let client = scps(&[
+        "fp",
+        "--local",
+        "10.8.0.1",
+        "--udp-local",
+        &near,
+        "--udp-remote",
+        &far,
+        "--folder",
+        &path(&folders.client),
+        "-e",
+        "put f",
+        "10.8.0.2",
+    ]);
+    wait_until("some is stored", || {
+        fs::read_dir(&folders.server).unwrap().flatten().any(|e| e.metadata().unwrap().len() > 0)
+    });
+    let victim = if who == "server" { server.id() } else { client.id() };
+    assert!(Command::new("kill").arg(victim.to_string()).status().unwrap().success());
+    let output = client.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    if who == "client" {
+        wait_until("the server knows", || fs::read_to_string(&log).unwrap().contains("closed"));
+        assert!(Command::new("kill").arg(server.id().to_string()).status().unwrap().success());
+    }
+    let served = server.wait_with_output().unwrap();
+    ((output.status.code(), served.status.code()), text, fs::read_to_string(&log).unwrap())
+}
+
+#[test]
+fn a_server_that_is_ended_resets_its_clients() {
+    let (codes, text, _) = ended_in_the_middle("server");
+    assert_eq!(codes, (Some(1), Some(143)), "{text}");
+    assert!(text.contains("reset by the peer"), "{text}");
+}
+
+#[test]
+fn a_client_that_is_ended_resets_its_server() {
+    let (codes, text, log) = ended_in_the_middle("client");
+    assert_eq!(codes, (Some(143), Some(143)), "{text}");
+    assert!(text.contains("ended by a signal"), "{text}");
+    assert!(log.contains("connection was lost") && !log.contains("ABOR"), "{log}");
+}

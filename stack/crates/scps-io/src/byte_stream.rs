@@ -5,7 +5,7 @@ use scps_types::Duration;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -82,16 +82,16 @@ pub struct ByteEnd {
 }
 
 impl ByteEnd {
-    /// Opens the end; a listening one waits for its peer.
-    pub fn open(address: &EndAddress) -> Result<Self, IoError> {
-        Self::try_open(address).map_err(|source| IoError::Device {
+    /// Opens the end; a listening one waits for its peer. `None` if a signal ended the wait.
+    pub fn open(address: &EndAddress, signals: &Signals) -> Result<Option<Self>, IoError> {
+        Self::try_open(address, signals).map_err(|source| IoError::Device {
             what: address.to_string(),
             advice: "expected a byte stream that can be opened for reading and writing.",
             source,
         })
     }
 
-    fn try_open(address: &EndAddress) -> io::Result<Self> {
+    fn try_open(address: &EndAddress, signals: &Signals) -> io::Result<Option<Self>> {
         let end = |fd: OwnedFd, made_path| ByteEnd { fd, _other_side: None, made_path };
         match address {
             EndAddress::Pty(path) => {
@@ -103,27 +103,38 @@ impl ByteEnd {
                     std::fs::remove_file(path)?;
                 }
                 std::os::unix::fs::symlink(&slave, path)?;
-                Ok(ByteEnd { fd, _other_side: Some(other_side), made_path: Some(path.clone()) })
+                Ok(Some(ByteEnd { fd, _other_side: Some(other_side), made_path: Some(path.clone()) }))
             }
             EndAddress::Device(path) => {
                 let file = open_device(path)?;
                 if sys_tty::is_terminal(file.as_raw_fd()) {
                     sys_tty::make_raw(file.as_raw_fd())?;
                 }
-                Ok(end(file.into(), None))
+                Ok(Some(end(file.into(), None)))
             }
             EndAddress::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
                 stream.set_nonblocking(true)?;
-                Ok(end(stream.into(), None))
+                Ok(Some(end(stream.into(), None)))
             }
             EndAddress::UnixListen(path) => {
-                let (stream, _) = UnixListener::bind(path)?.accept()?;
+                let listener = UnixListener::bind(path)?;
+                if !signals.wait_before(listener.as_raw_fd())? {
+                    std::fs::remove_file(path)?;
+                    return Ok(None);
+                }
+                let (stream, _) = listener.accept()?;
                 stream.set_nonblocking(true)?;
-                Ok(end(stream.into(), Some(path.clone())))
+                Ok(Some(end(stream.into(), Some(path.clone()))))
             }
-            EndAddress::Tcp(address) => tcp(TcpStream::connect(address)?),
-            EndAddress::TcpListen(address) => tcp(TcpListener::bind(address)?.accept()?.0),
+            EndAddress::Tcp(address) => tcp(TcpStream::connect(address)?).map(Some),
+            EndAddress::TcpListen(address) => {
+                let listener = TcpListener::bind(address)?;
+                if !signals.wait_before(listener.as_raw_fd())? {
+                    return Ok(None);
+                }
+                tcp(listener.accept()?.0).map(Some)
+            }
         }
     }
 
@@ -196,6 +207,18 @@ impl Signals {
     pub fn new() -> Result<Self, IoError> {
         let fd = sys_tty::signal_descriptor(&[libc::SIGTERM, libc::SIGINT, libc::SIGUSR1]);
         fd.map(Signals).map_err(IoError::system("signals"))
+    }
+
+    /// Waits until `fd` can be read; false if a signal came first.
+    fn wait_before(&self, fd: RawFd) -> io::Result<bool> {
+        let watch = |fd| sys_tty::Watch { fd, read: true, write: false };
+        loop {
+            let mut watches = [watch(fd), watch(self.0.as_raw_fd())];
+            sys_tty::wait(&mut watches, None)?;
+            if watches[1].read || watches[0].read {
+                return Ok(!watches[1].read);
+            }
+        }
     }
 
     /// The next signal that came.

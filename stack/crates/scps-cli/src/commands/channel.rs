@@ -114,7 +114,9 @@ impl ChannelArgs {
         ];
         let mut signals = Signals::new()?;
         scps_io::exact_timers()?;
-        let mut ends = [ByteEnd::open(&self.a)?, ByteEnd::open(&self.b)?];
+        let Some(a) = ByteEnd::open(&self.a, &signals)? else { return Ok(ended_early()) };
+        let Some(b) = ByteEnd::open(&self.b, &signals)? else { return Ok(ended_early()) };
+        let mut ends = [a, b];
         say(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
         let clock = Clock::new();
         // The time as of the last look at the clock, one a turn: in a lab of virtual time a look is a switch of processes.
@@ -241,6 +243,11 @@ impl Path {
             most_waiting_bytes,
         })
     }
+}
+
+fn ended_early() -> ExitCode {
+    eprintln!("scps: channel: ended by a signal before both ends were open.");
+    ExitCode::FAILURE
 }
 
 fn say(line: &impl Serialize) -> Result<(), CliError> {

@@ -90,6 +90,7 @@ impl FpArgs {
         let signals = Rc::new(RefCell::new(Signals::install().map_err(system("signals"))?));
         let keyboard = Rc::new(RefCell::new(Keyboard::new()));
         world.watch(signals.borrow().fd());
+        world.fail_waits_when(signals.borrow().end_flag());
         let source = self.source()?;
         let listens = !matches!(source, Source::Given(_));
         if listens {
@@ -121,10 +122,16 @@ impl FpArgs {
         if opened {
             session.run(&signals, &mut write)?;
         }
-        if client.is_connected() {
+        let ended = signals.borrow().end();
+        if client.is_connected() && ended.is_none() {
             client.run_line("close", &Names);
         }
         drop(client);
+        if let Some(cause) = ended {
+            world.abort_all();
+            counters.update(&world)?;
+            return Ok(cause.exit_code());
+        }
         world.linger();
         counters.update(&world)?;
         Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -215,7 +222,11 @@ impl Session<'_, '_> {
         write: &mut dyn FnMut(&Report) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         let is_prompt = matches!(self.source, Source::Prompt(_));
-        while let Some(line) = self.next_line()? {
+        loop {
+            signals.borrow().set_waiting(true);
+            let line = self.next_line()?;
+            signals.borrow().set_waiting(false);
+            let Some(line) = line else { break };
             let line = if is_prompt { with_password(line)? } else { line };
             let is_last = matches!(line.trim(), "quit" | "bye");
             if let Some(report) = self.client.run_line(&line, &Names) {
@@ -229,7 +240,8 @@ impl Session<'_, '_> {
                     }
                 }
             }
-            if is_last || (signals.borrow().take_abort() && !is_prompt) {
+            let ends = signals.borrow().end().is_some();
+            if is_last || ends || (signals.borrow().take_abort() && !is_prompt) {
                 break;
             }
         }

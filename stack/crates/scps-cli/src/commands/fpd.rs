@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::fp::{keyboard::read_secret, write_whole, FpOptions};
+use crate::stop::StopSignals;
 use clap::Args;
 use scps_fp::server::{Server, ServerConfig};
 use scps_fp::users::{hash_password, User, Users};
@@ -73,6 +74,8 @@ impl FpdArgs {
         let mut world = self.options.open(self.listen)?;
         let address = SocketAddr::new(self.listen, port);
         let at_address = |source| CliError::File { path: address.to_string(), source };
+        let signals = StopSignals::install()?;
+        world.watch(signals.fd());
         let mut server = Server::start(world.net(), address, config).map_err(at_address)?;
         if let Some(path) = &self.ready_file {
             write_whole(path, &format!("{}\n", server.address()))?;
@@ -92,6 +95,11 @@ impl FpdArgs {
                 return Ok(ExitCode::SUCCESS);
             }
             world.net().wait(until).map_err(at_address)?;
+            if let Some(cause) = signals.came() {
+                world.abort_all();
+                counters.update(&world)?;
+                return Ok(cause.exit_code());
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! The person at the client: what is shown, and the wishes that come by signal or keyboard.
 
 use super::keyboard::Keyboard;
+use crate::stop::Cause;
 use scps_fp::client::{Console, Urge};
-use signal_hook::consts::{SIGINT, SIGTSTP};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGTSTP};
 use std::cell::RefCell;
 use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
@@ -15,15 +16,29 @@ use std::sync::Arc;
 pub struct Signals {
     abort: Arc<AtomicBool>,
     interrupt: Arc<AtomicBool>,
+    end: Arc<AtomicBool>,
+    ends_at_once: Arc<AtomicBool>,
     bell: UnixStream,
 }
 
 impl Signals {
-    /// ^C wishes to abort, ^Z to interrupt; a second ^C that nobody heeded ends the program.
+    /// ^C wishes to abort, ^Z to interrupt; a second ^C that nobody heeded ends the program. SIGTERM ends the program after
+    /// it has reset its connections; at once if it is the second, or comes while the program waits for a command.
     pub fn install() -> std::io::Result<Signals> {
         let (bell, ringer) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
-        let signals = Signals { abort: Arc::default(), interrupt: Arc::default(), bell };
+        let signals = Signals {
+            abort: Arc::default(),
+            interrupt: Arc::default(),
+            end: Arc::default(),
+            ends_at_once: Arc::default(),
+            bell,
+        };
+        signal_hook::flag::register_conditional_shutdown(SIGTERM, 143, Arc::clone(&signals.ends_at_once))?;
+        for flag in [&signals.ends_at_once, &signals.end] {
+            signal_hook::flag::register(SIGTERM, Arc::clone(flag))?;
+        }
+        signal_hook::low_level::pipe::register(SIGTERM, ringer.try_clone()?)?;
         signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&signals.abort))?;
         signal_hook::flag::register(SIGINT, Arc::clone(&signals.abort))?;
         signal_hook::flag::register(SIGTSTP, Arc::clone(&signals.interrupt))?;
@@ -40,6 +55,21 @@ impl Signals {
     /// True if ^C came and nobody took it.
     pub fn take_abort(&self) -> bool {
         self.abort.swap(false, Ordering::Relaxed)
+    }
+
+    /// Why to end, if SIGTERM came.
+    pub fn end(&self) -> Option<Cause> {
+        self.end.load(Ordering::Relaxed).then_some(Cause::Signal(SIGTERM))
+    }
+
+    /// True once SIGTERM came.
+    pub fn end_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.end)
+    }
+
+    /// Says whether the program waits for a command, from where nothing but its end can call it away.
+    pub fn set_waiting(&self, waits: bool) {
+        self.ends_at_once.store(waits || self.end().is_some(), Ordering::Relaxed);
     }
 
     fn urge(&mut self) -> Option<Urge> {

@@ -8,6 +8,7 @@ pub mod keyboard;
 use crate::error::CliError;
 use crate::fp::counters::Counters;
 use crate::settings::Tunables;
+use crate::stop::{warn_of_resets, RESETS_MAX};
 use crate::world::DriverArgs;
 use clap::{Args, ValueEnum};
 use scps_fp::config::Mib;
@@ -18,6 +19,8 @@ use scps_types::Duration;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 /// What carries the file protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -144,6 +147,27 @@ impl World {
         match self {
             World::Kernel(_) => None,
             World::Tp(net) => Some(net.totals()),
+        }
+    }
+
+    /// Lets every wait fail once `ended` is true.
+    pub fn fail_waits_when(&mut self, ended: Arc<AtomicBool>) {
+        match self {
+            World::Kernel(net) => net.fail_waits_when(ended),
+            World::Tp(net) => net.fail_waits_when(ended),
+        }
+    }
+
+    /// Resets every connection and waits until the resets have left.
+    pub fn abort_all(&mut self) {
+        match self {
+            World::Kernel(net) => net.abort_all(),
+            // Whoever is ended by a signal ends, whatever the device says.
+            World::Tp(net) => {
+                if !net.abort_all(RESETS_MAX).unwrap_or(true) {
+                    warn_of_resets();
+                }
+            }
         }
     }
 

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Octets a connection takes before they can be sent.
@@ -27,6 +29,7 @@ pub struct KernelNet {
     connections: BTreeMap<u64, TcpStream>,
     listeners: BTreeMap<u64, TcpListener>,
     next: u64,
+    ended: Arc<AtomicBool>,
 }
 
 fn gone() -> io::Error {
@@ -43,13 +46,27 @@ impl KernelNet {
             connections: BTreeMap::new(),
             listeners: BTreeMap::new(),
             next: 1,
+            ended: Arc::default(),
         })
+    }
+
+    /// Lets every wait fail once `ended` is true: whoever waits for a peer is to end.
+    pub fn fail_waits_when(&mut self, ended: Arc<AtomicBool>) {
+        self.ended = ended;
     }
 
     /// Ends waits when `fd` becomes readable: a signal pipe, a keyboard.
     pub fn watch(&mut self, fd: RawFd) -> io::Result<()> {
         let token = self.token();
         self.poll.registry().register(&mut SourceFd(&fd), token, Interest::READABLE)
+    }
+
+    /// Resets every connection: to a peer a connection that ends by FIN looks finished.
+    pub fn abort_all(&mut self) {
+        let ids: Vec<u64> = self.connections.keys().copied().collect();
+        for id in ids {
+            self.abort(ConnId(id));
+        }
     }
 
     fn token(&mut self) -> Token {
@@ -201,6 +218,9 @@ impl Net for KernelNet {
     }
 
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
+        if self.ended.load(Ordering::Relaxed) {
+            return Err(super::ended());
+        }
         // Rounded up to what the poll can tell apart, so that the timer is due when we wake.
         let timeout =
             until.map(|t| t.since(self.now())).map(|d| if d.is_zero() { d } else { d + Duration::from_millis(1) });

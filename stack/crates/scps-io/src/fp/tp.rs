@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 /// Ports for listeners that leave the choice to us (RFC 6335 §6).
 const DYNAMIC_PORTS: std::ops::RangeInclusive<u16> = 49_152..=65_535;
@@ -42,6 +44,7 @@ pub struct TpNet {
     next: u64,
     next_port: u16,
     is_link_up: bool,
+    ended: Arc<AtomicBool>,
 }
 
 fn gone() -> io::Error {
@@ -79,7 +82,13 @@ impl TpNet {
             next: 1,
             next_port: *DYNAMIC_PORTS.start(),
             is_link_up: true,
+            ended: Arc::default(),
         }
+    }
+
+    /// Lets every wait fail once `ended` is true: whoever waits for a peer is to end.
+    pub fn fail_waits_when(&mut self, ended: Arc<AtomicBool>) {
+        self.ended = ended;
     }
 
     /// Ends waits when `fd` becomes readable: a signal pipe, a keyboard.
@@ -296,6 +305,9 @@ impl Net for TpNet {
     }
 
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
+        if self.ended.load(Ordering::Relaxed) {
+            return Err(super::ended());
+        }
         self.take_events();
         self.stack.turn(until).map_err(io::Error::other)
     }
