@@ -5,7 +5,8 @@
 //! code runs over kernel TCP, over SCPS-TP, and in a test whose time is a number. Files are real: a server's through
 //! [`store::Store`], which cannot leave its root.
 //!
-//! Octets from the network: [`line`], [`command`], [`reply`], [`address`], [`update`], [`ranges`]. Files: [`store`],
+//! Octets from the network: [`line`], [`command`], [`reply`], [`address`], [`update`], [`diff`],
+//! [`ranges`]. Files: [`store`],
 //! [`partial`], [`private`],
 //! [`quota`], [`outgoing`], [`ascii`], [`crc`]. Sessions: [`server`], [`client`], with [`restart`] deciding whether
 //! and when a broken transfer is tried again.
@@ -16,6 +17,7 @@ pub mod client;
 pub mod command;
 pub mod config;
 pub mod crc;
+pub mod diff;
 pub mod line;
 pub mod listing;
 pub mod net;

@@ -357,21 +357,6 @@ pub fn delete(offset: u32, length: u32) -> Vec<Signal> {
         .collect()
 }
 
-/// The edits that turn `old` into `new`: one stretch between their common start and end (notes §6.9).
-pub fn difference(old: &[u8], new: &[u8]) -> Option<Vec<Signal>> {
-    u32::try_from(old.len()).ok()?;
-    let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old_rest, new_rest) = (&old[start..], &new[start..]);
-    let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (old_mid, new_mid) = (&old_rest[..old_rest.len() - tail], &new_rest[..new_rest.len() - tail]);
-    let shared = old_mid.len().min(new_mid.len());
-    let at = (start + shared) as u32;
-    let mut signals = overwrite(start as u32, &new_mid[..shared]);
-    signals.extend(delete(at, (old_mid.len() - shared) as u32));
-    signals.extend(insert(at, &new_mid[shared..]));
-    Some(signals)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,29 +445,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_difference_turns_old_into_new(old in prop::collection::vec(0u8..4, 0..200), new in prop::collection::vec(0u8..4, 0..200)) {
-            let signals = difference(&old, &new).unwrap();
-            prop_assert_eq!(applied(&old, &signals).unwrap(), new);
-        }
-
-        #[test]
         fn any_octets_are_parsed_or_refused(octets in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Update::parse(&octets);
-        }
-    }
-
-    #[test]
-    fn long_edits_are_cut_in_pieces_older_servers_take() {
-        let old: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
-        let new: Vec<u8> = old.iter().map(|b| b ^ 0x55).chain(vec![1; 70_000]).collect();
-        for (a, b) in [(&old, &new), (&new, &old)] {
-            let signals = difference(a, b).unwrap();
-            let longest = |s: &Signal| match &s.edit {
-                Edit::Insert(d) | Edit::Append(d) | Edit::Overwrite(d) => d.len(),
-                Edit::Delete(n) => usize::from(*n),
-            };
-            assert!(signals.iter().all(|s| longest(s) <= SIGNAL_LENGTH_MAX));
-            assert_eq!(&applied(a, &signals).unwrap(), b);
         }
     }
 }

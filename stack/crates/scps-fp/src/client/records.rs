@@ -5,6 +5,7 @@ use super::report::{Integrity, Report};
 use super::{Client, Fault};
 use crate::command::FileType;
 use crate::crc::{crc, crc_text, find_crc};
+use crate::diff::difference;
 use crate::net::Service;
 use crate::outgoing::Outgoing;
 use crate::ranges::{parse_list, split_for_old_servers, ReadRequest};
@@ -173,7 +174,7 @@ impl Client<'_> {
     pub(super) fn edits(&self, script: &str, local_old: &str) -> Result<Vec<Signal>, Fault> {
         let read = |name: &str| std::fs::read(self.local_path(name)).map_err(|e| Fault::Local(format!("{name}: {e}")));
         if let Some(wanted) = script.strip_prefix("diff:") {
-            return update::difference(&read(local_old)?, &read(wanted)?)
+            return difference(&read(local_old)?, &read(wanted)?)
                 .ok_or_else(|| Fault::Local(format!("{local_old}: more than 4 GiB")));
         }
         // A script is the signals of a control file, as the difference tool writes them.

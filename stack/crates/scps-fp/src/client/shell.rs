@@ -9,9 +9,10 @@ use crate::client::attempt::{Course, Flow, Request};
 use crate::client::records::quoted_path;
 use crate::command::{split_quoted, FileType};
 use crate::crc::{crc_of, crc_text};
+use crate::diff::difference;
 use crate::net::Service;
 use crate::restart::Failure;
-use crate::update::{difference, Update};
+use crate::update::Update;
 use std::net::SocketAddr;
 use std::path::Path;
 
