@@ -18,12 +18,13 @@ from scpslab.errors import CapabilityError, LabError
 from scpslab.hostlab import HostLab, dead_labs, remove
 from scpslab.hostlab.capabilities import missing
 from scpslab.lab import docker
-from scpslab.setup import ensure_stack, ensure_tools
+from scpslab.setup import ensure_stack, ensure_tools, trust
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.own_images import find_image
 
 # Under none of the folders that are a node's own (/run, /tmp, /mnt).
 PROGRAMS = Path("/var/lib/scpslab")
+PROGRAM = "run_lab.py"
 
 
 class HostEngine(Engine):
@@ -152,6 +153,6 @@ def _install(say: Callable[[str], None], with_stack: bool) -> Path:
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     target = PROGRAMS / digest.hexdigest()[:24]
     try:
-        return whole_folder(target, lambda folder: copy_programs(folder, programs))
+        return trust.check(whole_folder(target, lambda folder: copy_programs(folder, programs)) / PROGRAM).parent
     except OSError as error:
         raise LabError(f"{target}: found {error.strerror}; expected to put the lab program there. See to the folder.") from error

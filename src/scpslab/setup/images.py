@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import platform
-import pwd
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import scpslab
 from scpslab.errors import CapabilityError
-from scpslab.setup import docker, guest, kernel, stack, tools
+from scpslab.setup import docker, guest, kernel, stack, tools, trust
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.job import Job
 
@@ -94,20 +93,13 @@ def place(part: Part, cache: Path) -> Path:
 
 
 def find(part: Part, cache: Path) -> Path | None:
-    """Where a part is in the cache, or in that of the user who became root by sudo, if it is."""
-    found = (place(part, folder) / part.product for folder in (cache, sudo_users_cache()) if folder is not None)
-    return next((product for product in found if product.exists()), None)
+    """Where a part is in the cache, if it is.
 
-
-def sudo_users_cache() -> Path | None:
-    """The cache folder of the user whose sudo this is, unless another is asked for: engine host needs root, and what the user has built serves root too."""
-    user = os.environ.get("SUDO_UID", "")
-    if os.geteuid() != 0 or not user.isdigit() or "SCPSLAB_CACHE" in os.environ:
-        return None
-    try:
-        return Path(pwd.getpwuid(int(user)).pw_dir) / ".cache" / "scpslab"
-    except KeyError:
-        return None
+    Raises:
+        CapabilityError: it is there, but is not for root to run.
+    """
+    product = place(part, cache) / part.product
+    return trust.check(product) if product.exists() else None
 
 
 def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
@@ -198,7 +190,7 @@ def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
     target = place(part, cache)
     with _locked(cache, part, say):
         if target.exists():
-            return target / part.product
+            return trust.check(target / part.product)
         _check_room(cache)
         work = target.with_name(target.name + ".part")
         shutil.rmtree(work, ignore_errors=True)

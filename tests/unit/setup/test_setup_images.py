@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -124,26 +123,6 @@ def test_the_cache_folder_follows_the_documented_variables(monkeypatch):
     assert images.cache_dir() == Path("/x/scpslab")
     monkeypatch.setenv("SCPSLAB_CACHE", "/y")
     assert images.cache_dir() == Path("/y")
-
-
-def test_root_by_sudo_takes_what_the_user_has_built(recipes, monkeypatch):
-    """Engine host needs root, whose own cache is empty; root without sudo, and a cache that is named, are left alone."""
-    folder, built, _ = recipes
-    monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "home/.cache/scpslab"))
-    images.ensure(lambda _: None)
-    monkeypatch.delenv("SCPSLAB_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "root"))
-    monkeypatch.setattr(images.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(images.pwd, "getpwuid", lambda number: SimpleNamespace(pw_dir=str(folder / "home")) if number == 1000 else None)
-    monkeypatch.setenv("SUDO_UID", "1000")
-    again = images.ensure(lambda _: None)
-
-    assert built == ["tools", "guest", "kernel"]
-    assert again.kernel.is_relative_to(folder / "home")
-    assert again.boot_dir.is_relative_to(folder / "root")
-    monkeypatch.delenv("SUDO_UID")
-    images.ensure(lambda _: None)
-    assert len(built) == 6
 
 
 def test_programs_of_another_machine_are_not_taken_for_its_own(recipes, monkeypatch):

@@ -1,0 +1,49 @@
+"""What root runs: what root has built, where nobody else could have changed it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from pathlib import Path
+
+from scpslab.errors import CapabilityError
+
+ROOT = 0
+
+
+def stranger(product: Path, owner: int = ROOT) -> Path | None:
+    """The first of a product, its folder's files and the folders above that somebody else than `owner` and root has, or may change; None when none is."""
+    place = product.parent.resolve()
+    for path in (*reversed(place.parents), place, *sorted(place.rglob("*"))):
+        found = path.lstat()
+        # In a folder like /tmp, nobody removes or renames what is another's.
+        is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+        by_others = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != ROOT)
+        if found.st_uid not in (owner, ROOT) or (by_others and not is_shared and not path.is_symlink()):
+            return path
+    return None
+
+
+def check(product: Path) -> Path:
+    """Returns a product that is there, for root only if it is root's.
+
+    Raises:
+        CapabilityError: somebody else than root could have made or changed it.
+    """
+    if os.geteuid() != ROOT or (path := stranger(product)) is None:
+        return product
+    found = path.lstat()
+    raise CapabilityError(
+        f"{path}: found it {_whose(found)}; expected root's alone, for root runs what is in {product.parent}. "
+        "Remove that folder, or set SCPSLAB_CACHE to a folder that only root may change; root then builds its own."
+    )
+
+
+def _whose(found: os.stat_result) -> str:
+    if found.st_uid == ROOT:
+        return "open to others for writing"
+    try:
+        return f"owned by {pwd.getpwuid(found.st_uid).pw_name}"
+    except KeyError:
+        return f"owned by user {found.st_uid}"

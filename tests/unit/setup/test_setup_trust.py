@@ -1,0 +1,96 @@
+"""Root runs what root has built: nothing of another user's, whatever it says it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from scpslab.engine import host
+from scpslab.errors import CapabilityError
+from scpslab.setup import images, trust
+
+ANOTHER_USER = 4242
+
+
+@pytest.fixture
+def product(tmp_path):
+    """A product of this user's, with a program in it."""
+    folder = tmp_path / "tools" / "hash"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "labtool").write_text("#!/bin/sh\n")
+    return folder / "bin"
+
+
+def test_what_its_owner_alone_may_change_is_trusted(product):
+    assert trust.stranger(product, os.getuid()) is None
+
+
+@pytest.mark.parametrize("name", ["bin/labtool", "bin", ".", "..", "../.."])
+def test_what_others_may_write_is_not(product, name):
+    """The program, its folder, or a folder above, where it could be put aside for another."""
+    path = (product.parent / name).resolve()
+    path.chmod(0o777)
+    assert trust.stranger(product, os.getuid()) == path
+
+
+def test_a_folder_like_tmp_may_be_above(product):
+    product.parent.parent.chmod(0o1777)
+    assert trust.stranger(product, os.getuid()) is None
+
+
+def test_an_ordinary_user_runs_what_there_is(product, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: ANOTHER_USER)
+    product.parent.chmod(0o777)
+    assert trust.check(product) == product
+
+
+def test_root_is_told_whose_it_is_and_what_to_do(product, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    product.parent.chmod(0o777)
+    with pytest.raises(CapabilityError, match=r"expected root's alone.*SCPSLAB_CACHE"):
+        trust.check(product)
+
+
+def planted(cache: Path) -> None:
+    """Programs of another user's, where the project looks for its own."""
+    folder = images.place(images.TOOLS, cache)
+    (folder / "bin").mkdir(parents=True)
+    for name in ("labtool", "init", "confine", "stages.bpf.o"):
+        (folder / "bin" / name).write_text("#!/bin/sh\nid >/planted\n")
+        os.chown(folder / "bin" / name, ANOTHER_USER, ANOTHER_USER)
+    os.chown(folder, ANOTHER_USER, ANOTHER_USER)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of another user take root to make")
+def test_root_does_not_take_what_another_user_has_planted(tmp_path, monkeypatch):
+    """Not from the cache it is told to use, and by sudo not from the calling user's either, which it does not even look at."""
+    planted(tmp_path / "cache")
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(host, "PROGRAMS", tmp_path / "programs")
+    with pytest.raises(CapabilityError, match=f"owned by user {ANOTHER_USER}"):
+        host._install(print, with_stack=False)
+    assert not (tmp_path / "programs").exists()
+
+    home = tmp_path / "home"
+    planted(home / ".cache" / "scpslab")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: type("User", (), {"pw_dir": str(home), "pw_name": "somebody"}))
+    monkeypatch.setenv("SUDO_UID", str(ANOTHER_USER))
+    monkeypatch.delenv("SCPSLAB_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "root's"))
+    assert images.find(images.TOOLS, images.cache_dir()) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of another user take root to make")
+def test_engine_host_does_not_take_a_lab_program_that_another_user_has_planted(tmp_path, monkeypatch):
+    """Under the very name that it would give it itself."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "labtool").write_text("labtool")
+    monkeypatch.setattr(host, "PROGRAMS", tmp_path / "programs")
+    monkeypatch.setattr(host, "ensure_tools", lambda _: tools)
+    target = host._install(print, with_stack=False)
+    os.chown(target / "run_lab.py", ANOTHER_USER, ANOTHER_USER)
+    with pytest.raises(CapabilityError, match="expected root's alone"):
+        host._install(print, with_stack=False)
