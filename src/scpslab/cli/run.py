@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from scpslab import figures, results
+from scpslab.cli.consent import ask_for_host
 from scpslab.cli.tables import table_console
 from scpslab.engine import ENGINES
+from scpslab.engine.host import HostEngine
 from scpslab.errors import UsageError
 from scpslab.running import RunOptions, run_campaign, run_scenario
 from scpslab.scenario.campaign import is_campaign
@@ -31,6 +33,7 @@ def run(  # typer calls it by name
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell anew.")] = True,
     out: Annotated[Path, typer.Option(help="The folder that run folders are made in.")] = Path("runs"),
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override one value of the scenario; may be repeated.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Engine host: run a file that others have written or may write. Its commands are root's.")] = False,
 ) -> None:
     """Run every cell of a scenario, draw its figures and print the run folder last.
 
@@ -40,6 +43,8 @@ def run(  # typer calls it by name
     if engine not in ENGINES:
         raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')
     console = table_console(stderr=True)
+    if engine == HostEngine.name:
+        ask_for_host(scenario, trust, console)
     options = RunOptions(engine, jobs, cache, out, list(set_ or []))
     if is_campaign(scenario):
         campaign = run_campaign(scenario, options, console)

@@ -83,9 +83,14 @@ def campaign_names() -> list[str]:
     return [f"{CAMPAIGNS}/{file.stem}" for file in sorted((FOLDER / CAMPAIGNS).glob("*.yaml"))]
 
 
+def campaign_path(name: str) -> Path | None:
+    """The file of a campaign's name or path, with or without variant; None when there is none."""
+    return _path(name.partition(":")[0] if not Path(name).is_file() else name)
+
+
 def is_campaign(name: str) -> bool:
     """Whether a name or path with or without variant means a campaign: one of the project's folder, or a file that says so."""
-    path = _path(name.partition(":")[0] if not Path(name).is_file() else name)
+    path = campaign_path(name)
     if path is None:
         return False
     if path.parent.name == CAMPAIGNS:
