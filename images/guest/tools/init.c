@@ -3,7 +3,7 @@
 // waits for it and powers off. It knows nothing of plans or networks.
 //
 // The kernel's root is a folder of the user's machine with this program and guest.erofs in it, and docker.erofs where nodes are Docker containers. Three names are looked up
-// in the working folder of the kernel process: boot (that folder), lab (the lab program) and cell (what comes in and goes out).
+// in the working folder of the kernel process: boot (that folder), lab (the lab program) and cell (what comes in; what goes out is in its folder out).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +41,15 @@ static void mount_at(const char *source, const char *target, const char *type, u
 		fail(target);
 }
 
+// From here on the kernel mounts no folder of the user's machine, for nobody, and makes none of these writable (images/lab-kernel/hostfs-sandbox.patch).
+static void seal_host_folders(void)
+{
+	int fd = open("/proc/sys/fs/hostfs_sealed", O_WRONLY);
+	if (fd < 0 || write(fd, "1\n", 2) != 2)
+		fail("hostfs_sealed");
+	close(fd);
+}
+
 // A writable root: the read-only image under an overlay in memory, then the usual kernel file systems.
 static void build_root(void)
 {
@@ -59,7 +68,9 @@ static void build_root(void)
 		fail("/mnt/root");
 	mkdir("old", 0755);
 	mount_at("none", "opt/scpslab", "hostfs", MS_RDONLY, "lab");
-	mount_at("none", "cell", "hostfs", 0, "cell");
+	mount_at("none", "cell", "hostfs", MS_RDONLY, "cell");
+	// What comes in stays as it is: files of the user's cache may be in there under a second name.
+	mount_at("none", "cell/out", "hostfs", 0, "cell/out");
 	if (syscall(SYS_pivot_root, ".", "old") || chdir("/"))
 		fail("pivot_root");
 	mount_at("proc", "/proc", "proc", 0, NULL);
@@ -74,6 +85,7 @@ static void build_root(void)
 	// A second place, because `tc -n` hides everything under /sys while it works.
 	mount_at("bpf", "/run/bpf", "bpf", 0, NULL);
 	mount_at("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
+	seal_host_folders();
 	if (umount2("/old", MNT_DETACH))
 		fail("/old");
 	rmdir("/old");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `labtool node NAME`: a container of its own: mount, PID, network and UTS namespaces over the guest's software, with private
-//   /etc, /var, /run and /tmp. Prints the PID of the node's first process and stays until that ends or its standard input closes.
+//   /etc, /var, /run and /tmp, and no more capabilities than a node needs. Prints the PID of the node's first process and stays until that ends or its standard input closes.
 #define _GNU_SOURCE
 #include "labtool.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -18,8 +19,42 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define HOSTFS_MAGIC 0x00c0ffee
+#define BIT(capability) (1ULL << (capability))
+// What root may do in a node: networks, raw sockets, any file of the node, other users' ids. Programs of the lab need no more: pppd, tc and ip change
+// networks, tcpdump and ping open raw sockets, vsftpd takes a port below 1024, another user and another root. Nobody mounts, makes devices, traces
+// others' processes, sets the clock, loads programs into the kernel or reboots.
+static const unsigned long long KEPT = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) | BIT(CAP_FSETID) | BIT(CAP_KILL) | BIT(CAP_SETGID) |
+				       BIT(CAP_SETUID) | BIT(CAP_SETPCAP) | BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_NET_ADMIN) | BIT(CAP_NET_RAW) |
+				       BIT(CAP_SYS_CHROOT);
+
+// Everything that enters the node takes over its first process's bounding set (exec.c).
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct kept[2] = { { 0 } };
+
+	for (int number = 0; prctl(PR_CAPBSET_READ, number) >= 0; number++)
+		if (!(KEPT >> number & 1) && prctl(PR_CAPBSET_DROP, number))
+			return die("capabilities");
+	for (int word = 0; word < 2; word++)
+		kept[word].effective = kept[word].permitted = (unsigned int)(KEPT >> 32 * word);
+	return syscall(SYS_capset, &header, kept) ? die("capabilities") : 0;
+}
+
+// What comes from the user's machine and goes back to it is the lab program's business; a node sees an empty folder.
+static int hide_exchange(void)
+{
+	struct statfs found;
+
+	if (statfs("/cell", &found) || found.f_type != HOSTFS_MAGIC)
+		return 0;
+	return mount("tmpfs", "/cell", "tmpfs", MS_RDONLY, NULL) ? die("/cell") : 0;
+}
 
 // /etc and /var keep the image's content and take changes in memory; /run and /tmp start empty.
 static int private_folders(void)
@@ -79,7 +114,7 @@ static int loopback_up(void)
 static int first_process(const char *name, int ready)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (private_folders() || write_name(name) || loopback_up())
+	if (private_folders() || hide_exchange() || write_name(name) || loopback_up() || drop_capabilities())
 		return 1;
 	if (write(ready, "+", 1) != 1)
 		return die("ready");

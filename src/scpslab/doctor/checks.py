@@ -10,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from scpslab.doctor import sandbox
+from scpslab.doctor.finding import Finding
 from scpslab.hostlab.capabilities import missing
 from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, cache_dir, find
 
@@ -21,16 +22,6 @@ NEEDED_SHM_BYTES = 700 * 10**6
 NEEDED_PROCESSES = 200
 BOOT_LIMIT_S = 20
 BUILD_PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "patch", "mmdebstrap", "mkfs.erofs", "clang", "apt-get", "xz")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a check found: ok, warning (works, but), or missing (the engine cannot run), and the command that mends it."""
-
-    name: str
-    state: Literal["ok", "warning", "missing"]
-    found: str
-    fix: str = ""
 
 
 def machine() -> Finding:
@@ -127,7 +118,10 @@ def host() -> list[Finding]:
     return [Finding(f"engine host: {lack.name}", "missing", lack.found, lack.fix) for lack in lacking]
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (machine, python, programs, images, boot, memory_folder, disk, processes, cores)
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    *(machine, python, programs, images, boot, sandbox.lock, sandbox.confinement),
+    *(memory_folder, disk, processes, cores),
+)
 
 
 def examine(engine: str) -> list[Finding]:

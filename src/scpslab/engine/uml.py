@@ -21,15 +21,15 @@ from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
+from scpslab.engine.confinement import launcher, sweep
 from scpslab.engine.needs import Needs, own_images, plan_text, write_vectors
 from scpslab.errors import CapabilityError, LabError
+from scpslab.lab.place import OUT
 from scpslab.scratch import scratch
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 from scpslab.setup.own_images import OwnImage, archive, find_image, lend
 
-# When this program is killed, its kernels end with it.
-DIE_TOGETHER = ["setpriv", "--pdeathsig", "KILL"]
-MEMORY_FOLDER = "/dev/shm"  # the kernel keeps its memory file there, by a name nobody can guess
+MEMORY_FOLDER = "/dev/shm"  # each kernel has a folder of its own in it
 ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
 CONSOLE_LINES_KEPT = 12
 COMPILE_LIMITS = {"memory_mib": 512, "wall_s": 120}
@@ -61,7 +61,7 @@ class UmlEngine(Engine):
         plans = list(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
             images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
-            self._kernel = images.kernel
+            self._kernel, self._tools = images.kernel, images.tools_dir
             scps = ensure_stack(say) if needs.stack else None
             self._bundles[needs] = (ensure_bundle(images, scps, cache_dir(), partial(self._compile, images)), bundle_hash(images, scps))
         for plan in plans:
@@ -92,11 +92,12 @@ class UmlEngine(Engine):
             raise LabError(f"lab program: the guest did not compile it; {tail}")
 
     def boot(self, images: Images, program: Path, cell: Path, limits: dict[str, int]) -> str:
-        """Runs run_lab.py of another folder than the lab's in a guest to its end; returns the last lines of the console."""
+        """Runs run_lab.py of another folder than the lab's in a guest to its end; its results are in `cell`/out. Returns the last lines of the console."""
         with scratch() as work:
             for name, target in (("boot", images.boot_dir), ("lab", program), ("cell", cell)):
                 (work / name).symlink_to(target.resolve())
-            self._kernel = images.kernel
+            self._kernel, self._tools = images.kernel, images.tools_dir
+            (cell / OUT).mkdir(exist_ok=True)
             ended = self._boot(work, {"limits": limits, "cell": {"kernel_seed": "0" * 64}}, None)
             return ended or self._console_tail(work)
 
@@ -105,6 +106,10 @@ class UmlEngine(Engine):
         limits = plan["limits"]
         words = [str(self._kernel), f"mem={limits['memory_mib']}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
         return [*words, *self.clock_arguments, *self.seed_arguments(plan)]
+
+    def confine(self, work: Path, memory: Path) -> list[str]:
+        """What stands before the kernel's command line: it confines the kernel to the folders it needs, and ends it when this program ends."""
+        return launcher(self._tools, self._kernel, work, memory)
 
     def seed_arguments(self, plan: dict[str, Any]) -> list[str]:
         """What seeds the guest's random numbers."""
@@ -116,14 +121,16 @@ class UmlEngine(Engine):
         shutil.rmtree(part, ignore_errors=True)
         inside = part / "cell"
         (inside / "vectors").mkdir(parents=True)
+        out = inside / OUT
+        out.mkdir()
         try:
             (inside / "plan.json").write_text(plan_text(cell.plan))
             write_vectors(cell.plan, inside / "vectors")
             self._lend_images(cell.plan, inside)
             work = self._work_folder_in(part, cell.plan)
             ended = self._boot(work, cell.plan, cell.core)
-            out = inside / "out"
-            out.mkdir(exist_ok=True)
+            if left := sweep(out):
+                ended = ended or f"the guest left something that is no file in the cell's folder: {', '.join(left)}"
             status = self._status(out, ended, work)
             shutil.copyfile(inside / "plan.json", out / "plan.json")
             for name in ("logs", "records", "captures"):
@@ -148,16 +155,16 @@ class UmlEngine(Engine):
     def _boot(self, work: Path, plan: dict[str, Any], core: int | None) -> str:
         """Runs the kernel in `work` until it powers off: "" or the reason why it was ended."""
         wall_s = plan["limits"]["wall_s"]
-        # The kernel keeps its memory file and a control socket there; a socket's path must be short.
+        # The kernel keeps its memory file there, and a note of its process id.
         with scratch(MEMORY_FOLDER) as home:
-            return self._wait(self._start(work, str(home), plan, core), wall_s)
+            return self._wait(self._start(work, home, plan, core), wall_s)
 
-    def _start(self, work: Path, home: str, plan: dict[str, Any], core: int | None) -> subprocess.Popen[bytes]:
+    def _start(self, work: Path, home: Path, plan: dict[str, Any], core: int | None) -> subprocess.Popen[bytes]:
         with (work / "console.log").open("wb") as console:
             process = subprocess.Popen(
-                [*DIE_TOGETHER, *self.command(plan, "null,fd:1")],
+                [*self.confine(work, home), *self.command(plan, "null,fd:1")],
                 cwd=work,
-                env={"TMPDIR": MEMORY_FOLDER, "HOME": home},
+                env={"TMPDIR": str(home), "HOME": str(home)},
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
@@ -195,12 +202,15 @@ class UmlEngine(Engine):
         inside = folder / "cell"
         (inside / "vectors").mkdir(parents=True)
         (inside / "plan.json").write_text(plan_text(plan))
+        (inside / OUT).mkdir()
         self._lend_images(plan, inside)
         work = self._work_folder_in(folder, plan)
         with scratch(MEMORY_FOLDER) as home:
-            environment = {"TMPDIR": MEMORY_FOLDER, "HOME": str(home)}
-            command = [*self.command(plan, "fd:0,fd:1"), f"lab_term={os.environ.get('TERM', 'dumb')}"]
-            return subprocess.run(command, cwd=work, env=environment, check=False).returncode
+            environment = {"TMPDIR": str(home), "HOME": str(home)}
+            command = [*self.confine(work, home), *self.command(plan, "fd:0,fd:1"), f"lab_term={os.environ.get('TERM', 'dumb')}"]
+            code = subprocess.run(command, cwd=work, env=environment, check=False).returncode
+        sweep(inside / OUT)
+        return code
 
     def _status(self, out: Path, ended: str, work: Path) -> dict[str, Any]:
         path = out / "status.json"

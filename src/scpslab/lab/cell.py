@@ -16,7 +16,7 @@ from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.pace import Pace
-from scpslab.lab.place import CELL, WORK
+from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.records import Records
 from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
@@ -250,9 +250,9 @@ def under_way(counters: dict[str, int]) -> int:
 def finish(status: dict[str, Any]) -> None:
     """Copies what the cell wrote to the user's machine, its status last."""
     for source in sorted(WORK.rglob("*")):
-        target = CELL / "out" / source.relative_to(WORK)
+        target = CELL / OUT / source.relative_to(WORK)
         if source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
-    (CELL / "out").mkdir(exist_ok=True)
-    (CELL / "out" / "status.json").write_text(json.dumps(status, indent=1) + "\n")
+    (CELL / OUT).mkdir(exist_ok=True)
+    (CELL / OUT / "status.json").write_text(json.dumps(status, indent=1) + "\n")

@@ -14,6 +14,8 @@ PROGRAMS = Path(os.environ.get("SCPSLAB_PROGRAMS", "/opt/scpslab"))
 LABTOOL = str(PROGRAMS / "labtool")
 # What comes in and goes out.
 CELL = Path(os.environ.get("SCPSLAB_CELL", "/cell"))
+# The folder of CELL that results go to; in a guest, all else of it is read-only.
+OUT = "out"
 # What is written while the lab runs, in memory; and where those who are not in the lab's mount namespace (dockerd) find it.
 WORK = Path("/run/scpslab")
 WORK_OUTSIDE = Path(os.environ.get("SCPSLAB_WORK", str(WORK)))

@@ -1,0 +1,56 @@
+"""The checks of `scpslab doctor` that concern the sandbox: does the lab kernel's lock hold here, and what can be put around it?"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from scpslab.doctor.finding import Finding
+from scpslab.engine.confinement import protections
+from scpslab.engine.virtual import VirtualEngine
+from scpslab.errors import ScpslabError
+from scpslab.setup import ensure
+from scpslab.setup.images import PARTS, TOOLS, cache_dir, find
+
+LIMITS = {"memory_mib": 256, "wall_s": 60}
+# In a guest, as its root: what no script may do.
+TRY = """
+import subprocess
+tried = subprocess.run(["mount", "-t", "hostfs", "-o", "hostfs=../../..", "none", "/mnt"], capture_output=True)
+open("/cell/out/found", "w").write("refused" if tried.returncode else "mounted")
+"""
+
+
+def lock() -> Finding:
+    """Does a guest's kernel refuse folders of this machine?"""
+    name = "sandbox: kernel's lock"
+    if any(find(part, cache_dir()) is None for part in PARTS):
+        return Finding(name, "missing", "no kernel yet", "make setup")
+    with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
+        lab, cell = Path(folder, "lab"), Path(folder, "cell")
+        lab.mkdir()
+        cell.mkdir()
+        (lab / "run_lab.py").write_text(TRY)
+        try:
+            console = VirtualEngine().boot(ensure(lambda _: None), lab, cell, LIMITS)
+        except (ScpslabError, OSError) as error:
+            return Finding(name, "missing", str(error), "make setup")
+        found = cell / "out" / "found"
+        if not found.exists():
+            return Finding(name, "missing", f"the guest did not say: {console}", "see the line above, lab kernel starts")
+        if found.read_text() != "refused":
+            return Finding(name, "missing", "a guest's root can mount this machine's folders", "scpslab clean --images, then make setup")
+    return Finding(name, "ok", "a guest's root cannot mount this machine's folders")
+
+
+def confinement() -> Finding:
+    """What has this machine's kernel to confine the lab kernel with?"""
+    name = "sandbox: around it"
+    tools = find(TOOLS, cache_dir())
+    if tools is None:
+        return Finding(name, "missing", "no launcher yet", "make setup")
+    found = protections(tools)
+    if found.landlock and found.seccomp:
+        return Finding(name, "ok", f"Landlock {found.landlock} and seccomp")
+    lacking = " and ".join(what for what, there in (("Landlock", found.landlock), ("seccomp", found.seccomp)) if not there)
+    return Finding(name, "warning", f"no {lacking}; the kernel's lock holds alone", "use Linux 5.13 or newer, started with landlock in lsm=…")

@@ -1,0 +1,60 @@
+"""What is around a guest besides its kernel: the launcher `confine` (images/guest/tools/confine.c), and a look at what the guest has left."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from scpslab.lab.place import OUT
+
+LAUNCHER = "confine"
+# What the lab kernel reads of the machine besides its own folders: which processor it is on, and a console that is none.
+MACHINE_FILES = ("/proc/cpuinfo",)
+NULL_DEVICE = "/dev/null"
+PERMISSIONS = 0o777
+
+
+@dataclass(frozen=True)
+class Protections:
+    """What this machine's kernel has to confine a process with: Landlock's version (0: none), and filters of system calls."""
+
+    landlock: int
+    seccomp: bool
+
+
+def protections(tools: Path) -> Protections:
+    """Asks the launcher what there is."""
+    said = subprocess.run([tools / LAUNCHER, "--state"], capture_output=True, text=True, check=True).stdout
+    found = {name: int(value) for name, value in (line.split() for line in said.splitlines())}
+    return Protections(found["landlock"], bool(found["seccomp"]))
+
+
+def launcher(tools: Path, kernel: Path, work: Path, memory: Path) -> list[str]:
+    """The words before the lab kernel's command line: it then sees its three folders in `work` and the folder of its memory file, and nothing else."""
+    words = [str(tools / LAUNCHER), "--run", str(kernel)]
+    for path in (*MACHINE_FILES, *((work / name).resolve() for name in ("boot", "lab", "cell"))):
+        words += ["--read", str(path)]
+    for path in (NULL_DEVICE, (work / "cell" / OUT).resolve(), memory):
+        words += ["--write", str(path)]
+    return [*words, "--"]
+
+
+def sweep(folder: Path) -> list[str]:
+    """Removes from a guest's folder what is neither a file nor a folder, and returns the names.
+
+    A symbolic link would be followed by whoever looks into the folder, a pipe opened. The lab kernel makes neither; this holds if it does.
+    """
+    removed = []
+    for inside, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            path = Path(inside, name)
+            mode = path.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                path.unlink()
+                removed.append(str(path.relative_to(folder)))
+            elif stat.S_IMODE(mode) & ~PERMISSIONS:
+                path.chmod(stat.S_IMODE(mode) & PERMISSIONS)
+    return removed

@@ -1,0 +1,192 @@
+"""A guest is a sandbox, whatever its root does: its kernel's lock and what is around its process each hold without the other (docs/security.md)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from scpslab.engine.confinement import LAUNCHER, Protections, protections
+from scpslab.engine.virtual import VirtualEngine
+from scpslab.results.run import open_run
+from scpslab.running import RunOptions, run_scenario
+from scpslab.setup import Images, ensure
+from scpslab.setup.images import PROJECT
+
+pytestmark = pytest.mark.lab
+BUSINESS = "nobody's business"
+TOOLS = PROJECT / "images" / "guest" / "tools"
+LIMITS = {"memory_mib": 512, "wall_s": 120}
+ATTACK = """
+kind: scenario
+version: 1
+title: A script that tries to leave the guest
+topology: point_to_point
+script:
+- do: run
+  at: 1 s
+  node: h1
+  command: >-
+    mkdir -p /tmp/x; mount -t hostfs -o hostfs=../../../../../../../../../../../../ none /tmp/x; echo mounted $?;
+    cat /tmp/x{secret}; echo PWNED >/tmp/x{target}; ls /cell; grep CapBnd /proc/self/status
+  patience: 10 s
+limits: {{virtual: 60 s, wall: 100 s}}
+"""
+
+
+@pytest.fixture(scope="module")
+def images() -> Images:
+    return ensure(print)
+
+
+@dataclass
+class Machine:
+    """What is on the machine for a guest to get at, and the guest's own folders."""
+
+    folder: Path
+    images: Images
+
+    def __post_init__(self) -> None:
+        (self.folder / "home").mkdir()
+        self.secret.write_text(BUSINESS)
+        (self.folder / "cell").mkdir()
+        # As an archive of a Docker image is there: a second name of a file of the cache.
+        (self.folder / "lent").write_text("lent")
+        (self.folder / "cell" / "lent.txt").hardlink_to(self.folder / "lent")
+        shutil.copytree(Path(__file__).parent / "in_guest", self.folder / "lab", ignore=shutil.ignore_patterns("run_*", "__pycache__"))
+        (self.folder / "lab" / "escape.py").rename(self.folder / "lab" / "run_lab.py")
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._answer, daemon=True).start()
+        job = {"secret": str(self.secret), "target": str(self.target), "port": self.listening.getsockname()[1]}
+        (self.folder / "cell" / "job.json").write_text(json.dumps(job))
+        self.before = self.state()
+
+    @property
+    def secret(self) -> Path:
+        return self.folder / "home" / "secret"
+
+    @property
+    def target(self) -> Path:
+        return self.folder / "home" / "target"
+
+    def _answer(self) -> None:
+        try:
+            self.listening.accept()[0].sendall(BUSINESS.encode())
+        except OSError:
+            return
+
+    def state(self) -> list[Any]:
+        """Everything that no guest may change."""
+        files = [path for name in ("home", "lab") for path in sorted((self.folder / name).rglob("*"))]
+        boot = [path.stat() for path in sorted(self.images.boot_dir.iterdir())]
+        return [
+            *((path, path.read_bytes(), path.stat().st_mode, path.stat().st_mtime) for path in [*files, self.folder / "lent"] if path.is_file()),
+            *((path.st_mode, path.st_size, path.st_mtime_ns) for path in boot),
+        ]
+
+    def attacked_by_a_guest(self) -> dict[str, Any]:
+        """What a guest's root got, by attempt."""
+        console = VirtualEngine().boot(self.images, self.folder / "lab", self.folder / "cell", LIMITS)
+        found = self.folder / "cell" / "out" / "attempts.json"
+        assert found.exists(), console
+        attempts: dict[str, Any] = json.loads(found.read_text())
+        self.listening.close()
+        return {name: result["got"] for name, result in attempts.items() if "got" in result}
+
+
+def compile_to(program: Path, source: str) -> None:
+    """Compiles a C program as the guest's own are."""
+    program.unlink(missing_ok=True)
+    command = ["gcc", "-O1", "-std=gnu11", "-static", "-x", "c", "-o", program, "-"]
+    subprocess.run(command, input=source, text=True, check=True, capture_output=True)
+
+
+def left(folder: Path) -> list[str]:
+    """What is in a guest's folder besides files and folders, and files that run with others' rights."""
+    paths = [path for path in folder.rglob("*") if path.is_symlink() or not (path.is_file() or path.is_dir()) or path.stat().st_mode & 0o7000]
+    return sorted(path.name for path in paths)
+
+
+def test_a_script_cannot_mount_the_machine_s_folders(tmp_path):
+    """Root of a node has no capability for it, sees nothing of the exchange with the machine, and the machine's files are as before."""
+    secret, target = tmp_path / "secret", tmp_path / "target"
+    secret.write_text(BUSINESS)
+    (tmp_path / "attack.yaml").write_text(ATTACK.format(secret=secret, target=target))
+    result = run_scenario(str(tmp_path / "attack.yaml"), RunOptions(out=tmp_path / "runs", jobs=1, use_cache=False), Console(quiet=True))
+    log = next(iter(open_run(result.folder).cells)).folder / "logs" / "script-1-h1.log"
+
+    assert BUSINESS not in log.read_text()
+    assert not target.exists()
+    assert "mounted 0" not in log.read_text()
+    assert "plan.json" not in log.read_text()
+    capabilities = int(log.read_text().split("CapBnd:")[1].split()[0], 16)
+    assert not capabilities & (1 << 21 | 1 << 16 | 1 << 17 | 1 << 19 | 1 << 22 | 1 << 25 | 1 << 27)
+
+
+def test_a_guest_gets_nothing(tmp_path, images):
+    """Its root, with every capability."""
+    machine = Machine(tmp_path, images)
+
+    assert machine.attacked_by_a_guest() == {}
+    assert machine.state() == machine.before
+    assert left(tmp_path / "cell") == []
+
+
+def test_the_kernel_s_lock_holds_on_a_machine_that_has_nothing_else(tmp_path, images):
+    """The launcher finds neither Landlock nor seccomp, as on an old kernel: the guest runs all the same, and gets nothing all the same."""
+    source = (TOOLS / "confine.c").read_text()
+    for call, unknown in (("SYS_CREATE_RULESET = 444", "SYS_CREATE_RULESET = 4440"), ("SYS_seccomp", "4450")):
+        assert call in source
+        source = source.replace(call, unknown)
+    shutil.copytree(images.tools_dir, tmp_path / "tools")
+    compile_to(tmp_path / "tools" / LAUNCHER, source)
+    machine = Machine(tmp_path, replace(images, tools_dir=tmp_path / "tools"))
+
+    assert protections(tmp_path / "tools") == Protections(0, False)
+    assert machine.attacked_by_a_guest() == {}
+    assert machine.state() == machine.before
+    assert left(tmp_path / "cell") == []
+
+
+def test_what_is_around_the_kernel_holds_without_its_lock(tmp_path, images):
+    """With an init that locks nothing, folders of the machine can be mounted, but no file of them read, listed, written, removed or changed."""
+    if not protections(images.tools_dir).landlock:
+        pytest.skip("this machine's kernel has no Landlock")
+    source = (TOOLS / "init.c").read_text()
+    assert source.count("\tseal_host_folders();\n") == 1
+    boot = tmp_path / "boot"
+    shutil.copytree(images.boot_dir, boot, copy_function=shutil.copyfile)
+    compile_to(boot / "init", source.replace("\tseal_host_folders();\n", ""))
+    machine = Machine(tmp_path, replace(images, boot_dir=boot))
+
+    assert machine.attacked_by_a_guest() == {}
+    assert machine.state() == machine.before
+    assert left(tmp_path / "cell") == []
+
+
+def test_the_launcher_confines_a_program_that_is_no_kernel(tmp_path, images):
+    """System calls of the machine, as somebody makes them who has taken over the kernel's process: only the folder that may be written is."""
+    if not protections(images.tools_dir).landlock:
+        pytest.skip("this machine's kernel has no Landlock")
+    compile_to(tmp_path / "attacker", (Path(__file__).parent / "attacker.c").read_text())
+    secret, folder = tmp_path / "secret", tmp_path / "folder"
+    secret.write_text(BUSINESS)
+    folder.mkdir()
+    before = secret.stat()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        command = [tmp_path / "attacker", secret, folder, str(listening.getsockname()[1])]
+        words = [images.tools_dir / LAUNCHER, "--run", command[0], "--write", folder, "--", *command]
+        said = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True, timeout=60).stdout.splitlines()
+
+    assert [line for line in said if line.endswith("got it")] == ["write where it may: got it"]
+    assert said[-1].startswith("keep a core file")  # it came to its end
+    assert (secret.read_text(), secret.stat().st_mode, secret.stat().st_mtime_ns) == (BUSINESS, before.st_mode, before.st_mtime_ns)
+    assert [path.name for path in folder.iterdir()] == ["file"]

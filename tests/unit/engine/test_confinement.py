@@ -1,0 +1,43 @@
+"""What is around a guest: the words that start it, and what may be left in its folder."""
+
+from __future__ import annotations
+
+import os
+
+from scpslab.engine.confinement import launcher, sweep
+
+
+def test_the_lab_kernel_sees_its_folders_and_writes_its_results(tmp_path):
+    """Folders as they really are, for names in the working folder may be links."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "cell" / "out").mkdir(parents=True)
+    for name in ("boot", "lab"):
+        (tmp_path / name).symlink_to(tmp_path / "real")
+    words = launcher(tmp_path / "tools", tmp_path / "linux", tmp_path, tmp_path / "memory")
+    pairs = list(zip(words[1:-1:2], words[2:-1:2], strict=True))
+
+    assert words[0] == str(tmp_path / "tools" / "confine")
+    assert words[-1] == "--"
+    assert [path for option, path in pairs if option == "--run"] == [str(tmp_path / "linux")]
+    assert {path for option, path in pairs if option == "--write"} == {"/dev/null", str(tmp_path / "cell" / "out"), str(tmp_path / "memory")}
+    assert {path for option, path in pairs if option == "--read"} == {"/proc/cpuinfo", str(tmp_path / "real"), str(tmp_path / "cell")}
+
+
+def test_a_guest_leaves_files_and_folders_only(tmp_path):
+    """Links and pipes go, without what they lead to; rights to run a file as its owner go too."""
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    (out / "records").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "file").write_text("mine")
+    (out / "records" / "kept.jsonl").write_text("{}")
+    (out / "program").write_text("#!/bin/sh\n")
+    (out / "program").chmod(0o6755)
+    (out / "plan.json").symlink_to(outside / "file")
+    (out / "logs").symlink_to(outside)
+    os.mkfifo(out / "records" / "pipe")
+
+    assert sorted(sweep(out)) == ["logs", "plan.json", "records/pipe"]
+    assert sorted(path.name for path in out.rglob("*")) == ["kept.jsonl", "program", "records"]
+    assert (out / "program").stat().st_mode & 0o7777 == 0o755
+    assert (outside / "file").read_text() == "mine"
+    assert sweep(out) == []
