@@ -25,6 +25,16 @@ GUEST_IMPORTS = {"mininet", "scpslab.lab", "scpslab.topology", "scpslab.units", 
 PRINTERS = ("cli/", "lab/", "setup/__main__.py")
 # What a lab, on whatever kernel, knows nothing of.
 LAB_ALONE = {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"}
+# Pages that code and documents cite by section (`scps-tp §4.4`) or by requirement (`apparatus A-10`), under the names they are cited by.
+CITED_PAGES = {
+    "scps-tp": "docs/protocol/scps-tp.md",
+    "scps-fp": "docs/protocol/scps-fp.md",
+    "scps-np": "docs/protocol/scps-np.md",
+    "scps-sp": "docs/protocol/scps-sp.md",
+    "apparatus": "docs/apparatus.md",
+    "link-model": "docs/link-model.md",
+}
+FOREIGN_SOURCES = r"(?:RFC \d+|draft-[a-z-]+|[A-Z][a-z]+(?: and [A-Z][a-z]+)? (?:19|20)\d\d)"
 # Data flows one way (docs/ARCHITECTURE.md): a package may import none of those on its right.
 LATER = {
     "plan": {"topology", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor", "lab"},
@@ -166,14 +176,23 @@ def test_no_text_names_the_host_of_a_mirror():
     assert found == []
 
 
+def anchors(page: Path) -> set[str]:
+    """The names by which headings of a page can be linked to, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)).strip().lower().replace(" ", "-") for heading in headings}
+
+
 def test_links_in_documents_lead_somewhere():
-    link = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+    link = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
     wrong = []
     for path in tracked("*.md"):
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            for target in link.findall(line):
-                if not target.startswith(("http://", "https://", "mailto:")) and not (path.parent / target).exists():
-                    wrong.append(f"{where(path, number)}: {target}")
+            for target, anchor in link.findall(line):
+                if target.startswith(("http://", "https://", "mailto:")):
+                    continue
+                page = path.parent / target if target else path
+                if not page.exists() or (anchor and anchor not in anchors(page)):
+                    wrong.append(f"{where(path, number)}: {target}{'#' if anchor else ''}{anchor}")
     assert wrong == []
 
 
@@ -193,3 +212,110 @@ def test_decisions_are_numbered_once_and_short():
     numbers = [page.name[:4] for page in pages]
     assert len(set(numbers)) == len(numbers)
     assert [where(page) for page in pages if len(page.read_text().splitlines()) > 60] == []
+
+
+def cited_texts() -> list[Path]:
+    """Every text of the repository that may cite a page of docs/, but this file, which holds citations as examples."""
+    texts = tracked("*.rs", "*.py", "*.c", "*.h", "*.md", "*.yaml", "*.yml", "*.toml", "*.j2", "Makefile", "tools/*", ".ci/*")
+    return [path for path in texts if path != Path(__file__).resolve()]
+
+
+def sections(page: Path) -> dict[str, str]:
+    """The numbered sections of a page, with the text of each up to the next heading."""
+    parts = re.split(r"^#+ (\d+(?:\.\d+)*)\.? .*$", page.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def items(section: str) -> set[int]:
+    """The numbers of a section's list items, or of the rows of its table."""
+    return {int(number) for number in re.findall(r"^(?:\| )?(\d+)(?:\. | \|)", section, flags=re.MULTILINE)}
+
+
+def requirements() -> set[str]:
+    """The ids that docs/apparatus.md defines."""
+    return set(re.findall(r"^\| ([A-Z]-\d\d) \|", (ROOT / CITED_PAGES["apparatus"]).read_text(), flags=re.MULTILINE))
+
+
+def before(text: str, position: int) -> str:
+    """What stands before a place, with line breaks and comment signs between lines taken out."""
+    return re.sub(r"\s*\n\s*(?://[/!]?|#|\*|>)?\s*", " ", text[max(0, position - 160) : position])
+
+
+def section_citations(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Every § of a text: its line, the page it belongs to ("" if the text does not say), its number and its item ("" if none)."""
+    text, source = path.read_text(errors="replace"), ""
+    own = next((name for name, page in CITED_PAGES.items() if ROOT / page == path), "")
+    for match in re.finditer(r"§(\d+(?:\.\d+)*)?(?: items? (\d+))?", text):
+        lead = before(text, match.start())
+        named = re.search(r"([\w.-]+)[`,]? ?$", lead)
+        if other := re.search(FOREIGN_SOURCES + r",? $", lead):
+            source = other.group()
+        elif named and named.group(1).removesuffix(".md") in CITED_PAGES:
+            source = named.group(1).removesuffix(".md")
+        elif not re.search(r"§\d+(?:\.\d+)*(?: items? [\d, and]+)?(?:,|;| and| to|, and| or)? $", lead):
+            source = own
+        yield text.count("\n", 0, match.start()) + 1, source, match.group(1) or "", match.group(2) or ""
+
+
+def test_cited_sections_exist():
+    known = {name: sections(ROOT / page) for name, page in CITED_PAGES.items()}
+    wrong = []
+    for path in cited_texts():
+        for line, source, number, item in section_citations(path):
+            cited = f"{source} §{number}" + (f" item {item}" if item else "")
+            if not source:
+                wrong.append(f"{where(path, line)}: found §{number} without its page; expected one like `scps-tp §{number}` or `RFC 9293 §3.4`")
+            elif source in known and number not in known[source]:
+                wrong.append(f"{where(path, line)}: found {cited}; expected a section of {CITED_PAGES[source]}")
+            elif source in known and item and int(item) not in items(known[source][number]):
+                wrong.append(f"{where(path, line)}: found {cited}; expected an item of §{number} of {CITED_PAGES[source]}")
+    assert wrong == []
+
+
+def test_cited_requirements_exist():
+    known, wrong = requirements(), []
+    for path in cited_texts():
+        if path == ROOT / CITED_PAGES["apparatus"]:
+            continue
+        text = path.read_text(errors="replace")
+        for match in re.finditer(r"(?<![\w/.-])[A-CMPT]-\d\d\b(?![-\w])", text):
+            lead, line = before(text, match.start()), text.count("\n", 0, match.start()) + 1
+            if re.search(r"(?:[Ff]igs?\.?|[Ff]igures?) [\w., -]*$", lead):
+                continue  # a figure of the FY97 report's appendix A
+            if not re.search(r"\bapparatus `?(?:[A-Z]-\d\d(?:,|,? and| to| or)? )*$", lead):
+                wrong.append(f"{where(path, line)}: found {match.group()} without its page; expected `apparatus {match.group()}`")
+            elif match.group() not in known:
+                wrong.append(f"{where(path, line)}: found {match.group()}; expected a requirement of {CITED_PAGES['apparatus']}")
+    assert wrong == []
+
+
+def test_no_text_cites_notes_that_are_not_named():
+    vague = re.compile(r"\b(?:SCPS-\w+|[TF]P|[Pp]rotocol|[Dd]esign) notes\b|\b[Nn]otes'? (?:\(?§|section)|\bdesign\.md\b|\bdesign §")
+    wrong = []
+    for path in cited_texts():
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            if vague.search(line) and "docs/protocol/" not in line:
+                wrong.append(f"{where(path, number)}: found {line.strip()[:80]!r}; expected the page and its section, like `scps-tp §4.4`")
+    assert wrong == []
+
+
+def test_checklist_items_are_those_of_a_named_checklist():
+    item = re.compile(r"(?<!\d )\b[Ii]tems? \d")
+    wrong = []
+    for path in tracked("stack/**/*.rs"):
+        text = path.read_text()
+        if not re.search(r"scps-tp §14|scps-fp §19", text):
+            wrong += [
+                f"{where(path, number)}: found an item of no checklist; expected `scps-tp §14 item …` or `scps-fp §19 item …` in this file"
+                for number, line in enumerate(text.splitlines(), 1)
+                if item.search(line)
+            ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["scps-tp", "scps-fp"])
+def test_conformance_tables_have_every_item_of_the_checklist(name):
+    page, table = ROOT / CITED_PAGES[name], ROOT / "docs" / "conformance" / f"{name}.md"
+    checklist = next(text for text in re.split(r"^## ", page.read_text(), flags=re.MULTILINE) if "onformance checklist\n" in text)
+    rows = [int(number) for number in re.findall(r"^\| (\d+) \|", table.read_text(), flags=re.MULTILINE)]
+    assert rows == sorted(items(checklist)) == list(range(1, len(rows) + 1))

@@ -13,18 +13,18 @@ from scpslab.topology import Direction, Network, Parameters, Queue, duration, ra
 
 PARAMETERS = Parameters(
     data_rate=rate("2 Mbit/s", "hop rate of the data path, ws1 to ws2 (report 3.1.1; 9600 bit/s is the other value)"),
-    ack_rate=rate("2 Mbit/s", "hop rate of the ACK path; the report is silent, the same rate is assumed (A-10)"),
-    data_delay=duration("265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (A-09)"),
+    ack_rate=rate("2 Mbit/s", "hop rate of the ACK path; the report is silent, the same rate is assumed (apparatus A-10)"),
+    data_delay=duration("265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (apparatus A-09)"),
     ack_delay=duration("265 ms", "one-way delay of the ACK path"),
-    data_buffer=size(None, "router 1's queue before the hop in wire bytes; default 1 bandwidth-delay product (C-05)"),
+    data_buffer=size(None, "router 1's queue before the hop in wire bytes; default 1 bandwidth-delay product (apparatus C-05)"),
     ack_buffer=size(None, "router 2's queue before the hop in wire bytes; default 1 bandwidth-delay product"),
     framing=size("4 B", "framing bytes per packet on the hop: 1456 bytes for 1400 of data (report A.1)", least=0),
-    lan_rate=rate("10 Mbit/s", "Ethernet of the period at Rome Laboratory (A-05: fast compared with the hop)"),
+    lan_rate=rate("10 Mbit/s", "Ethernet of the period at Rome Laboratory (apparatus A-05: fast compared with the hop)"),
     lan_buffer=size("256 KiB", "queue of a LAN interface in wire bytes; never the bottleneck"),
     source_packet_time=duration(
-        "0 ms", "what a packet costs ws1's processor; 0.648 ms make the 1316 packets/s that the report's 50-byte results suggest for its 486 (C-09)"
+        "0 ms", "what a packet costs ws1's processor; 0.648 ms make the 1316 packets/s that the report's 50-byte results suggest for its 486 (apparatus C-09)"
     ),
-    mtu=size("1500 B", "IP MTU everywhere; 102 B gives 50-byte segments with timestamps (C-08)"),
+    mtu=size("1500 B", "IP MTU everywhere; 102 B gives 50-byte segments with timestamps (apparatus C-08)"),
 )
 
 MOST_WAITING_PACKETS = 10_000  # more than any window of the report holds

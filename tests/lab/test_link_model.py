@@ -1,4 +1,4 @@
-"""The link model against closed forms (design §5): what a user must be able to trust first. Tolerances are the published ones."""
+"""The link model against closed forms (link-model §5): what a user must be able to trust first. Tolerances are the published ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mininet links with the three stages of design §5: veth pairs, in place from the start, with addresses and no offloads."""
+"""Mininet links with the three stages (link-model §1): veth pairs, in place from the start, with addresses and no offloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serial links: `scps channel` between two pseudo-terminals, the kernel's PPP on both, one host at each end (design §5).
+"""Serial links: `scps channel` between two pseudo-terminals, the kernel's PPP on both, one host at each end (link-model §4).
 
 The link is set up without errors; they, and the counters, begin with the epoch. PPP's own frame check finds what the channel broke.
 """

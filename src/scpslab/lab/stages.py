@@ -1,4 +1,4 @@
-"""The three stages of every link direction (design §5), their limits, errors and accounts.
+"""The three stages of every link direction (link-model §1), their limits, errors and accounts.
 
 1. Serialise and queue at the sending interface: netem's rate (exact packet times), the limit held by the eBPF program `entering`;
    RED and CoDel need a token bucket with that discipline inside instead.

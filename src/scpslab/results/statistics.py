@@ -2,7 +2,7 @@
 
 Combinations of means (sums, ratios) have intervals with Welch's and Satterthwaite's degrees of freedom; several tests at once are
 corrected by Holm's method. Sources: Student 1908; Clopper & Pearson 1934; Fisher 1935; Satterthwaite 1946; Welch 1947; Holm 1979.
-FY97 used the same intervals of means: 5 runs, t = 2.776 (M-09).
+FY97 used the same intervals of means: 5 runs, t = 2.776 (apparatus M-09).
 """
 
 from __future__ import annotations

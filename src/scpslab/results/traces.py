@@ -72,7 +72,7 @@ def flow_of(connection: Connection, *, from_client: bool = True) -> Flow:
 
 
 def transfer_times(flow: Flow) -> tuple[float, float] | None:
-    """Arrival of the first data packet and sending of the first acknowledgement of the last byte (M-01), in seconds; None when either is not seen."""
+    """Arrival of the first data packet and sending of the first acknowledgement of the last byte (apparatus M-01), in seconds; None when either is not seen."""
     closing = np.flatnonzero(flow.ack >= flow.total_bytes)
     if not len(flow.t_s) or not len(closing):
         return None
@@ -93,7 +93,7 @@ def flight_bytes(flow: Flow) -> tuple[Floats, Ints]:
 def round_trips(flow: Flow) -> tuple[Floats, Floats]:
     """One sample per acknowledgement of new data: `t_s` and `rtt_s`, both float64[k], at the sender's side of the path.
 
-    An acknowledgement is timed against the last packet it covers. Around losses there is no sample (M-08): an acknowledgement that covers a
+    An acknowledgement is timed against the last packet it covers. Around losses there is no sample (apparatus M-08): an acknowledgement that covers a
     byte sent twice, or one that ends a hole, says nothing about the round trip (Karn & Partridge 1987).
     """
     fresh = np.flatnonzero(~flow.is_repeated)
@@ -118,7 +118,7 @@ def round_trips(flow: Flow) -> tuple[Floats, Floats]:
 
 
 def queue_estimate(flow: Flow, rate_bps: float) -> tuple[Floats, Floats]:
-    """M-08, the report's estimate of the router's buffer: `t_s` and `queue_bytes` = (RTT - smallest RTT) * rate / 8, both float64[k]."""
+    """The report's estimate of the router's buffer (apparatus M-08): `t_s` and `queue_bytes` = (RTT - smallest RTT) * rate / 8, both float64[k]."""
     t_s, rtt_s = round_trips(flow)
     smallest_s = float(rtt_s.min()) if len(rtt_s) else 0.0
     return t_s, (rtt_s - smallest_s) * rate_bps / 8

@@ -1,4 +1,4 @@
-"""The run folder (design §7): what is where, and its manifest."""
+"""The run folder (docs/results.md): what is where, and its manifest."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_derived_columns_agree_with_each_other(run_dir):
 
 
 def test_the_report_s_unit_gives_the_report_s_percentages():
-    # Apparatus §8: 16.8 s is 93 %, 21.1 s is 74 %, both for 4,000,000 bytes at 2 Mbit/s.
+    # apparatus §8: 16.8 s is 93 %, 21.1 s is 74 %, both for 4,000,000 bytes at 2 Mbit/s.
     assert report_pct(4_000_000, 16.8, 2_000_000) == pytest.approx(93.0, abs=0.05)
     assert report_pct(4_000_000, 21.1, 2_000_000) == pytest.approx(74.05, abs=0.05)
 

@@ -1,4 +1,4 @@
-"""The router's queue over time: its true depth, and what FY97 could only estimate from round trips (M-08; Figs A-12, A-17)."""
+"""The router's queue over time: its true depth, and what FY97 could only estimate from round trips (apparatus M-08; Figs A-12, A-17)."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ def draw(recipe: QueueDepth, source: Source) -> tuple[Figure, str]:
         if len(true_t_s):
             axes.plot(true_t_s, true_bytes / KILO, drawstyle="steps-post", color=COLOURS[0], linewidth=1.2, label="queue before the hop")
         if len(estimate_t_s):
-            axes.plot(
-                estimate_t_s, estimate_bytes / KILO, linestyle="none", marker="x", markersize=4, color=COLOURS[1], label="estimate from round trips (M-08)"
-            )
+            axes.plot(estimate_t_s, estimate_bytes / KILO, linestyle="none", marker="x", markersize=4, color=COLOURS[1], label="estimate from round trips")
         axes.set_xlabel(recipe.x.label)
         axes.set_ylabel(recipe.y.label)
         axes.set_xlim(recipe.x.min or 0, recipe.x.max)

@@ -1,4 +1,4 @@
-"""Rates in bins: the transfer's user bytes (M-06; FY97 A-3), and bulk plus congestion against the link rate (M-07; A-10, A-11)."""
+"""Rates in bins: the transfer's user bytes (apparatus M-06; FY97 Fig A-3), and bulk plus congestion against the link rate (apparatus M-07; Figs A-10, A-11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequence number against time: data as crosses, acknowledgements as dashes, retransmissions marked (M-05; FY97 Figs A-1, A-2)."""
+"""Sequence number against time: data as crosses, acknowledgements as dashes, retransmissions marked (apparatus M-05; FY97 Figs A-1, A-2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bulk transfer over the kernel's TCP or SCPS-TP, each end for itself, measured at both ends (FY97 measure M-01 and the user's own)."""
+"""A bulk transfer over the kernel's TCP or SCPS-TP, each end for itself, measured at both ends (FY97's measure, apparatus M-01, and the user's own)."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from scpslab.results.traces import flow_of, transfer_times
 
 COLUMNS = (
     Column("bytes", None, "Payload bytes that the sink received."),
-    Column("transfer_s", 9, "FY97's delay (M-01), at the sink: arrival of the first data packet to sending of the acknowledgement of the last byte."),
+    Column("transfer_s", 9, "FY97's delay (apparatus M-01), at the sink: arrival of the first data packet to sending of the acknowledgement of the last byte."),
     Column("transfer_source", None, "`capture`: from the packets at the sink; `record`: no usable capture there, first to last read of the receiving program."),
-    Column("transfer_from_syn_s", 9, "The same end, counted from the arrival of the SYN (M-01 leaves open which first packet is meant)."),
+    Column("transfer_from_syn_s", 9, "The same end, counted from the arrival of the SYN (apparatus M-01 leaves open which first packet is meant)."),
     Column("user_s", 9, "Connect to close at the source: what a user waits."),
     Column("goodput_bps", 3, "bytes * 8 / transfer_s."),
     Column("throughput_report_pct", 6, "FY97's unit: bytes * 8 / 1024 as a share of transfer_s * link rate / 1000, in percent. SI percent is this * 1.024."),

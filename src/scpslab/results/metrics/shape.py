@@ -11,7 +11,7 @@ from scpslab.results.traces import Flow, binned_rate, flight_bytes, flow_of, que
 
 FLIGHTS = 4
 HEADER_BYTES = 56  # with which the report reckons (A.1, A.2): 1400 bytes of data are 1456 on the link
-BIN_S = 0.5  # its bins (M-06)
+BIN_S = 0.5  # its bins (apparatus M-06)
 CONGESTION_BIN_S = 1.0  # two round trips: TCP answers a change after one
 LEAST_BINS = 5
 BURST_S = 0.1  # A.2.1: 72 segments in about 100 ms

@@ -47,7 +47,7 @@ pub struct DriverArgs {
     pub timeout_s: f64,
 }
 
-/// IP and UDP headers of the encapsulation (notes §8).
+/// IP and UDP headers of the encapsulation (scps-tp §8).
 const UDP_OVERHEAD: u16 = 28;
 
 impl DriverArgs {

@@ -1,4 +1,4 @@
-//! Data addresses as commands and replies write them (FP notes §2): `PORT`, `EPRT`, 227 and 229.
+//! Data addresses as commands and replies write them (scps-fp §2): `PORT`, `EPRT`, 227 and 229.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

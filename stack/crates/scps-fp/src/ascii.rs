@@ -1,4 +1,4 @@
-//! Type A (FP notes §4): lines end in LF in files and in CR LF on the wire; markers count wire octets (§10).
+//! Type A (scps-fp §4): lines end in LF in files and in CR LF on the wire; markers count wire octets (scps-fp §10).
 
 use std::io::{self, Read};
 

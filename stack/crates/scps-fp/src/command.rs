@@ -1,4 +1,4 @@
-//! The grammar of command lines (FP notes §1, §3).
+//! The grammar of command lines (scps-fp §1, §3).
 
 use crate::address::{decimal, parse_eprt, parse_port};
 use std::net::SocketAddr;
@@ -185,7 +185,7 @@ const SPELLINGS: [(&str, &str); 5] =
 
 const PATH: &str = "expected one pathname without control characters";
 const NOTHING: &str = "takes no argument";
-/// Largest idle time-out (notes §3.1).
+/// Largest idle time-out (scps-fp §3.1).
 const IDLE_MAX: u32 = 32_767;
 
 fn known(verb: &str) -> Option<&'static str> {

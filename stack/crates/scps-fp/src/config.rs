@@ -1,4 +1,4 @@
-//! The tunables of the notes' §14, by their historic names, for both ends.
+//! The tunables of scps-fp §14 by their historic names, for both ends.
 
 use crate::command::FileType;
 use scps_types::Duration;
@@ -105,7 +105,7 @@ impl Default for Mib {
 }
 
 impl Mib {
-    /// The dialect of the older implementation (notes §20), for peers that expect it.
+    /// The dialect of the older implementation (scps-fp §20), for peers that expect it.
     pub fn historic() -> Self {
         Mib { reply_text: false, historic: true, ..Mib::default() }
     }

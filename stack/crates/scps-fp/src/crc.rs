@@ -1,4 +1,4 @@
-//! The SCPS checksum (FP notes §5): CRC-32 with a zero start value.
+//! The SCPS checksum (scps-fp §5): CRC-32 with a zero start value.
 //!
 //! Leading zero octets do not change it, so it is never the only proof: length is compared beside it.
 

@@ -1,4 +1,4 @@
-//! The edits that turn one file into another in the fewest octets of a control file (FP notes §6.9).
+//! The edits that turn one file into another in the fewest octets of a control file (scps-fp §6.9).
 //!
 //! Copying is free, each edit has a head of seven octets, and what is inserted or overwritten is carried. Between small
 //! stretches the cheapest edits are computed; large files are first cut at long stretches that both have, in the order in

@@ -1,4 +1,4 @@
-//! The SCPS file protocol (CCSDS 717.0-B, as the FP notes describe it): FTP with record read and update, integrity
+//! The SCPS file protocol (CCSDS 717.0-B, as docs/protocol/scps-fp.md describes it): FTP with record read and update, integrity
 //! check, suppressed replies, interrupt, and restart, by hand or by itself.
 //!
 //! Nothing here opens a socket or reads a clock: [`net::Net`] is what the sessions see of the world, so that the same

@@ -1,4 +1,4 @@
-//! Command lines out of a byte stream (FP notes §1): bounded, resynchronising, Telnet sequences removed.
+//! Command lines out of a byte stream (scps-fp §1): bounded, resynchronising, Telnet sequences removed.
 
 use std::collections::VecDeque;
 

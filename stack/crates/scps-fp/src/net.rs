@@ -18,7 +18,7 @@ pub enum Service {
     /// Every octet arrives.
     #[default]
     Reliable,
-    /// Octets may be missing; the reader is told where (BETS, notes §8).
+    /// Octets may be missing; the reader is told where (BETS, scps-fp §8).
     BestEffort,
 }
 

@@ -1,4 +1,4 @@
-//! A file being received, at either end (FP notes §9.2, §10).
+//! A file being received, at either end (scps-fp §9.2, §10).
 //!
 //! Octets go to a private file beside the target ([`crate::private`]), so the target is whole until the last octet is safely
 //! stored. How a transfer ends decides what becomes of the two: complete and kept replace the target, undone leaves it, set

@@ -1,4 +1,4 @@
-//! What the files below a user's root may have together, counted while octets arrive (FP notes §17).
+//! What the files below a user's root may have together, counted while octets arrive (scps-fp §17).
 //!
 //! The files are counted when a transfer starts, a step at a time; what transfers add from then on is added to the count, so
 //! that several at once cannot store more than one may.

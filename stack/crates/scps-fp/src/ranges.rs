@@ -1,4 +1,4 @@
-//! Record read (FP notes §7): the control file of READ and the ranges a user writes.
+//! Record read (scps-fp §7): the control file of READ and the ranges a user writes.
 
 use crate::address::decimal;
 use crate::command::is_path;
@@ -9,7 +9,7 @@ pub const RANGES_MAX: usize = 1000;
 
 /// Largest control file of READ that a server takes: as many ranges, and a path.
 pub const READ_CONTROL_MAX: u64 = 64 * 1024;
-/// What a control file writes as the last octet of a range that ends with the file (notes §7.2).
+/// What a control file writes as the last octet of a range that ends with the file (scps-fp §7.2).
 const END_OF_FILE: u64 = u32::MAX as u64;
 
 /// Inclusive octet positions.
@@ -141,7 +141,7 @@ pub fn parse_list(text: &str, size: u64) -> Result<Vec<Range>, RangeError> {
     Ok(ranges)
 }
 
-/// Cuts a list so that no part's count holds the octet 0A, which older servers take for an end of line (notes §7.2).
+/// Cuts a list so that no part's count holds the octet 0A, which older servers take for an end of line (scps-fp §7.2).
 pub fn split_for_old_servers(ranges: &[Range]) -> Vec<&[Range]> {
     let is_safe = |n: usize| !(n as u16).to_be_bytes().contains(&b'\n');
     if is_safe(ranges.len()) {

@@ -1,13 +1,13 @@
-//! Replies: written by the server, read by the client (FP notes §1.1, §1.2).
+//! Replies: written by the server, read by the client (scps-fp §1.1, §1.2).
 
 use crate::line::{Line, LineReader};
 
-/// Octets of one reply after which the server is no longer believed (notes §17 item 19).
+/// Octets of one reply after which the server is no longer believed (scps-fp §17 item 19).
 pub const REPLY_MAX: usize = 64 * 1024;
 /// Longest text the server writes in one line.
 const TEXT_MAX: usize = 1024;
 
-/// Replies whose text a peer needs; suppression leaves them whole (notes §1.2).
+/// Replies whose text a peer needs; suppression leaves them whole (scps-fp §1.2).
 const NEVER_STRIPPED: [u16; 10] = [211, 213, 214, 215, 216, 220, 227, 229, 256, 257];
 
 /// A server's answer.
@@ -168,7 +168,7 @@ fn parse_head(text: &str) -> Option<(u16, bool, &str)> {
     }
 }
 
-/// The size in a 213 reply, in any of its forms (notes §3.3).
+/// The size in a 213 reply, in any of its forms (scps-fp §3.3).
 pub fn find_size(text: &str) -> Option<u64> {
     let text = text.trim();
     if let Some(n) = crate::address::decimal(text) {

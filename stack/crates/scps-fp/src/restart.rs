@@ -1,4 +1,4 @@
-//! Whether and when a broken transfer is tried again (FP notes §11.3, §15.3).
+//! Whether and when a broken transfer is tried again (scps-fp §11.3, §15.3).
 
 use crate::config::Mib;
 use scps_types::{Duration, Instant};

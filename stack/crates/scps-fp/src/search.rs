@@ -1,4 +1,4 @@
-//! Where a transfer goes on in a stored file, found a step at a time (FP notes §10).
+//! Where a transfer goes on in a stored file, found a step at a time (scps-fp §10).
 
 use crate::ascii::{Place, Scan};
 use crate::command::FileType;

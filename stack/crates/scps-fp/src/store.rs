@@ -1,4 +1,4 @@
-//! Files under a root that cannot be left (FP notes §17 item 1).
+//! Files under a root that cannot be left (scps-fp §17 item 1).
 //!
 //! Paths of users are made absolute and free of `..` by words; `..` above the root stays at the root. Then every access
 //! goes through a descriptor of the root, and a symbolic link that leads outside is an error of the system call.

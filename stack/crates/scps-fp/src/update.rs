@@ -1,4 +1,4 @@
-//! Record update (FP notes §6): the control file of UPDT, its signals, and applying them.
+//! Record update (scps-fp §6): the control file of UPDT, its signals, and applying them.
 
 use crate::address::decimal;
 use crate::command::is_path;
@@ -7,9 +7,9 @@ use std::io::{self, BufRead, Read, Write};
 
 /// Longest data a new signal carries: older servers hold the length in a signed 16-bit variable.
 pub const SIGNAL_LENGTH_MAX: usize = 32_767;
-/// Most signals a server takes (notes §17 item 10).
+/// Most signals a server takes (scps-fp §17 item 10).
 pub const SIGNALS_MAX: usize = 1_000_000;
-/// Largest control file a server takes (notes §6.8).
+/// Largest control file a server takes (scps-fp §6.8).
 pub const CONTROL_FILE_MAX: u64 = 64 << 20;
 /// The name under which control files are stored.
 pub const CONTROL_NAME: &str = "roSCPSFP";

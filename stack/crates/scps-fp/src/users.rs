@@ -1,4 +1,4 @@
-//! Who may log in: a JSON file with salted, slow password hashes (FP notes §1.3).
+//! Who may log in: a JSON file with salted, slow password hashes (scps-fp §1.3).
 //!
 //! An unknown name and a wrong password take the same time and get the same answer.
 

@@ -1,7 +1,7 @@
-//! IP packets inside UDP (SCPS-TP notes §11): the whole inner packet, one per datagram.
+//! IP packets inside UDP (scps-tp §11): the whole inner packet, one per datagram.
 //!
 //! A peer's outer address is configured, or learned once from its first packet and then kept: a later packet cannot
-//! redirect the traffic (notes §13.3 item 13).
+//! redirect the traffic (scps-tp §13.3 item 13).
 
 use crate::device::DeviceStats;
 use crate::sys::{self, Outgoing, ReceiveBatch};

@@ -88,7 +88,7 @@ fn acked(answers: &[Tcp]) -> Vec<u32> {
 
 #[test]
 fn a_batch_in_order_has_every_second_segment_answered() {
-    // Item 66.
+    // scps-tp §14 item 66.
     let mut peer = Peer::connected(2, true, false);
     (0..30).for_each(|i| peer.data(i));
     assert_eq!(acked(&peer.turn()), (1..=15).map(|i| 2 * i).collect::<Vec<_>>());
@@ -96,7 +96,7 @@ fn a_batch_in_order_has_every_second_segment_answered() {
 
 #[test]
 fn a_batch_in_order_has_every_segment_answered_with_behaviour_1() {
-    // Item 67, and the same where the kernel may join datagrams.
+    // scps-tp §14 item 67, and the same where the kernel may join datagrams.
     for offload in [false, true] {
         let mut peer = Peer::connected(1, true, offload);
         (0..16).for_each(|i| peer.data(i));

@@ -1,7 +1,7 @@
 //! A deterministic network for tests and benches: hosts that run the engine, links between them, and a clock that jumps.
 //!
 //! Same seed and same calls give the same packets, so a run can be compared with itself. A link is three stages, as in
-//! the lab: serialise and queue, propagate, err (docs: design §5).
+//! the lab: serialise and queue, propagate, err (link-model §1).
 
 mod host;
 mod link;

@@ -80,7 +80,7 @@ fn snack_alone_stays_close_and_the_fy97_defect_doubles_the_resends() {
 
 #[test]
 fn vegas_keeps_a_short_queue_and_congestion_response_costs() {
-    // Conformance item 60: alpha 3 to beta 5 segments of 1452 octets queue in steady state; slow start may overshoot by one
+    // scps-tp §14 item 60: alpha 3 to beta 5 segments of 1452 octets queue in steady state; slow start may overshoot by one
     // doubling before it sees the queue.
     let clean = runs(&Config::modern(), 0.0, LossMeaning::Corruption);
     assert!(clean.iter().all(|r| r.links[0].queue == 0));

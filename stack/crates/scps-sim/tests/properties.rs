@@ -104,7 +104,7 @@ proptest! {
 
 #[test]
 fn a_transfer_across_the_sequence_wrap_does_not_stall() {
-    // Conformance item 117: both ends begin 100,000 octets before the wrap.
+    // scps-tp §14 item 117: both ends begin 100,000 octets before the wrap.
     let config = Config { initial_sequence: Some(SeqNum(u32::MAX - 100_000)), ..Config::modern() };
     let route = RouteConfig { rate: None, ..RouteConfig::default() };
     let link = LinkConfig {

@@ -1,4 +1,4 @@
-//! When the receiver acknowledges (SCPS-TP notes §6.1; RFC 1122 §4.2.3.2), and the answers owed to input that the driver
+//! When the receiver acknowledges (scps-tp §6.1; RFC 1122 §4.2.3.2), and the answers owed to input that the driver
 //! handed over before it let anything leave.
 
 use crate::config::{AckBehaviour, AckConfig};

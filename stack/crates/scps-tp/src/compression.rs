@@ -1,4 +1,4 @@
-//! Header compression between endpoints: which fields to leave out, and what absent ones mean (SCPS-TP notes §3).
+//! Header compression between endpoints: which fields to leave out, and what absent ones mean (scps-tp §3).
 
 use scps_types::SeqNum;
 use scps_wire::compressed::Compressed;
@@ -13,7 +13,7 @@ pub struct OptionBytes {
 }
 
 impl OptionBytes {
-    /// The options of `options` that the control bits do not cover, unpadded (notes §3.3).
+    /// The options of `options` that the control bits do not cover, unpadded (scps-tp §3.3).
     pub fn of(options: &Options) -> Self {
         let mut out = OptionBytes { bytes: [0; MAX_LEN], len: 0 };
         if let Some(s) = &options.snack {
@@ -48,7 +48,7 @@ impl OptionBytes {
 }
 
 /// The compressed form of a segment. `with_ack` adds window and acknowledgement to a data segment, which is done until
-/// the peer is known to have had one (notes §3.7).
+/// the peer is known to have had one (scps-tp §3.7).
 pub fn compress<'a>(
     tcp: &Tcp,
     has_data: bool,
@@ -57,11 +57,11 @@ pub fn compress<'a>(
     options: &'a OptionBytes,
 ) -> Compressed<'a> {
     let mut c = Compressed::new(connection_id);
-    // Data segments carry no acknowledgement (notes §3.4); everything else does.
+    // Data segments carry no acknowledgement (scps-tp §3.4); everything else does.
     if !has_data || with_ack {
         c.window_ack = Some((tcp.window, tcp.ack));
     }
-    // The sequence number is always sent: leaving it out would make a packet depend on the one before (notes §3.1).
+    // The sequence number is always sent: leaving it out would make a packet depend on the one before (scps-tp §3.1).
     if has_data || tcp.flags.has(Flags::FIN) || tcp.flags.has(Flags::RST) || with_ack {
         c.seq = Some(tcp.seq);
     }
@@ -95,7 +95,7 @@ pub struct Context {
 
 /// True if more than the identifier, one octet, ties the packet to its connection. Without ports to guess, the sequence
 /// number is what a stranger lacks; an acknowledgement proves itself by the number it acknowledges. Absent fields keep
-/// their last value (notes §3.3), so a packet without either would always fit.
+/// their last value (scps-tp §3.3), so a packet without either would always fit.
 pub fn is_proven(c: &Compressed<'_>, has_data: bool) -> bool {
     c.seq.is_some() || (c.window_ack.is_some() && !has_data && !c.rst && !c.fin)
 }

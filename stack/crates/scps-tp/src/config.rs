@@ -1,4 +1,4 @@
-//! Settings of connections and routes. Defaults are those of the SCPS-TP notes §9 unless a line says otherwise.
+//! Settings of connections and routes. Defaults are those of scps-tp §9 unless a line says otherwise.
 //!
 //! Profiles name their source. Nothing here validates: the types cannot hold nonsense, and limits are clamped where used.
 
@@ -8,66 +8,66 @@ use scps_wire::scps::BindingSpace;
 /// Settings of one connection.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Send option 20 and use what both sides agree on; false is a plain TCP (notes §1.3, TCPONLY).
+    /// Send option 20 and use what both sides agree on; false is a plain TCP (scps-tp §1.3, TCPONLY).
     pub scps: bool,
-    /// Offer short-form SNACK (notes §2.4).
+    /// Offer short-form SNACK (scps-tp §2.4).
     pub snack: bool,
-    /// Offer long-form SNACK beside it (notes §2.4.3; layout is an open point, notes §15 item 1).
+    /// Offer long-form SNACK beside it (scps-tp §2.4.3; layout is an open point, scps-tp §15 item 1).
     pub snack_long: bool,
-    /// Offer RFC 2018 SACK (notes §2.10 recommends offering it with SNACK).
+    /// Offer RFC 2018 SACK (scps-tp §2.10 recommends offering it with SNACK).
     pub sack: bool,
-    /// Offer the best-effort service (notes §7.1).
+    /// Offer the best-effort service (scps-tp §7.1).
     pub bets: bool,
-    /// Offer header compression (notes §3).
+    /// Offer header compression (scps-tp §3).
     pub compression: bool,
-    /// Offer RFC 7323 timestamps (notes §2.9).
+    /// Offer RFC 7323 timestamps (scps-tp §2.9).
     pub timestamps: bool,
-    /// Offer window scaling (notes §2.8).
+    /// Offer window scaling (scps-tp §2.8).
     pub window_scaling: bool,
-    /// Binding spaces sent in an extended capability option (notes §2.3).
+    /// Binding spaces sent in an extended capability option (scps-tp §2.3).
     pub binding_spaces: Vec<BindingSpace>,
-    /// Octets of data waiting or unacknowledged (notes §8).
+    /// Octets of data waiting or unacknowledged (scps-tp §8).
     pub send_buffer: usize,
-    /// Octets of received data, in order or not (notes §8).
+    /// Octets of received data, in order or not (scps-tp §8).
     pub receive_buffer: usize,
     /// Upper bound for data plus options per segment, below what the route's MTU allows.
     pub mss: Option<u16>,
-    /// Congestion control (notes §4).
+    /// Congestion control (scps-tp §4).
     pub congestion: Congestion,
-    /// First congestion window (notes §4.2).
+    /// First congestion window (scps-tp §4.2).
     pub initial_window: InitialWindow,
     /// VJ grows by octets acknowledged (RFC 3465) rather than by at most one segment per acknowledgement (RFC 5681 (2)).
     pub byte_counting: bool,
     /// The first two duplicate acknowledgements let a new segment leave each (RFC 3042). With SACK that is so in any case.
     pub limited_transmit: bool,
-    /// Send runts at once (notes §6.9).
+    /// Send runts at once (scps-tp §6.9).
     pub nodelay: bool,
-    /// When to acknowledge (notes §6.1).
+    /// When to acknowledge (scps-tp §6.1).
     pub ack: AckConfig,
     /// How SNACKs are sent and answered.
     pub snack_policy: SnackPolicy,
-    /// Retransmission timer (notes §6.3, §6.4).
+    /// Retransmission timer (scps-tp §6.3, §6.4).
     pub rto: RtoConfig,
-    /// Zero-window and outage probes (notes §6.6).
+    /// Zero-window and outage probes (scps-tp §6.6).
     pub persist: PersistConfig,
-    /// Keep-alives: first after this, then every second value (notes §6.7); `None` for none.
+    /// Keep-alives: first after this, then every second value (scps-tp §6.7); `None` for none.
     pub keepalive: Option<(Duration, Duration)>,
-    /// How long TIME-WAIT lasts (notes §6.7).
+    /// How long TIME-WAIT lasts (scps-tp §6.7).
     pub time_wait: Duration,
-    /// Best-effort service (notes §7.1).
+    /// Best-effort service (scps-tp §7.1).
     pub bets_policy: BetsPolicy,
-    /// SYNs with option 20 before one without; `None` never falls back (notes §1.4).
+    /// SYNs with option 20 before one without; `None` never falls back (scps-tp §1.4).
     pub fallback_after_syns: Option<u32>,
     /// Most separate pieces kept out of order; more are dropped.
     pub reassembly_pieces_max: usize,
     /// A fixed initial sequence number instead of an unpredictable one, for tests and for peers that mishandle the wrap
-    /// (notes §13.1 item 15).
+    /// (scps-tp §13.1 item 15).
     pub initial_sequence: Option<SeqNum>,
     /// Record events for the trace.
     pub trace: bool,
 }
 
-/// Congestion control modes (notes §4.1).
+/// Congestion control modes (scps-tp §4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
     /// Mode 0: flow control and rate control only.
@@ -78,7 +78,7 @@ pub enum Congestion {
     Vegas(VegasConfig),
 }
 
-/// Vegas thresholds, in segments of queueing (notes §4.4).
+/// Vegas thresholds, in segments of queueing (scps-tp §4.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VegasConfig {
     /// Below this many queued segments the window grows.
@@ -97,7 +97,7 @@ impl Default for VegasConfig {
     }
 }
 
-/// The two slow-start variants (notes §4.4, setting SS).
+/// The two slow-start variants (scps-tp §4.4, setting SS).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VegasSlowStart {
     /// SS 0: double every round trip.
@@ -109,13 +109,13 @@ pub enum VegasSlowStart {
 /// The first congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialWindow {
-    /// min(4M, max(2M, 4380)) (notes §4.2, RFC 3390).
+    /// min(4M, max(2M, 4380)) (scps-tp §4.2, RFC 3390).
     Rfc3390,
     /// A number of segments.
     Segments(u32),
 }
 
-/// When data is acknowledged (notes §6.1).
+/// When data is acknowledged (scps-tp §6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckConfig {
     /// Behaviour 0, 1, 2 or more.
@@ -136,7 +136,7 @@ pub enum AckBehaviour {
     EveryNth(u16),
 }
 
-/// How SNACKs are sent and answered (notes §2.4.4, §2.4.5).
+/// How SNACKs are sent and answered (scps-tp §2.4.4, §2.4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SnackPolicy {
     /// How long the sender waits before it answers one; tolerates reordering.
@@ -145,39 +145,39 @@ pub struct SnackPolicy {
     pub repeat: u8,
     /// Unanswered resends of a segment before its embargo starts to double.
     pub fast_resends: u8,
-    /// The FY97 defect: every segment resent for a SNACK is sent twice (notes §13.1 item 20).
+    /// The FY97 defect: every segment resent for a SNACK is sent twice (scps-tp §13.1 item 20).
     pub double_retransmission: bool,
 }
 
-/// Retransmission timer (notes §6.3, §6.4).
+/// Retransmission timer (scps-tp §6.3, §6.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoConfig {
     /// Least value.
     pub min: Duration,
     /// Greatest value, backoff included.
     pub max: Duration,
-    /// Least term added to SRTT for variance (notes §6.3: 500 ms).
+    /// Least term added to SRTT for variance (scps-tp §6.3: 500 ms).
     pub variance_floor: Duration,
     /// Timeouts of established data before the connection is aborted.
     pub retransmissions_max: u32,
     /// Unanswered SYNs before the connection is aborted; SYN-ACKs are repeated five times at most.
     pub syn_retransmissions_max: u32,
-    /// Timeouts of the same data after which the route is taken for unavailable; `None` for never (notes §6.6).
+    /// Timeouts of the same data after which the route is taken for unavailable; `None` for never (scps-tp §6.6).
     pub to_persist: Option<u32>,
 }
 
-/// Probes of a closed window (notes §6.6).
+/// Probes of a closed window (scps-tp §6.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PersistConfig {
     /// Greatest interval.
     pub max: Duration,
     /// Unanswered probes before the connection is aborted.
     pub probes_max: u32,
-    /// First probe after the route became unavailable (notes §6.8).
+    /// First probe after the route became unavailable (scps-tp §6.8).
     pub outage_first: Duration,
 }
 
-/// Best-effort service (notes §7.1).
+/// Best-effort service (scps-tp §7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BetsPolicy {
     /// Retransmissions of a segment before its octets are given up.
@@ -186,7 +186,7 @@ pub struct BetsPolicy {
     pub receive_timeout: Duration,
 }
 
-/// Send holes remembered for the query (notes §7.1).
+/// Send holes remembered for the query (scps-tp §7.1).
 pub const BETS_SEND_HOLES_MAX: usize = 50;
 
 impl Default for Config {
@@ -242,7 +242,7 @@ impl Default for Config {
 
 impl Config {
     /// SCPS-TP without congestion control on its FY97 settings: SNACK only, 400,000-octet buffers, one segment first,
-    /// each loss resent twice (apparatus §2, P-03 to P-05), no limited transmit, which is of 2001.
+    /// each loss resent twice (apparatus P-03 to P-05), no limited transmit, which is of 2001.
     pub fn fy97_rate() -> Self {
         let mut config = Config {
             sack: false,
@@ -257,7 +257,7 @@ impl Config {
         config
     }
 
-    /// SCPS-TP with Vegas as FY97 ran it: slow start doubles every other round trip (apparatus §2, P-01).
+    /// SCPS-TP with Vegas as FY97 ran it: slow start doubles every other round trip (apparatus P-01).
     pub fn fy97_vegas() -> Self {
         let vegas = VegasConfig { slow_start: VegasSlowStart::EveryOtherRtt, ..VegasConfig::default() };
         Config { congestion: Congestion::Vegas(vegas), ..Config::fy97_rate() }
@@ -300,29 +300,29 @@ impl Config {
 /// Settings of a route, shared by its connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouteConfig {
-    /// Token bucket rate; `None` for no rate control (notes §5).
+    /// Token bucket rate; `None` for no rate control (scps-tp §5).
     pub rate: Option<Bitrate>,
-    /// Depth of the bucket in ticks and in packets (notes §5: 5).
+    /// Depth of the bucket in ticks and in packets (scps-tp §5: 5).
     pub bucket_factor: u32,
-    /// How often credit is given; zero for continuously (notes §5: 10 ms).
+    /// How often credit is given; zero for continuously (scps-tp §5: 10 ms).
     pub tick: Duration,
-    /// Largest packet the interface takes; feeds the MSS offered (notes §8).
+    /// Largest packet the interface takes; feeds the MSS offered (scps-tp §8).
     pub mtu: u16,
-    /// Octets of lower-layer encapsulation subtracted from the MTU (notes §8).
+    /// Octets of lower-layer encapsulation subtracted from the MTU (scps-tp §8).
     pub overhead: u16,
-    /// What a loss means here (notes §4.6).
+    /// What a loss means here (scps-tp §4.6).
     pub loss: LossMeaning,
-    /// RTO before the first sample (notes §6.3).
+    /// RTO before the first sample (scps-tp §6.3).
     pub initial_rto: Duration,
-    /// Round-trip time if it is known beforehand (notes §9.4, RTT).
+    /// Round-trip time if it is known beforehand (scps-tp §9.4, RTT).
     pub rtt: Option<Duration>,
-    /// Pseudo-header and IP protocol of uncompressed segments (notes §1.2): 6, or 106 for the stand-alone reference.
+    /// Pseudo-header and IP protocol of uncompressed segments (scps-tp §1.2): 6, or 106 for the stand-alone reference.
     pub protocol: u8,
     /// Whether packets carry the don't-fragment bit (RFC 1191).
     pub dont_fragment: bool,
 }
 
-/// What a route's losses are taken for (notes §4.6).
+/// What a route's losses are taken for (scps-tp §4.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossMeaning {
     /// Queues overflow: slow down.
@@ -349,7 +349,7 @@ impl Default for RouteConfig {
 }
 
 impl RouteConfig {
-    /// Twice the bandwidth-delay product, the notes' rule for buffers (§8); `None` without rate and RTT.
+    /// Twice the bandwidth-delay product, the rule of scps-tp §8 for buffers; `None` without rate and RTT.
     pub fn buffer_for_bdp(&self) -> Option<usize> {
         Some(2 * self.rate?.bytes_in(self.rtt?) as usize)
     }
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn buffers_follow_the_bandwidth_delay_product() {
-        // Notes §8: 2 Mbit/s * 600 ms = 150,000 octets; twice that is 300,000.
+        // scps-tp §8: 2 Mbit/s * 600 ms = 150,000 octets; twice that is 300,000.
         let route = RouteConfig { rtt: Some(Duration::from_millis(600)), ..RouteConfig::default() };
         assert_eq!(route.buffer_for_bdp(), Some(300_000));
         assert_eq!(RouteConfig::default().buffer_for_bdp(), None);

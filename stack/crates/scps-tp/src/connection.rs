@@ -219,7 +219,7 @@ impl Connection {
             bets_send_holes: Vec::new(),
             writable_wanted: false,
             irs: SeqNum(0),
-            // Rounding the window up to its scale must never promise room that is not there (conformance item 27).
+            // Rounding the window up to its scale must never promise room that is not there (scps-tp §14 item 27).
             recv: Reassembly::new(config.receive_buffer.max(1) + (1 << shift), config.reassembly_pieces_max),
             rcv_fin: None,
             is_fin_received: false,
@@ -271,7 +271,7 @@ impl Connection {
     /// Largest data and options per segment towards the peer.
     pub(crate) fn effective_mss(&self, route: &Route) -> u64 {
         let own = self.config.mss.map_or(route.mss(), |m| m.min(route.mss()));
-        // Absent peer option: own value, as the reference does (notes §2.7).
+        // Absent peer option: own value, as the reference does (scps-tp §2.7).
         u64::from(self.peer_mss.map_or(own, |p| p.max(MSS_MIN).min(own)).max(1))
     }
 
@@ -322,7 +322,7 @@ impl Connection {
         }
     }
 
-    /// A window that opens from below a segment to a segment or more is announced (notes §6.1).
+    /// A window that opens from below a segment to a segment or more is announced (scps-tp §6.1).
     fn update_window_after_read(&mut self, now: Instant, route: &Route) {
         let mss = self.effective_mss(route);
         let before = self.rcv_edge.saturating_sub(self.rcv_nxt());
@@ -336,7 +336,7 @@ impl Connection {
     }
 
     fn start_bets_timer(&mut self, now: Instant) {
-        // The reader drained what is in order and data waits beyond a hole (notes §7.1).
+        // The reader drained what is in order and data waits beyond a hole (scps-tp §7.1).
         if self.agreed.bets && self.recv.readable() == 0 && !self.recv.pieces().is_empty() {
             self.timers.set_if_idle(Timer::BetsReceive, now + self.config.bets_policy.receive_timeout);
         }
@@ -385,7 +385,7 @@ impl Connection {
 
     // Queries.
 
-    /// Holes the sender left under BETS, as (first, last) octets of the stream (notes §9.2).
+    /// Holes the sender left under BETS, as (first, last) octets of the stream (scps-tp §9.2).
     pub(crate) fn bets_send_holes(&self) -> Result<&[(u64, u64)], OptionError> {
         if self.agreed.bets {
             Ok(&self.bets_send_holes)

@@ -53,9 +53,9 @@ pub struct EndpointConfig {
     pub addresses: Vec<Ipv4Addr>,
     /// Connections whose SYN is answered and not acknowledged; further SYNs are answered with cookies.
     pub half_open_max: usize,
-    /// How long a destination that ignored SCPS SYNs is spared them (notes §1.4).
+    /// How long a destination that ignored SCPS SYNs is spared them (scps-tp §1.4).
     pub fallback_lifetime: Duration,
-    /// Local ports chosen for connections without one (notes §9.7).
+    /// Local ports chosen for connections without one (scps-tp §9.7).
     pub ephemeral_ports: (u16, u16),
 }
 
@@ -186,14 +186,14 @@ impl Endpoint {
         self.routes.get(id.0)
     }
 
-    /// Changes what losses mean on a route (conformance item 63).
+    /// Changes what losses mean on a route (scps-tp §14 item 63).
     pub fn set_route_loss(&mut self, now: Instant, id: RouteId, loss: LossMeaning) {
         if let Some(route) = self.routes.get_mut(id.0) {
             route.set_config(RouteConfig { loss, ..*route.config() }, now);
         }
     }
 
-    /// Declares a route unavailable or available (notes §6.8).
+    /// Declares a route unavailable or available (scps-tp §6.8).
     pub fn set_route_available(&mut self, now: Instant, id: RouteId, available: bool) {
         self.advance_clock(now);
         let Some(route) = self.routes.get_mut(id.0) else { return };
@@ -300,7 +300,7 @@ impl Endpoint {
         id
     }
 
-    /// An identifier no live connection to that peer uses; 0 if all are taken (notes §3.2).
+    /// An identifier no live connection to that peer uses; 0 if all are taken (scps-tp §3.2).
     fn choose_connection_id(&mut self, peer: Ipv4Addr) -> u8 {
         let used: Vec<u8> = self.connections().filter(|c| c.remote.0 == peer).map(|c| c.connection_id).collect();
         let start = self.rng.below(255);
@@ -413,12 +413,12 @@ impl Endpoint {
         self.find(id).map(Connection::allocated)
     }
 
-    /// Octet ranges given up under BETS, first and last (conformance item 100).
+    /// Octet ranges given up under BETS, first and last (scps-tp §14 item 100).
     pub fn bets_send_holes(&self, id: ConnectionId) -> Result<Vec<(u64, u64)>, OptionError> {
         self.find(id).ok_or(OptionError::Unknown)?.bets_send_holes().map(<[_]>::to_vec)
     }
 
-    /// Congestion control is fixed once the SYN has left (conformance item 65).
+    /// Congestion control is fixed once the SYN has left (scps-tp §14 item 65).
     pub fn set_congestion(&mut self, id: ConnectionId, congestion: Congestion) -> Result<(), OptionError> {
         let slot = self.slots.get_mut(id.index as usize).filter(|s| s.generation == id.generation);
         let c = slot.and_then(|s| s.connection.as_mut()).ok_or(OptionError::Unknown)?;
@@ -429,7 +429,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The network asked the connection to slow down (notes §4.6).
+    /// The network asked the connection to slow down (scps-tp §4.6).
     pub fn source_quench(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |c, route| {
             let mss = c.full_segment(route);

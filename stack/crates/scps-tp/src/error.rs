@@ -31,7 +31,7 @@ pub enum RecvError {
     /// The connection does not exist.
     #[error("no such connection")]
     Unknown,
-    /// EBETS: octets were skipped here (notes §7.1). Reported once, before later data.
+    /// EBETS: octets were skipped here (scps-tp §7.1). Reported once, before later data.
     #[error("{len} octets at offset {offset} were lost")]
     Hole {
         /// First missing octet, from the start of the stream.
@@ -47,7 +47,7 @@ pub enum OptionError {
     /// The connection does not exist.
     #[error("no such connection")]
     Unknown,
-    /// It must be set before connecting (notes §4.1).
+    /// It must be set before connecting (scps-tp §4.1).
     #[error("cannot be changed once the connection has left its first state")]
     TooLate,
     /// The peer did not agree to it.

@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
     ResetReply(DropReason),
 }
 
-/// MSS assumed for the SNACK unit when the peer sent none (notes §2.4.2).
+/// MSS assumed for the SNACK unit when the peer sent none (scps-tp §2.4.2).
 const SNACK_MSS_DEFAULT: u16 = 512;
 /// Transmissions by which a later one must have overtaken a segment before it counts as lost, where loss may mean
 /// reordering (the three duplicates of RFC 5681 §3.2).
@@ -47,7 +47,7 @@ impl Connection {
         if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
             self.clock.accept(t.val, now);
         }
-        // The window of a SYN is never scaled (notes §2.8).
+        // The window of a SYN is never scaled (scps-tp §2.8).
         self.snd_edge = self.snd_una.max(1) + u64::from(tcp.window);
         self.rwnd_max = u64::from(tcp.window);
         self.snd_wl1 = 0;
@@ -85,7 +85,7 @@ impl Connection {
         };
         if verdict == Verdict::Accepted {
             self.is_silent = false;
-            // Also what opened a connection: others may have given the route up before (notes §6.8).
+            // Also what opened a connection: others may have given the route up before (scps-tp §6.8).
             if !route.is_available() && self.state.is_synchronised() {
                 self.restore_after_outage(now, route);
             }
@@ -355,7 +355,7 @@ impl Connection {
             self.timers.set_if_idle(Timer::BetsReceive, now + self.config.bets_policy.receive_timeout);
         }
         if self.rcv_fin.is_some() {
-            // A FIN out of order, and the window's end, restart signalling at once (notes §2.4.4).
+            // A FIN out of order, and the window's end, restart signalling at once (scps-tp §2.4.4).
             need = AckNeed::Now;
         }
         self.consume_fin(now, route);

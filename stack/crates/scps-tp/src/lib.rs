@@ -25,7 +25,7 @@
 //!
 //! Read next: `endpoint.rs` (who gets a packet), `connection.rs` (what a connection is), then `input.rs`, `recovery.rs`,
 //! `timeouts.rs` and `output.rs`, which act on it; every other file is one concern with its tests. Sources: the
-//! SCPS-TP notes in docs/protocol, cited as "notes"; RFC 793, 5681, 5961, 6298, 6582, 7323, 8985.
+//! docs/protocol/scps-tp.md, cited like `scps-tp §4.4`; RFC 793, 5681, 5961, 6298, 6582, 7323, 8985.
 
 mod ack;
 mod cc;

@@ -1,4 +1,4 @@
-//! What both SYNs agree on (SCPS-TP notes §1.3, §1.4).
+//! What both SYNs agree on (scps-tp §1.3, §1.4).
 
 use crate::config::Config;
 use scps_wire::options::Options;
@@ -25,10 +25,10 @@ pub struct Agreed {
     pub window_scale: Option<(u8, u8)>,
 }
 
-/// Greatest window shift (notes §2.8).
+/// Greatest window shift (scps-tp §2.8).
 const SHIFT_MAX: u8 = 14;
 
-/// Our window shift: the smallest that covers the receive buffer (notes §2.8).
+/// Our window shift: the smallest that covers the receive buffer (scps-tp §2.8).
 pub fn window_shift(receive_buffer: usize) -> u8 {
     (0..SHIFT_MAX).find(|s| 65_535usize << s >= receive_buffer).unwrap_or(SHIFT_MAX)
 }
@@ -53,7 +53,7 @@ pub fn syn_options(
     connection_id: u8,
     answering: Option<&Options>,
 ) -> Options {
-    // What a SYN-ACK may carry depends on what the SYN carried (notes §1.3, §2.8, §2.9).
+    // What a SYN-ACK may carry depends on what the SYN carried (scps-tp §1.3, §2.8, §2.9).
     let allowed = |offered: fn(&Options) -> bool| answering.is_none_or(offered);
     let scps = config.scps && with_scps && allowed(|o| o.capabilities.is_some());
     let spaces: Vec<BindingSpace> = match answering {
@@ -71,7 +71,7 @@ pub fn syn_options(
     }
 }
 
-/// Binding spaces both sides have, data ANDed (notes §2.3, reply rule).
+/// Binding spaces both sides have, data ANDed (scps-tp §2.3, reply rule).
 fn common_spaces(config: &Config, syn: &Options) -> Vec<BindingSpace> {
     let theirs = syn.binding_spaces.map(|b| b.unpack()).unwrap_or_default();
     let and = |ours: &BindingSpace| {
@@ -95,7 +95,7 @@ pub fn agree(config: &Config, ours: &Options, theirs: &Options) -> Agreed {
         scps: true,
         snack: both(Capabilities::SNACK1),
         snack_long: both(Capabilities::SNACK1 | Capabilities::SNACK2),
-        // The reference also announces BETS by the legacy kind 16 (notes §2.1).
+        // The reference also announces BETS by the legacy kind 16 (scps-tp §2.1).
         bets: own.has(Capabilities::BETS) && (peer.has(Capabilities::BETS) || theirs.legacy_bets),
         compression: (both(Capabilities::COMPRESSION) && peer.connection_id != 0).then_some(peer.connection_id),
         ..plain(config, ours, theirs)
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn shift_is_the_smallest_that_covers_the_buffer() {
-        // Notes §8: 65536 -> 1, 300000 -> 3, 500000 -> 3.
+        // scps-tp §8: 65536 -> 1, 300000 -> 3, 500000 -> 3.
         assert_eq!([65_535, 65_536, 300_000, 500_000].map(window_shift), [0, 1, 3, 3]);
         assert_eq!(window_shift(usize::MAX >> 20), 14);
     }

@@ -1,4 +1,4 @@
-//! What leaves next: SYNs, resends, new data, probes, acknowledgements, in that order of precedence (notes §2.4.5: resends
+//! What leaves next: SYNs, resends, new data, probes, acknowledgements, in that order of precedence (scps-tp §2.4.5: resends
 //! before new data). Every packet is charged to the route before it is built.
 
 mod bare;
@@ -75,7 +75,7 @@ impl Connection {
         if self.state == State::SynSent || self.state == State::SynReceived {
             return Polled::Idle;
         }
-        // A hole is reported at once, and only pure acknowledgements report (notes §2.4.4).
+        // A hole is reported at once, and only pure acknowledgements report (scps-tp §2.4.4).
         if self.ack.is_due() && (self.snack.is_pending() || !self.recv.pieces().is_empty()) {
             return self.send_ack(now, route, ip_id, out);
         }
@@ -98,7 +98,7 @@ impl Connection {
         Polled::Idle
     }
 
-    /// What answers the peer now: an acknowledgement, or data that carries it. Compressed data carries none (notes §3.7).
+    /// What answers the peer now: an acknowledgement, or data that carries it. Compressed data carries none (scps-tp §3.7).
     pub(crate) fn poll_answer(
         &mut self,
         now: Instant,
@@ -139,7 +139,7 @@ impl Connection {
 
     fn send_syn(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
         let is_active = self.state == State::SynSent;
-        // Some hosts never answer a SYN with options they do not know (notes §1.4).
+        // Some hosts never answer a SYN with options they do not know (scps-tp §1.4).
         if is_active && self.with_scps && self.config.fallback_after_syns.is_some_and(|n| self.syns_sent >= n) {
             // It may be the answers that get lost: a SYN-ACK to an earlier SYN still holds for what that one offered.
             self.earlier_offer = Some(self.own_options);
@@ -200,7 +200,7 @@ impl Connection {
         self.send_new(now, route, ip_id, out)
     }
 
-    /// Octets in flight as congestion control sees them: duplicates acknowledged have left (notes §4.3).
+    /// Octets in flight as congestion control sees them: duplicates acknowledged have left (scps-tp §4.3).
     fn flight(&self) -> u64 {
         let credit = if self.agreed.sack { 0 } else { self.dupack_credit };
         self.board.flight_size().saturating_sub(credit)
@@ -230,7 +230,7 @@ impl Connection {
                 None => Polled::Idle,
             };
         }
-        // The lowest segment goes whatever the window (notes §4.3); without congestion every hole does (§2.4.5).
+        // The lowest segment goes whatever the window (scps-tp §4.3); without congestion every hole does (scps-tp §2.4.5).
         let is_free = lost.start == self.snd_una || !route.loss_is_congestion(now);
         if !is_free && self.flight() + (lost.end - lost.start) > self.cc.cwnd() {
             self.is_cwnd_limited = true;
@@ -265,7 +265,7 @@ impl Connection {
     fn max_data(&self, route: &Route, ends_record: bool) -> u64 {
         let mss = self.effective_mss(route);
         if self.is_compressing() {
-            // The packet may be as long as an uncompressed one: MSS and 20 octets of header (notes §2.7).
+            // The packet may be as long as an uncompressed one: MSS and 20 octets of header (scps-tp §2.7).
             let ack = if self.ack_heard { 0 } else { 6 };
             let header = 8 + ack + if self.agreed.timestamps { 8 } else { 0 };
             return (mss + 20 - header).max(1);
@@ -315,7 +315,7 @@ impl Connection {
         if is_runt && len > 0 && !self.config.nodelay && !self.board.is_empty() {
             return Polled::Idle;
         }
-        // FIN travels alone when headers are compressed (notes §3.7).
+        // FIN travels alone when headers are compressed (scps-tp §3.7).
         let mut fin = fin_waits && is_last;
         if fin && len > 0 && self.is_compressing() {
             fin = false;
@@ -363,7 +363,7 @@ impl Connection {
             flags = flags.with(Flags::FIN);
         }
         let mut options = self.usual_options(now);
-        // Option 22 means nothing to a peer that did not say it speaks SCPS (conformance item 14).
+        // Option 22 means nothing to a peer that did not say it speaks SCPS (scps-tp §14 item 14).
         options.record_boundary = record_boundary && self.agreed.scps;
         Draft { position, len: len as usize, flags, options, with_ack: !self.ack_heard }
     }
@@ -382,7 +382,7 @@ impl Connection {
 
     // Building.
 
-    /// The window field for a segment acknowledging `rcv_nxt`, and the right edge it stands for (notes §6.2).
+    /// The window field for a segment acknowledging `rcv_nxt`, and the right edge it stands for (scps-tp §6.2).
     fn window(&self, route: &Route, is_syn: bool) -> (u16, u64) {
         let room = self.window_room();
         let mss = self.effective_mss(route);

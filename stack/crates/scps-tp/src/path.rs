@@ -32,7 +32,7 @@ impl Connection {
         }
     }
 
-    /// What absent fields of a compressed segment mean here (notes §3.3).
+    /// What absent fields of a compressed segment mean here (scps-tp §3.3).
     pub(crate) fn decompression_context(&self) -> Context {
         let (window, ack) = self.last_window_ack;
         Context { src_port: self.remote.1, dst_port: self.local.1, window, ack, seq: self.rcv_seq(self.rcv_nxt()) }

@@ -1,4 +1,4 @@
-//! Rate control: a token bucket per route, shared by all its connections (SCPS-TP notes §5).
+//! Rate control: a token bucket per route, shared by all its connections (scps-tp §5).
 //!
 //! Every octet of an IP packet costs an octet of credit: headers, acknowledgements and retransmissions alike.
 
@@ -19,7 +19,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// The bucket of a route, `None` if the route has no rate. Depth and first credit: notes §5.
+    /// The bucket of a route, `None` if the route has no rate. Depth and first credit: scps-tp §5.
     pub fn new(config: &RouteConfig, now: Instant) -> Option<Self> {
         let rate = config.rate?;
         let per_tick = rate.bytes_in(config.tick.max(Duration::from_millis(1)));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn fy97_rate_gives_2500_octets_per_tick() {
-        // Notes §5: 2,000,000 bit/s is 2500 octets every 10 ms; 10 s is 1000 ticks, plus the bucket's depth at most.
+        // scps-tp §5: 2,000,000 bit/s is 2500 octets every 10 ms; 10 s is 1000 ticks, plus the bucket's depth at most.
         let mut b = bucket(2_000_000, 10);
         let sent = drain(&mut b, 1456, 10);
         assert!((2_500_000..=2_500_000 + b.depth()).contains(&sent), "{sent}");
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn slow_rates_accumulate_fractions() {
-        // 9600 bit/s is 12 octets per tick; 60 s is 72,000 octets (conformance item 52: within 2 %).
+        // 9600 bit/s is 12 octets per tick; 60 s is 72,000 octets (scps-tp §14 item 52: within 2 %).
         let mut b = bucket(9600, 10);
         let sent = drain(&mut b, 576, 60) - 7500;
         assert!((70_560..=73_440).contains(&sent), "{sent}");
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn depth_is_five_packets_or_five_ticks() {
-        // Notes §5: max(5*2500, 5*1500) = 12,500; at 9600 bit/s max(60, 7500) = 7500.
+        // scps-tp §5: max(5*2500, 5*1500) = 12,500; at 9600 bit/s max(60, 7500) = 7500.
         assert_eq!(bucket(2_000_000, 10).depth(), 12_500);
         assert_eq!(bucket(9600, 10).depth(), 7500);
     }

@@ -5,7 +5,7 @@
 use crate::ring::ByteRing;
 use std::collections::VecDeque;
 
-/// A hole the reader was made to skip under BETS (notes §7.1).
+/// A hole the reader was made to skip under BETS (scps-tp §7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hole {
     /// First missing octet, counted from the start of the stream.
@@ -214,7 +214,7 @@ impl Reassembly {
         }
     }
 
-    /// Jumps over the lowest hole (notes §7.1). Returns it, or `None` if there is no later data.
+    /// Jumps over the lowest hole (scps-tp §7.1). Returns it, or `None` if there is no later data.
     pub fn skip_hole(&mut self) -> Option<(u64, u64)> {
         let (start, end) = *self.pieces.first()?;
         let hole = (self.next, start);

@@ -2,7 +2,7 @@
 //!
 //! Evidence comes in three strengths. SACK (and a long SNACK's vector) says what arrived, so order of transmission
 //! decides (scoreboard `detect`). A short SNACK says what is missing; resends are judged by time. A plain
-//! peer's duplicate acknowledgements count arrivals only (notes §2.4.5, §4.3; RFC 6582; RFC 8985).
+//! peer's duplicate acknowledgements count arrivals only (scps-tp §2.4.5, §4.3; RFC 6582; RFC 8985).
 
 use crate::cc::AckSample;
 use crate::connection::Connection;
@@ -17,7 +17,7 @@ use crate::trace::{Cause, TraceEvent};
 use scps_types::{Duration, Instant};
 use scps_wire::tcp::Tcp;
 
-/// Duplicate acknowledgements that mean a loss (RFC 5681 §3.2, notes §4.3).
+/// Duplicate acknowledgements that mean a loss (RFC 5681 §3.2, scps-tp §4.3).
 const DUPACK_THRESHOLD: u32 = 3;
 /// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
 const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
@@ -29,7 +29,7 @@ const DELAYED_HOLES_MAX: usize = 1024;
 const REORDER_DEPTH_MAX: u64 = 256;
 
 impl Connection {
-    /// How long after a resend its fate can be judged: a round trip and its variation (notes §2.4.5: SRTT).
+    /// How long after a resend its fate can be judged: a round trip and its variation (scps-tp §2.4.5: SRTT).
     pub(crate) fn patience(&self) -> Duration {
         let measured = match self.rtt.srtt() {
             Some(srtt) => srtt + (self.rtt.rttvar() * 4).max(srtt / 16).max(PATIENCE_MARGIN_MIN),
@@ -153,7 +153,7 @@ impl Connection {
         }
     }
 
-    /// The unit in which the peer counts holes in our data (notes §2.4.2).
+    /// The unit in which the peer counts holes in our data (scps-tp §2.4.2).
     fn snack_unit(&self) -> u64 {
         snack::unit(self.own_mss, self.agreed.timestamps, self.agreed.compression.is_some())
     }
@@ -190,7 +190,7 @@ impl Connection {
                     self.state = State::LastAck;
                     self.finish(CloseReason::Finished);
                 }
-                // Nobody is left to read: the wait for the peer's FIN is bounded (notes §6.7).
+                // Nobody is left to read: the wait for the peer's FIN is bounded (scps-tp §6.7).
                 State::FinWait2 if self.is_orphan => {
                     self.timers.stop(Timer::Orphan);
                     self.timers.set(Timer::Linger, now + self.config.time_wait);
@@ -291,7 +291,7 @@ impl Connection {
 
     fn take_snack(&mut self, now: Instant, s: &scps_wire::scps::Snack, patience: Duration) -> Option<u64> {
         let unit = self.snack_unit();
-        // A bit vector nobody agreed on is left alone (conformance item 45).
+        // A bit vector nobody agreed on is left alone (scps-tp §14 item 45).
         let s = if self.agreed.snack_long { *s } else { scps_wire::scps::Snack::short(s.offset, s.size) };
         let holes = snack::reported_holes(&s, self.snd_una, unit, self.snd_nxt);
         let first = *holes.first()?;
@@ -318,7 +318,7 @@ impl Connection {
         highest
     }
 
-    /// Losses up to `end` were found: open a recovery epoch unless one covers them (notes §2.4.5).
+    /// Losses up to `end` were found: open a recovery epoch unless one covers them (scps-tp §2.4.5).
     pub(crate) fn on_losses(&mut self, now: Instant, route: &Route, end: u64) {
         if self.recover.is_some_and(|r| end <= r) {
             return;
@@ -393,7 +393,7 @@ impl Connection {
         }
     }
 
-    /// Gives up the lowest segment under BETS (notes §7.1): as if it were acknowledged.
+    /// Gives up the lowest segment under BETS (scps-tp §7.1): as if it were acknowledged.
     pub(crate) fn abandon_front(&mut self, now: Instant, route: &Route) {
         let Some(front) = self.board.front().copied() else {
             return;
@@ -411,7 +411,7 @@ impl Connection {
         self.rearm_after_ack(now, route, true);
     }
 
-    /// The route works again (notes §6.8).
+    /// The route works again (scps-tp §6.8).
     pub(crate) fn restore_after_outage(&mut self, now: Instant, route: &mut Route) {
         route.set_available(true);
         self.resume(now);

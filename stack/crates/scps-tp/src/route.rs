@@ -1,4 +1,4 @@
-//! A route: what its connections share. Rate, path MTU, availability and the meaning of losses (notes §4.6, §5, §6.8).
+//! A route: what its connections share. Rate, path MTU, availability and the meaning of losses (scps-tp §4.6, §5, §6.8).
 
 use crate::config::{LossMeaning, RouteConfig};
 use crate::rate::TokenBucket;
@@ -8,13 +8,13 @@ use scps_types::{Duration, Instant};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct RouteId(pub usize);
 
-/// How long a corruption report makes losses mean corruption (notes §2.6 asks for a bounded time).
+/// How long a corruption report makes losses mean corruption (scps-tp §2.6 asks for a bounded time).
 const CORRUPTION_REPORT_LIFETIME: Duration = Duration::from_secs(10);
 /// Least MTU a route takes from ICMP (RFC 791: every hop forwards 68 octets; RFC 5927 §7.2 advises a floor of 576, which
 /// would lock out links the lab uses with an MTU of 102).
 const MTU_MIN: u16 = 68;
 
-/// Least MSS a route offers, and the least one a peer is believed. The reference offers no less (notes §2.7), and it is what
+/// Least MSS a route offers, and the least one a peer is believed. The reference offers no less (scps-tp §2.7), and it is what
 /// `MTU_MIN` leaves. A full segment then holds 20 octets of data beside its timestamps, more than the 8 that Linux's floor of
 /// 48 leaves beside full options (`TCP_MIN_SND_MSS`, CVE-2019-11479); FY97's segments of 50 octets need an MSS of 62.
 pub const MSS_MIN: u16 = 32;
@@ -58,7 +58,7 @@ impl Route {
         self.bucket.as_ref().map(TokenBucket::credit)
     }
 
-    /// MSS to offer: MTU less 40 and overhead, even (notes §2.7).
+    /// MSS to offer: MTU less 40 and overhead, even (scps-tp §2.7).
     pub fn mss(&self) -> u16 {
         (self.config.mtu.saturating_sub(40).saturating_sub(self.config.overhead) & !1).max(MSS_MIN)
     }
@@ -82,7 +82,7 @@ impl Route {
         self.available = available;
     }
 
-    /// Corruption was reported on this route (notes §2.6, option 23).
+    /// Corruption was reported on this route (scps-tp §2.6, option 23).
     pub fn on_corruption_experienced(&mut self, now: Instant) {
         self.corrupted_until = now + CORRUPTION_REPORT_LIFETIME;
     }

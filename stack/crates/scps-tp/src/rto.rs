@@ -1,12 +1,12 @@
-//! The retransmission timeout: value, bounds, backoff (SCPS-TP notes §6.3).
+//! The retransmission timeout: value, bounds, backoff (scps-tp §6.3).
 
 use crate::config::RtoConfig;
 use crate::rtt::RttEstimator;
 use scps_types::Duration;
 
-/// Greatest backoff exponent (notes §6.3).
+/// Greatest backoff exponent (scps-tp §6.3).
 const BACKOFF_MAX: u32 = 12;
-/// Backoffs after which the next sample restarts the estimator (notes §6.3).
+/// Backoffs after which the next sample restarts the estimator (scps-tp §6.3).
 pub const BACKOFF_RESTARTS_RTT: u32 = 4;
 
 /// Computes RTO values.

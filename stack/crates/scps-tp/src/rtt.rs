@@ -1,4 +1,4 @@
-//! Round-trip time estimation (RFC 6298 §2; SCPS-TP notes §6.3).
+//! Round-trip time estimation (RFC 6298 §2; scps-tp §6.3).
 
 use scps_types::Duration;
 
@@ -28,12 +28,12 @@ impl RttEstimator {
         }
     }
 
-    /// Starts over from the next sample, keeping the minimum (notes §6.3: after four backoffs).
+    /// Starts over from the next sample, keeping the minimum (scps-tp §6.3: after four backoffs).
     pub fn restart(&mut self) {
         self.srtt = None;
     }
 
-    /// Forgets the minimum: the path may have changed (notes §6.8).
+    /// Forgets the minimum: the path may have changed (scps-tp §6.8).
     pub fn forget_min(&mut self) {
         self.min = None;
     }

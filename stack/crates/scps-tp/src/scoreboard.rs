@@ -397,7 +397,7 @@ impl Scoreboard {
         count
     }
 
-    /// Makes every embargoed segment eligible (notes §6.8, restoration).
+    /// Makes every embargoed segment eligible (scps-tp §6.8, restoration).
     pub fn lift_embargoes(&mut self) {
         self.expire_embargoes(Instant::FAR_FUTURE);
     }
@@ -432,7 +432,7 @@ impl Scoreboard {
     }
 
     /// Records a resend of the segment that starts at `start`. The embargo doubles for every unprompted resend beyond
-    /// `fast_resends` (notes §2.4.5).
+    /// `fast_resends` (scps-tp §2.4.5).
     pub fn on_resent(&mut self, start: u64, now: Instant, embargo: Option<Duration>, fast_resends: u8) -> Sent {
         let i = self.index_of(start);
         let order = self.next_order;

@@ -1,4 +1,4 @@
-//! Data the user gave and the peer has not acknowledged, with record ends (SCPS-TP notes §2.5).
+//! Data the user gave and the peer has not acknowledged, with record ends (scps-tp §2.5).
 
 use crate::ring::ByteRing;
 use std::collections::VecDeque;

@@ -1,9 +1,9 @@
-//! SNACK: which hole the receiver names next, and what the sender reads from one (SCPS-TP notes §2.4).
+//! SNACK: which hole the receiver names next, and what the sender reads from one (scps-tp §2.4).
 
 use crate::reassembly::Reassembly;
 use scps_wire::scps::{Snack, SNACK_VECTOR_MAX};
 
-/// Chooses the holes to report, one per acknowledgement, ascending (notes §2.4.4).
+/// Chooses the holes to report, one per acknowledgement, ascending (scps-tp §2.4.4).
 #[derive(Clone, Copy, Debug)]
 pub struct SnackGenerator {
     unit: u64,
@@ -39,7 +39,7 @@ impl SnackGenerator {
         }
         let ack = received.next();
         if ack != self.lowest {
-            // A segment at the edge arrived: the lowest hole is another one (notes §2.4.4, counter cleared).
+            // A segment at the edge arrived: the lowest hole is another one (scps-tp §2.4.4, counter cleared).
             self.lowest = ack;
             self.lowest_repeats = 0;
             self.marker = self.marker.max(ack);
@@ -68,7 +68,7 @@ impl SnackGenerator {
             }
         }
         self.pending = false;
-        // Offset rounded down, size rounded up (notes §2.4.3); the end is then the true end or above it.
+        // Offset rounded down, size rounded up (scps-tp §2.4.3); the end is then the true end or above it.
         let offset = (start - ack) / self.unit;
         let size = (end - start).div_ceil(self.unit);
         let offset = u16::try_from(offset).ok()?;
@@ -112,7 +112,7 @@ pub struct ReportedHole {
 }
 
 /// The holes a SNACK on an acknowledgement of `ack` names, trimmed to `snd_max`. The first is the hole proper; the
-/// rest come from the bit vector, zeros after its last one saying nothing (notes §2.4.3).
+/// rest come from the bit vector, zeros after its last one saying nothing (scps-tp §2.4.3).
 pub fn reported_holes(snack: &Snack, ack: u64, unit: u64, snd_max: u64) -> Vec<ReportedHole> {
     let start = ack + u64::from(snack.offset) * unit;
     let end = start + u64::from(snack.size) * unit;
@@ -146,7 +146,7 @@ pub fn reported_received(snack: &Snack, ack: u64, unit: u64, snd_max: u64) -> Ve
 }
 
 /// The unit of SNACK fields: the data sender's advertised MSS less the fixed options of its data segments, as the
-/// reference computes it (notes §2.4.2).
+/// reference computes it (scps-tp §2.4.2).
 pub fn unit(advertised_mss: u16, timestamps: bool, compression: bool) -> u64 {
     let overhead: i64 = match (timestamps, compression) {
         (true, false) => 12,
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn units_are_those_of_the_notes() {
-        // Notes §2.4.2, MSS 1460: 1448, 1460, 1472, 1464.
+        // scps-tp §2.4.2, MSS 1460: 1448, 1460, 1472, 1464.
         assert_eq!(unit(1460, true, false), 1448);
         assert_eq!(unit(1460, false, false), 1460);
         assert_eq!(unit(1460, false, true), 1472);

@@ -60,7 +60,7 @@ impl Connection {
         self.finish(CloseReason::TimedOut);
     }
 
-    /// A bare acknowledgement, as the reference sends (notes §6.7), unless nothing was heard since the last: then one that
+    /// A bare acknowledgement, as the reference sends (scps-tp §6.7), unless nothing was heard since the last: then one that
     /// the peer must answer, and after so many without answer the connection ends.
     fn on_keepalive(&mut self, now: Instant, route: &Route) {
         let Some((_, interval)) = self.config.keepalive else { return };
@@ -72,7 +72,7 @@ impl Connection {
             self.give_up();
             return;
         } else {
-            // As with probes of a window, those of an outage do not count (notes §6.8).
+            // As with probes of a window, those of an outage do not count (scps-tp §6.8).
             self.keepalives_unanswered += u32::from(route.is_available());
             self.answer_wanted = true;
         }
@@ -117,7 +117,7 @@ impl Connection {
             self.board.mark_front(Cause::Rto, false);
             self.probes_unjudged = self.probes_unjudged.saturating_add(1);
         } else {
-            // Go-back-N (notes §4.3): a plain peer will not tell.
+            // Go-back-N (scps-tp §4.3): a plain peer will not tell.
             self.board.mark_all(Cause::Rto);
         }
     }
@@ -168,7 +168,7 @@ impl Connection {
         if !is_needed {
             return;
         }
-        // Probes of an outage do not count towards the limit (notes §6.8).
+        // Probes of an outage do not count towards the limit (scps-tp §6.8).
         if route.is_available() && self.persist.on_probe() {
             self.give_up();
             return;
@@ -189,7 +189,7 @@ impl Connection {
         self.state.may_transmit_data() && is_outside && is_idle
     }
 
-    /// The route became unavailable: nothing is timed, probes look for its return (notes §6.8).
+    /// The route became unavailable: nothing is timed, probes look for its return (scps-tp §6.8).
     pub(crate) fn suspend(&mut self, now: Instant) {
         if !self.state.is_synchronised() || self.state == State::TimeWait {
             return;

@@ -5,23 +5,23 @@ use scps_types::Instant;
 /// What can be waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
-    /// Unacknowledged data, SYN or FIN (notes §6.3).
+    /// Unacknowledged data, SYN or FIN (scps-tp §6.3).
     Retransmit,
     /// The last flight may have lost its end, where nothing reveals a hole (RFC 8985 §7).
     TailProbe,
-    /// A resent segment may be sent again (notes §2.4.5).
+    /// A resent segment may be sent again (scps-tp §2.4.5).
     Embargo,
-    /// A SNACK waits out its delay (notes §2.4.5).
+    /// A SNACK waits out its delay (scps-tp §2.4.5).
     SnackDelay,
-    /// The peer's window is closed or the route is unavailable (notes §6.6, §6.8).
+    /// The peer's window is closed or the route is unavailable (scps-tp §6.6, §6.8).
     Persist,
-    /// In-order data waits to be acknowledged (notes §6.1).
+    /// In-order data waits to be acknowledged (scps-tp §6.1).
     DelayedAck,
-    /// Keep-alive (notes §6.7).
+    /// Keep-alive (scps-tp §6.7).
     KeepAlive,
-    /// TIME-WAIT, FIN-WAIT-2 and LAST-ACK end (notes §6.7).
+    /// TIME-WAIT, FIN-WAIT-2 and LAST-ACK end (scps-tp §6.7).
     Linger,
-    /// A reader waits at a hole under BETS (notes §7.1).
+    /// A reader waits at a hole under BETS (scps-tp §7.1).
     BetsReceive,
     /// A connection that nobody owns makes no progress.
     Orphan,

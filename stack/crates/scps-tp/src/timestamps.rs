@@ -1,11 +1,11 @@
-//! RFC 7323 timestamps: our clock, the echo, and PAWS (SCPS-TP notes §2.9).
+//! RFC 7323 timestamps: our clock, the echo, and PAWS (scps-tp §2.9).
 
 use scps_types::{Duration, Instant};
 
 /// How long a stored timestamp stays comparable: 24 days (RFC 7323 §5.5).
 const RECENT_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 /// A peer whose clock gains this many ticks per millisecond counts microseconds, as the reference does; PAWS would take
-/// its segments for old after 35 minutes (notes §2.9).
+/// its segments for old after 35 minutes (scps-tp §2.9).
 const MICROSECOND_TICKS_PER_MS: u64 = 100;
 
 /// Timestamp state of a connection.
@@ -24,7 +24,7 @@ impl TimestampClock {
         TimestampClock { offset, recent: None, recent_at: Instant::ZERO, first: None, is_peer_microsecond: false }
     }
 
-    /// Our TSval: 1 ms ticks (notes §2.9 recommends 1 ms).
+    /// Our TSval: 1 ms ticks (scps-tp §2.9 recommends 1 ms).
     pub fn value(&self, at: Instant) -> u32 {
         self.offset.wrapping_add(at.as_millis() as u32)
     }

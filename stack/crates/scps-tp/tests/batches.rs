@@ -1,4 +1,4 @@
-//! However many packets the driver hands over before it lets any leave, what leaves is the same (conformance items 66, 67).
+//! However many packets the driver hands over before it lets any leave, what leaves is the same (scps-tp §14 items 66, 67).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 mod common;

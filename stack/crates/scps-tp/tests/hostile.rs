@@ -17,7 +17,7 @@ fn unlimited() -> Config {
 
 #[test]
 fn an_acknowledgement_counts_only_from_a_segment_at_the_window() {
-    // Item 116: the sequence number is as hard to guess as the acknowledgement's.
+    // scps-tp §14 item 116: the sequence number is as hard to guess as the acknowledgement's.
     for seq in [70_000i64, 1 << 30, (1 << 31) - 2, -1, -5000, -(1 << 30)] {
         let mut s = Script::connected(unlimited(), no_rate());
         s.run(&format!("1.0 user send 20000\n1.1 < . {seq}:{seq} ack 15001 win 0\n1.1 state flight 20000"));

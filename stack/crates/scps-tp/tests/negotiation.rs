@@ -1,4 +1,4 @@
-//! What SYNs carry and what follows from them (conformance items 1 to 27).
+//! What SYNs carry and what follows from them (scps-tp §14 items 1 to 27).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 mod common;
@@ -141,7 +141,7 @@ fn segments_hold_at_most_the_smaller_mss_less_options() {
 
 #[test]
 fn window_scale_is_the_smallest_that_covers_the_buffer() {
-    // Item 21, notes §8.
+    // Item 21, scps-tp §8.
     let shift = |receive_buffer| syn(Config { receive_buffer, ..Config::default() }, no_rate()).window_scale;
     assert_eq!((shift(65_535), shift(65_536), shift(300_000)), (Some(0), Some(1), Some(3)));
 }

@@ -22,7 +22,7 @@ fn one_lost_segment_costs_one_resend() {
     sending(5000).run(
         "1.1 < . 1:1 ack 1001
          1.1 < . 1:1 ack 1001 snack 0+1      # segment 3 arrived
-         1.1 > . 1001:2001                   # the hole only (notes §2.4.5)
+         1.1 > . 1001:2001                   # the hole only (scps-tp §2.4.5)
          1.1 < . 1:1 ack 1001 snack 0+1      # segment 4: same hole, embargoed
          1.1 < . 1:1 ack 1001 snack 0+1      # segment 5
          1.6 < . 1:1 ack 5001
@@ -54,7 +54,7 @@ fn a_lost_retransmission_is_sent_again_without_waiting_for_the_rto() {
          1.1 < . 1:1 ack 1001 snack 0+1
          1.1 > . 1001:2001                   # lost again
          2.34 quiet
-         2.352 > . 1001:2001                 # embargo passed (notes §2.4.5)
+         2.352 > . 1001:2001                 # embargo passed (scps-tp §2.4.5)
          2.85 < . 1:1 ack 3001
          9.0 quiet",
     );
@@ -75,7 +75,7 @@ fn a_lost_syn_is_sent_again_after_the_initial_rto() {
         "0.0 user connect
          0.0 > S 0:0
          5.9 quiet
-         6.0 > S 0:0                         # 6 s (notes §6.3)
+         6.0 > S 0:0                         # 6 s (scps-tp §6.3)
          6.5 < S. 0:0 ack 1 mss 1000 caps 0x40
          6.5 > . 1:1 ack 1",
     );
@@ -92,7 +92,7 @@ fn every_ack_lost_for_three_round_trips_costs_one_probe_each_and_no_burst() {
 
 #[test]
 fn vj_third_duplicate_resends_once_and_halves_once() {
-    // Items 55 and 56: cwnd 4 segments; a plain peer. Halving: max(2M, 4M/2) = 2M.
+    // scps-tp §14 items 55 and 56: cwnd 4 segments; a plain peer. Halving: max(2M, 4M/2) = 2M.
     let config = Config { congestion: Congestion::Vj, scps: false, ..plain() };
     let mut s = Script::connected(config, no_rate());
     s.run("0.6 user send 20000\n0.6 state cwnd 4000");
@@ -131,7 +131,7 @@ fn without_limited_transmit_two_duplicates_release_nothing() {
 
 #[test]
 fn vj_slow_start_doubles_and_rto_leaves_one_segment() {
-    // Items 53, 54, 57: 4 segments first (4*1000 < 4380), then one more per acknowledgement.
+    // scps-tp §14 items 53, 54, 57: 4 segments first (4*1000 < 4380), then one more per acknowledgement.
     let config = Config { congestion: Congestion::Vj, ..plain() };
     let mut s = Script::connected(config, no_rate());
     s.run("0.6 user send 90000");
@@ -148,7 +148,7 @@ fn vj_slow_start_doubles_and_rto_leaves_one_segment() {
 
 #[test]
 fn vegas_takes_corruption_for_corruption_and_congestion_for_congestion() {
-    // Items 61 and 62.
+    // scps-tp §14 items 61 and 62.
     for (loss, cwnd) in [(LossMeaning::Corruption, 4000), (LossMeaning::Congestion, 2000)] {
         let mut s = Script::connected(plain(), RouteConfig { loss, ..no_rate() });
         s.run("0.6 user send 4000");
@@ -165,7 +165,7 @@ fn vegas_takes_corruption_for_corruption_and_congestion_for_congestion() {
 
 #[test]
 fn loss_meaning_changes_at_run_time_and_congestion_mode_does_not() {
-    // Items 63 and 65, and option 23 marking the route corrupted for a while (notes §2.6).
+    // scps-tp §14 items 63 and 65, and option 23 marking the route corrupted for a while (scps-tp §2.6).
     let mut s = Script::connected(plain(), no_rate());
     let id = s.connection();
     assert_eq!(s.endpoint.set_congestion(id, Congestion::Vj), Err(scps_tp::OptionError::TooLate));
@@ -181,7 +181,7 @@ fn loss_meaning_changes_at_run_time_and_congestion_mode_does_not() {
 
 #[test]
 fn source_quench_reduces_the_affected_connection_only() {
-    // Item 64.
+    // scps-tp §14 item 64.
     let mut s = Script::connected(Config { congestion: Congestion::Vj, ..plain() }, no_rate());
     let other = s.endpoint.connect(s.now, (common::US.0, 1), common::PEER, plain()).unwrap();
     s.endpoint.source_quench(s.now, s.connection());

@@ -1,4 +1,4 @@
-//! What strangers and broken peers may try (items 115 to 121; RFC 5961, RFC 5927).
+//! What strangers and broken peers may try (scps-tp §14 items 115 to 121; RFC 5961, RFC 5927).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Records, best-effort service and compression between two engines and against scripts (items 81 to 100).
+//! Records, best-effort service and compression between two engines and against scripts (scps-tp §14 items 81 to 100).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 mod common;
@@ -169,7 +169,7 @@ fn compressed_connections_carry_everything_but_syns() {
             }
         }
     }
-    // Item 85: 8 octets, once the peer has been heard (notes §3.7).
+    // Item 85: 8 octets, once the peer has been heard (scps-tp §3.7).
     assert_eq!(data_headers.last(), Some(&8));
 }
 

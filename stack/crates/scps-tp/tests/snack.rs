@@ -1,4 +1,4 @@
-//! SNACK: generation, response and embargo (conformance items 28 to 45).
+//! SNACK: generation, response and embargo (scps-tp §14 items 28 to 45).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 mod common;

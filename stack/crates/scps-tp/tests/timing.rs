@@ -1,4 +1,4 @@
-//! Rate control, acknowledgement policy, timers and outages (conformance items 46 to 52 and 66 to 80).
+//! Rate control, acknowledgement policy, timers and outages (scps-tp §14 items 46 to 52 and 66 to 80).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 mod common;

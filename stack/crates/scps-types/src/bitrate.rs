@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn fy97_tick_is_2500_octets() {
-        // 2,000,000 bit/s * 10 ms / 8 = 2500 octets (SCPS-TP notes §5).
+        // 2,000,000 bit/s * 10 ms / 8 = 2500 octets (scps-tp §5).
         assert_eq!(Bitrate::from_bps(2_000_000).bytes_in(Duration::from_millis(10)), 2500);
     }
 }

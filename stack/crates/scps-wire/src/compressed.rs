@@ -1,4 +1,4 @@
-//! Compressed SCPS-TP headers, IP protocol 105, the "new" format (SCPS-TP notes §3.3).
+//! Compressed SCPS-TP headers, IP protocol 105, the "new" format (scps-tp §3.3).
 //!
 //! This file knows the layout; which fields a connection leaves out and what absent ones mean is `scps-tp`'s concern.
 
@@ -49,7 +49,7 @@ pub struct Compressed<'a> {
     pub record_boundary: bool,
     /// PSH flag.
     pub push: bool,
-    /// RST flag; the ACKR bit follows it (SCPS-TP notes §3.6).
+    /// RST flag; the ACKR bit follows it (scps-tp §3.6).
     pub rst: bool,
     /// FIN flag.
     pub fin: bool,
@@ -76,7 +76,7 @@ impl<'a> Compressed<'a> {
     }
 
     /// Reads a packet and returns its header and data. The checksum is accepted with pseudo-header protocol 6, 105 or
-    /// 106 (SCPS-TP notes §3.5).
+    /// 106 (scps-tp §3.5).
     pub fn parse(packet: &'a [u8], src: Ipv4Addr, dst: Ipv4Addr) -> Result<(Self, &'a [u8]), Malformed> {
         let mut reader = Reader { packet, at: 0 };
         let mut header = Compressed::new(reader.octet()?);
@@ -121,7 +121,7 @@ impl<'a> Compressed<'a> {
         let len = u16::try_from(packet.len()).map_err(|_| Malformed::BadLength)?;
         let mut body = Checksum::pseudo_header(src, dst, 0, len);
         body.add(&packet[..checksum_at]);
-        // Headers are even (§3.4); a peer that sends an odd one is summed as if each part were aligned.
+        // Headers are even (scps-tp §3.4); a peer that sends an odd one is summed as if each part were aligned.
         body.add(&packet[checksum_at..checksum_at + 2]);
         body.add(data);
         let fits = |p: &u8| {
@@ -153,11 +153,11 @@ impl<'a> Compressed<'a> {
             | bit(self.window_ack.is_some(), A);
         let mut ctl2 = bit(!self.options.is_empty(), OPTS)
             | bit(self.urgent.is_some(), URG)
-            // §3.6: the reference sets ACKR exactly with RST.
+            // scps-tp §3.6: the reference sets ACKR exactly with RST.
             | bit(self.rst, RST | ACKR)
             | bit(self.fin, FIN);
         let mut more = ctl2 != 0;
-        // §3.4: the header is made even, by PAD when octet 2 is there anyway, else by adding octet 2.
+        // scps-tp §3.4: the header is made even, by PAD when octet 2 is there anyway, else by adding octet 2.
         if (self.fields_len() + usize::from(more)) % 2 != 0 {
             if more {
                 ctl2 |= PAD;
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_worked_out_in_the_notes() {
-        // SCPS-TP notes §3.4: 8; 10; 18; 26; 24.
+        // scps-tp §3.4: 8; 10; 18; 26; 24.
         let mut h = Compressed::new(1);
         h.seq = Some(SeqNum(1));
         assert_eq!(h.emit_len(), 8);

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 /// Octets of the header this stack emits.
 pub const HEADER_LEN: usize = 20;
-/// Time to live of emitted packets (SCPS-TP notes §8).
+/// Time to live of emitted packets (scps-tp §8).
 pub const DEFAULT_TTL: u8 = 250;
 
 /// An IPv4 header.
@@ -41,7 +41,7 @@ pub struct Ipv4 {
     pub payload_len: u16,
 }
 
-/// Whether a header checksum of zero is taken as "not computed" (SCPS-TP notes §13.1 item 22).
+/// Whether a header checksum of zero is taken as "not computed" (scps-tp §13.1 item 22).
 const ZERO_CHECKSUM_IS_ABSENT: bool = true;
 
 impl Ipv4 {

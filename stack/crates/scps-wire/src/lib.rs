@@ -4,7 +4,7 @@
 //! bytes), `emit_len`, and `Display` where a person reads it. A malformed packet is malformed: `parse` never panics
 //! and never reads outside what it was given.
 //!
-//! Sources: the SCPS-TP notes in docs/protocol, RFC 791, 793, 768, 792, 2018, 7323.
+//! Sources: docs/protocol/scps-tp.md, RFC 791, 793, 768, 792, 2018, 7323.
 
 pub mod checksum;
 pub mod compressed;
@@ -16,7 +16,7 @@ pub mod scps;
 pub mod tcp;
 pub mod udp;
 
-/// IP protocol numbers the stack uses (SCPS-TP notes §1.2).
+/// IP protocol numbers the stack uses (scps-tp §1.2).
 pub mod protocol {
     /// ICMP, RFC 792.
     pub const ICMP: u8 = 1;

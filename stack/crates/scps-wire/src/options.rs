@@ -1,6 +1,6 @@
 //! TCP options: one value for all that a segment carries, parsed in any order, emitted in a fixed one.
 //!
-//! Sources: SCPS-TP notes §1.5 (order on SYN), §2.1 (registry); RFC 7323, RFC 2018.
+//! Sources: scps-tp §1.5 (order on SYN), scps-tp §2.1 (registry); RFC 7323, RFC 2018.
 
 use crate::scps::{
     BindingSpaces, Capabilities, Snack, KIND_CAPABILITIES, KIND_CORRUPTION_EXPERIENCED, KIND_LEGACY_BETS,
@@ -90,7 +90,7 @@ pub struct Options {
 
 impl Options {
     /// Reads options in any order. Unknown kinds are skipped by length; a zero or overlong length ends the reading
-    /// without effect on what was read before (SCPS-TP notes §2.1).
+    /// without effect on what was read before (scps-tp §2.1).
     pub fn parse(mut rest: &[u8]) -> Options {
         let mut options = Options::default();
         // Every data segment of a connection with timestamps looks like this; the general reader costs more.
@@ -175,7 +175,7 @@ impl Options {
     }
 
     /// Writes the options into the first [`Options::emit_len`] octets of `out`, each group padded with NOPs to four
-    /// octets. Order on SYN: SCPS-TP notes §1.5.
+    /// octets. Order on SYN: scps-tp §1.5.
     ///
     /// # Panics
     /// If `out` is shorter than that: the caller sized it.
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_typical_syn_block_is_the_reference_one() {
-        // SCPS-TP notes §1.5: 14 04 40 00 | 02 04 05 B4 | 01 03 03 00 | 01 01 08 0A ....
+        // scps-tp §1.5: 14 04 40 00 | 02 04 05 B4 | 01 03 03 00 | 01 01 08 0A ....
         let o = Options {
             capabilities: Some(Capabilities { bits: 0x40, connection_id: 0 }),
             mss: Some(1460),

@@ -1,6 +1,6 @@
 //! The SCPS options: capabilities and binding spaces (kind 20), SNACK (kind 21). Kinds 22 and 23 have no content.
 //!
-//! Layouts: SCPS-TP notes §2.2 to §2.6.
+//! Layouts: scps-tp §2.2 to §2.6.
 
 use crate::be16;
 
@@ -15,7 +15,7 @@ pub const KIND_CORRUPTION_EXPERIENCED: u8 = 23;
 /// Historical BETS-permitted kind, honoured on receipt from the reference implementation, never sent.
 pub const KIND_LEGACY_BETS: u8 = 16;
 
-/// Option 20, length 4 (SCPS-TP notes §2.2).
+/// Option 20, length 4 (scps-tp §2.2).
 ///
 /// ```text
 /// | 20 | 4 | B S1 S2 C N 0 0 0 | connection id |
@@ -51,7 +51,7 @@ impl Capabilities {
 /// Most octets of bit vector a long SNACK can carry in 40 octets of options.
 pub const SNACK_VECTOR_MAX: usize = 32;
 
-/// Option 21 (SCPS-TP notes §2.4.1): one hole, and in the long form a bit per block after it.
+/// Option 21 (scps-tp §2.4.1): one hole, and in the long form a bit per block after it.
 ///
 /// ```text
 /// | 21 | 6+v | offset (units) | size (units) | v octets of bit vector |
@@ -98,7 +98,7 @@ impl Snack {
     }
 }
 
-/// Option 20 longer than 4 octets: binding spaces, kept as the octets between length and end (SCPS-TP notes §2.3).
+/// Option 20 longer than 4 octets: binding spaces, kept as the octets between length and end (scps-tp §2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BindingSpaces {
     len: u8,

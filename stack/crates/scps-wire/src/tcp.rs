@@ -1,4 +1,4 @@
-//! TCP segments, which uncompressed SCPS-TP segments are (RFC 793 §3.1; SCPS-TP notes §1.1).
+//! TCP segments, which uncompressed SCPS-TP segments are (RFC 793 §3.1; scps-tp §1.1).
 
 use crate::checksum::Checksum;
 use crate::options::Options;

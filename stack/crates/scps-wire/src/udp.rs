@@ -2,7 +2,7 @@
 
 use crate::{be16, Malformed};
 
-/// Port of SCPS UDP encapsulation (SCPS-TP notes §11).
+/// Port of SCPS UDP encapsulation (scps-tp §11).
 pub const SCPS_PORT: u16 = 7168;
 /// Second encapsulation port, used when the first is busy.
 pub const SCPS_PORT_ALTERNATE: u16 = 7167;

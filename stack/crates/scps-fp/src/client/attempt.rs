@@ -1,4 +1,4 @@
-//! One data connection, from PORT to the last reply (FP notes §15.2, §9.1).
+//! One data connection, from PORT to the last reply (scps-fp §15.2, §9.1).
 
 use super::{failure_of, Client, Remote, Urge};
 use crate::address::{eprt_text, find_epsv, find_port, port_text};
@@ -144,7 +144,7 @@ impl Client<'_> {
         let reply = remote.demand(self.net, &self.mib, if peer.is_ipv4() { "PASV" } else { "EPSV" })?;
         let text = reply.text();
         let port = if reply.code == 229 { find_epsv(&text) } else { find_port(&text).map(|a| a.port()) };
-        // Whatever address the text names, the data connection leads to the server (notes §17 item 19).
+        // Whatever address the text names, the data connection leads to the server (scps-fp §17 item 19).
         port.map(|p| SocketAddr::new(peer, p)).ok_or_else(|| Failure::Final(format!("no address in {text:?}")))
     }
 

@@ -1,4 +1,4 @@
-//! The client (FP notes §15.2): one control connection, or two for transfers between servers, and transfers that are
+//! The client (scps-fp §15.2): one control connection, or two for transfers between servers, and transfers that are
 //! continued where they broke.
 //!
 //! It waits by [`Net::wait`] only; whoever implements that decides what time is. A user's wish to interrupt comes
@@ -48,7 +48,7 @@ impl From<Fault> for Failure {
     }
 }
 
-/// What a negative reply means for a transfer (notes §11.3).
+/// What a negative reply means for a transfer (scps-fp §11.3).
 fn failure_of(reply: &Reply) -> Failure {
     let text = format!("{} {}", reply.code, reply.text());
     match reply.code {

@@ -1,4 +1,4 @@
-//! Transfers between two servers, the client commanding both (FP notes §12).
+//! Transfers between two servers, the client commanding both (scps-fp §12).
 
 use super::report::{Report, Status};
 use super::{failure_of, Client, Fault, Remote, Start, Urge};
@@ -224,7 +224,7 @@ impl Client<'_> {
             self.proxy_reconcile(sides)?;
             return Err(Failure::Aborted);
         }
-        // The sender first, so that nothing new is on its way when the receiver counts (notes §12).
+        // The sender first, so that nothing new is on its way when the receiver counts (scps-fp §12).
         let first = interrupt(self.net, sides.sender, self.mib.reply_timeout)?;
         if first.code != 256 {
             let until = self.net.now() + self.mib.reply_timeout;

@@ -1,4 +1,4 @@
-//! Record read and record update from the client's side (FP notes §6.1, §7.1).
+//! Record read and record update from the client's side (scps-fp §6.1, §7.1).
 
 use super::attempt::{Course, Flow, Request};
 use super::report::{Integrity, Report};

@@ -11,9 +11,9 @@ use std::net::{IpAddr, SocketAddr};
 
 /// How long a quiet control connection counts as settled, on top of two round trips.
 const QUIET: Duration = Duration::from_millis(500);
-/// Largest marker the older implementation's server keeps (notes §10).
+/// Largest marker the older implementation's server keeps (scps-fp §10).
 const REFERENCE_MARKER_MAX: u64 = 32_767;
-/// Longest line the older implementation's server takes whole (notes §16.3).
+/// Longest line the older implementation's server takes whole (scps-fp §16.3).
 const REFERENCE_LINE_MAX: usize = 37;
 
 /// Who logs in; never written anywhere.

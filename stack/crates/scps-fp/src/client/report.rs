@@ -18,7 +18,7 @@ pub enum Status {
     Aborted,
 }
 
-/// What comparing checksum and length gave (notes §5.2).
+/// What comparing checksum and length gave (scps-fp §5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrity {

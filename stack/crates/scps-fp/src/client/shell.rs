@@ -1,4 +1,4 @@
-//! The commands people and scripts write (FP notes §13); both use the same.
+//! The commands people and scripts write (scps-fp §13); both use the same.
 
 use super::proxy::Direction;
 use super::report::{Integrity, Report, Status};
@@ -375,7 +375,7 @@ impl Client<'_> {
         Ok(Report { size: Some(size), ..Report::done(size.to_string()) })
     }
 
-    /// Length and checksum; equal checksums alone prove nothing (notes §5.1).
+    /// Length and checksum; equal checksums alone prove nothing (scps-fp §5.1).
     fn check(&mut self, remote: &str, local: &str) -> Outcome {
         let path = self.local_path(local);
         let file = std::fs::File::open(&path).map_err(|e| Fault::Local(format!("{local}: {e}")))?;

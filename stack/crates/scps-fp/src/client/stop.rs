@@ -1,4 +1,4 @@
-//! Ending a transfer at the user's wish: INTR, and ABOR where that is all a server knows (FP notes §9.1).
+//! Ending a transfer at the user's wish: INTR, and ABOR where that is all a server knows (scps-fp §9.1).
 
 use super::attempt::{Link, Running};
 use super::{Client, Remote, Urge};

@@ -1,4 +1,4 @@
-//! What of a file is at either end: sizes, checksums, and whether a source is still the same (FP notes §11.3).
+//! What of a file is at either end: sizes, checksums, and whether a source is still the same (scps-fp §11.3).
 
 use super::transfer::local_error;
 use super::{Client, Fault, Remote};

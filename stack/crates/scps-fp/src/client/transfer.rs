@@ -1,4 +1,4 @@
-//! Whole transfers: attempts until one succeeds or patience ends, then the proof (FP notes §10, §11.3).
+//! Whole transfers: attempts until one succeeds or patience ends, then the proof (scps-fp §10, §11.3).
 
 use super::attempt::{Course, Flow, Request};
 use super::report::{Integrity, Report, Status};
@@ -389,7 +389,7 @@ impl Client<'_> {
         match course.reply_crc {
             _ if course.filled > 0 => Integrity::NotOffered,
             Some(theirs) if theirs == own => Integrity::Ok,
-            // What the reference says when checksums are off, and in type A, means nothing (notes §20).
+            // What the reference says when checksums are off, and in type A, means nothing (scps-fp §20).
             Some(u32::MAX) if octets > 0 => Integrity::NotOffered,
             Some(_) if is_reference && file_type == FileType::Ascii => Integrity::NotOffered,
             Some(_) => Integrity::Mismatch,
@@ -472,7 +472,7 @@ fn open_local(path: &Path) -> Result<File, Fault> {
     std::fs::File::open(path).map(File::from_std).map_err(local_error(path))
 }
 
-/// What becomes of a local part (notes §9.2).
+/// What becomes of a local part (scps-fp §9.2).
 fn settle_local(
     partial: Partial,
     failure: &Failure,

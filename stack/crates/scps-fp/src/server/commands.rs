@@ -1,4 +1,4 @@
-//! Commands one by one (FP notes §3).
+//! Commands one by one (scps-fp §3).
 
 use super::session::Session;
 use super::transfer::{opening_text, Flow, Plan};
@@ -294,7 +294,7 @@ impl Session {
             Command::Retr(path) => {
                 let absolute = self.absolute(&path);
                 let file = store.open_file(&absolute)?;
-                // Beyond the end of a file there is nothing to restart (notes §10).
+                // Beyond the end of a file there is nothing to restart (scps-fp §10).
                 let outgoing = Outgoing::begin(file, self.marker.unwrap_or(0), file_type)
                     .map_err(|e| StoreError::new(550, e.text))?;
                 Ok(Plan { may_be_best_effort: true, ..sending(Flow::Send(outgoing), opening_text(&path, file_type)) })

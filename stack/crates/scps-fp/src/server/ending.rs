@@ -1,4 +1,4 @@
-//! What becomes of a file, and which replies are given, when a transfer ends (FP notes §9.2).
+//! What becomes of a file, and which replies are given, when a transfer ends (scps-fp §9.2).
 
 use super::session::Session;
 use super::transfer::Ending;

@@ -1,4 +1,4 @@
-//! Slowing down those who guess passwords (FP notes §1.3): the delay grows with the failures of an address.
+//! Slowing down those who guess passwords (scps-fp §1.3): the delay grows with the failures of an address.
 
 use scps_types::{Duration, Instant};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The server (FP notes §15.1): sessions that take turns, each as far as it gets without waiting.
+//! The server (scps-fp §15.1): sessions that take turns, each as far as it gets without waiting.
 
 mod commands;
 mod ending;

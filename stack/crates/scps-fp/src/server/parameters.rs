@@ -1,4 +1,4 @@
-//! Commands that change or show the session's own state (FP notes §3, §4).
+//! Commands that change or show the session's own state (scps-fp §3, §4).
 
 use super::session::Session;
 use super::Shared;
@@ -9,7 +9,7 @@ use crate::reply::Reply;
 use scps_types::Duration;
 use std::net::IpAddr;
 
-/// Ports below belong to services; a data connection has no business there (notes §17 item 5).
+/// Ports below belong to services; a data connection has no business there (scps-fp §17 item 5).
 const FIRST_USER_PORT: u16 = 1024;
 
 impl Session {

@@ -1,4 +1,4 @@
-//! READ and UPDT (FP notes §6, §7).
+//! READ and UPDT (scps-fp §6, §7).
 
 use super::session::Session;
 use super::work::{update_error, Checking, Updating, Work};

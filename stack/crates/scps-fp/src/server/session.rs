@@ -301,7 +301,7 @@ impl Session {
             Command::Port(_) | Command::Pasv | Command::Epsv | Command::Type(_) | Command::Noop | Command::Allo(_)
         );
         let done = self.run(net, shared, command);
-        // What prepares a command serves the next one only; every other forgets it (notes §11.4).
+        // What prepares a command serves the next one only; every other forgets it (scps-fp §11.4).
         if done && !prepares {
             if !is_rest {
                 self.marker = None;

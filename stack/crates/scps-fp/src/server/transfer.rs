@@ -1,4 +1,4 @@
-//! A data connection and the file behind it (FP notes §2, §9).
+//! A data connection and the file behind it (scps-fp §2, §9).
 
 use super::session::Session;
 use super::Shared;
@@ -19,7 +19,7 @@ const TURN_OCTETS: u64 = 1 << 20;
 const CHUNK: usize = 64 * 1024;
 /// How often the transport is asked whether it has sent everything.
 const DRAIN_LOOK: Duration = Duration::from_millis(10);
-/// How long a passive listener waits for its client (notes §2).
+/// How long a passive listener waits for its client (scps-fp §2).
 const ACCEPT_LIMIT: Duration = Duration::from_secs(60);
 
 /// What moves.
@@ -178,7 +178,7 @@ fn same_host(a: IpAddr, b: IpAddr) -> bool {
 }
 
 impl Session {
-    /// True if a data connection may lead to or come from there (notes §17 item 5).
+    /// True if a data connection may lead to or come from there (scps-fp §17 item 5).
     pub fn may_exchange_with(&self, shared: &Shared, address: IpAddr) -> bool {
         same_host(address, self.peer().ip()) || shared.mib.allow_proxy.iter().any(|a| same_host(*a, address))
     }
@@ -351,7 +351,7 @@ impl Session {
             },
             Flow::Receive(partial) => {
                 match receive(net, id, partial, transfer.fill, &mut transfer.filled) {
-                    // The end of data may be the end of the client: then nothing says that it was all (notes §11.3).
+                    // The end of data may be the end of the client: then nothing says that it was all (scps-fp §11.3).
                     Some(Ending::Complete) if self.is_control_lost(net) => {
                         Some(Ending::Broken("the control connection was lost"))
                     }
@@ -364,7 +364,7 @@ impl Session {
         }
     }
 
-    /// Ends the transfer: the file by the rules of the notes' §9.2, the connection, the replies.
+    /// Ends the transfer: the file by the rules of scps-fp §9.2, the connection, the replies.
     pub fn end_transfer(&mut self, net: &mut dyn Net, shared: &mut Shared, ending: Ending) {
         let Some(mut transfer) = self.transfer.take() else { return };
         if let (Ending::Interrupted, Link::Open(id), Flow::Receive(partial)) =

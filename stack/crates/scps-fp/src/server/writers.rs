@@ -1,4 +1,4 @@
-//! One writer per file (FP notes §11.3): a second one waits, or takes over from one that stands still.
+//! One writer per file (scps-fp §11.3): a second one waits, or takes over from one that stands still.
 
 use crate::private::FileId;
 use scps_types::{Duration, Instant};

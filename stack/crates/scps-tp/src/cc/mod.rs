@@ -41,14 +41,14 @@ pub enum Controller {
     Vegas(Vegas),
 }
 
-/// ssthresh before any loss with a send buffer above 65,536 octets (notes §4.2).
+/// ssthresh before any loss with a send buffer above 65,536 octets (scps-tp §4.2).
 const SSTHRESH_INITIAL: u64 = 1 << 30;
 
 impl Controller {
     /// The configured policy with its first window.
     pub fn new(config: &Config, mss: u64) -> Self {
         let window = match config.initial_window {
-            // min(4M, max(2M, 4380)): notes §4.2, RFC 3390 (1).
+            // min(4M, max(2M, 4380)): scps-tp §4.2, RFC 3390 (1).
             InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
             InitialWindow::Segments(n) => u64::from(n.max(1)) * mss,
         };
@@ -87,7 +87,7 @@ impl Controller {
         }
     }
 
-    /// A loss opened a recovery epoch. `is_congestion` is the route's interpretation; VJ does not ask (notes §4.6).
+    /// A loss opened a recovery epoch. `is_congestion` is the route's interpretation; VJ does not ask (scps-tp §4.6).
     pub fn on_loss(&mut self, is_congestion: bool, rwnd: u64, mss: u64) {
         match self {
             Controller::Vj(c) => c.on_loss(rwnd, mss),
@@ -105,7 +105,7 @@ impl Controller {
         }
     }
 
-    /// The network asked this connection to slow down (notes §4.6: W = 1 MSS, ssthresh = 2 MSS).
+    /// The network asked this connection to slow down (scps-tp §4.6: W = 1 MSS, ssthresh = 2 MSS).
     pub fn on_source_quench(&mut self, mss: u64) {
         match self {
             Controller::None(_) => {}
@@ -114,7 +114,7 @@ impl Controller {
         }
     }
 
-    /// The path may have changed (notes §6.8).
+    /// The path may have changed (scps-tp §6.8).
     pub fn forget_base_rtt(&mut self) {
         if let Controller::Vegas(c) = self {
             c.forget_base_rtt();

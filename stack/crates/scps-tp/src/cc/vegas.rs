@@ -1,4 +1,4 @@
-//! Mode 2: Vegas with the two slow-start variants (notes §4.4; Brakmo and Peterson 1995 §3).
+//! Mode 2: Vegas with the two slow-start variants (scps-tp §4.4; Brakmo and Peterson 1995 §3).
 //!
 //! Deviation: the reference's faster decrease for large windows falls through into one more segment; this decreases by
 //! one segment per round trip, as Vegas does. Base RTT comes from the connection's valid samples only.
@@ -7,7 +7,7 @@ use super::AckSample;
 use crate::config::{VegasConfig, VegasSlowStart};
 use scps_types::Duration;
 
-/// Largest window (notes §4.4).
+/// Largest window (scps-tp §4.4).
 const CWND_MAX: u64 = (1 << 31) - 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ impl Vegas {
         }
     }
 
-    /// One adjustment per round trip (notes §4.4).
+    /// One adjustment per round trip (scps-tp §4.4).
     fn on_round(&mut self, base: Duration, current: Duration, m: u64) {
         // diff = n - n*base/current segments queued, in 1/256 of a segment to keep integers.
         let n = u128::from(self.cwnd) * 256 / u128::from(m);
@@ -104,7 +104,7 @@ impl Vegas {
                 } else if diff > segs(self.config.beta_segs) {
                     self.cwnd = self.cwnd.saturating_sub(m);
                     if self.cwnd <= m {
-                        // W <= M: back to slow start with W = M (notes §4.4).
+                        // W <= M: back to slow start with W = M (scps-tp §4.4).
                         self.cwnd = m;
                         self.phase = slow_start(&self.config);
                     }
@@ -115,7 +115,7 @@ impl Vegas {
     }
 
     pub(super) fn on_loss(&mut self, mss: u64) {
-        // Halved once, into the linear phase (notes §4.4; the reference's second halving is an error).
+        // Halved once, into the linear phase (scps-tp §4.4; the reference's second halving is an error).
         self.cwnd = (self.cwnd / 2).max(mss);
         self.ssthresh = self.cwnd;
         self.phase = Phase::Linear;

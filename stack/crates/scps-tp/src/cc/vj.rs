@@ -1,7 +1,7 @@
-//! Mode 1: Van Jacobson's slow start, congestion avoidance and halving (notes §4.3, RFC 5681).
+//! Mode 1: Van Jacobson's slow start, congestion avoidance and halving (scps-tp §4.3, RFC 5681).
 //!
 //! Deviation: the reference's congestion avoidance grows its window by a segment per acknowledgement through an inverted
-//! test; the notes (§4.3) ask for RFC 5681's rule, which is what this does.
+//! test; scps-tp §4.3 asks for RFC 5681's rule, which is what this does.
 
 use super::AckSample;
 
@@ -32,7 +32,7 @@ impl Vj {
             return;
         }
         let m = sample.mss;
-        // A segment per acknowledgement (notes §4.3), but no more than it acknowledges, or a peer that acknowledges each octet
+        // A segment per acknowledgement (scps-tp §4.3), but no more than it acknowledges, or a peer that acknowledges each octet
         // apart would open the window a thousand times as fast (RFC 5681 (2)); or all of it (RFC 3465 §2.2).
         let gain = if self.byte_counting { sample.octets } else { sample.octets.min(m) };
         if self.cwnd < self.ssthresh {
@@ -49,7 +49,7 @@ impl Vj {
     }
 
     pub(super) fn on_loss(&mut self, rwnd: u64, mss: u64) {
-        // W = min(W, advertised); ssthresh = max(2M, W/2); W = ssthresh rounded up to a segment (notes §4.3).
+        // W = min(W, advertised); ssthresh = max(2M, W/2); W = ssthresh rounded up to a segment (scps-tp §4.3).
         let w = self.cwnd.min(rwnd);
         self.ssthresh = (w / 2).max(2 * mss);
         self.cwnd = self.ssthresh.next_multiple_of(mss);
@@ -57,7 +57,7 @@ impl Vj {
     }
 
     pub(super) fn on_rto(&mut self, mss: u64) {
-        // ssthresh = max(W/2, 2M); W = M (notes §4.3). Held on repeated timeouts, when W is M already.
+        // ssthresh = max(W/2, 2M); W = M (scps-tp §4.3). Held on repeated timeouts, when W is M already.
         if self.cwnd > mss {
             self.ssthresh = (self.cwnd / 2).max(2 * mss);
         }

@@ -10,7 +10,7 @@ use scps_wire::tcp::Flags;
 
 impl Connection {
     /// One octet at the edge of the peer's window; without one a FIN that is not acknowledged, or an acknowledgement that
-    /// the peer must answer (notes §6.6).
+    /// the peer must answer (scps-tp §6.6).
     pub(super) fn send_probe(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
         let front = self.board.front().map(|f| (f.start, f.end - u64::from(f.fin)));
         let (position, has_data) = match front {
@@ -68,7 +68,7 @@ impl Connection {
         let room = MAX_LEN - options.emit_len();
         let mut snack = self.snack;
         if self.agreed.snack {
-            // With SACK the blocks tell what arrived; the short SNACK beside them keeps room for two (notes §2.10).
+            // With SACK the blocks tell what arrived; the short SNACK beside them keeps room for two (scps-tp §2.10).
             let snack_room = if self.agreed.sack { 8 } else { room };
             options.snack = snack.next(&self.recv, snack_room);
         }
