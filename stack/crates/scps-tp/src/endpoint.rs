@@ -16,7 +16,7 @@ use crate::reply;
 use crate::route::{Route, RouteId};
 use crate::schedule::Schedule;
 use crate::state::State;
-use crate::stats::{Stats, Totals};
+use crate::stats::{Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
 use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
@@ -782,23 +782,4 @@ impl Endpoint {
             self.replies.push_back(packet);
         }
     }
-}
-
-/// Windows and times of a connection. Octets; `u64::MAX` for windows without congestion control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Snapshot {
-    /// Congestion window.
-    pub cwnd: u64,
-    /// Slow-start threshold.
-    pub ssthresh: u64,
-    /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
-    /// Least round-trip time.
-    pub rtt_min: Option<Duration>,
-    /// Retransmission timeout.
-    pub rto: Duration,
-    /// Octets in flight.
-    pub flight_size: u64,
-    /// Octets taken from the user and not acknowledged yet, sent or not.
-    pub unacknowledged: u64,
 }

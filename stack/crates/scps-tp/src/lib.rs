@@ -66,11 +66,11 @@ pub use config::{
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
 pub use connection::SocketAddr;
-pub use endpoint::{ConnectionId, Endpoint, EndpointConfig, ListenerId, Snapshot, Transmit, Trust};
+pub use endpoint::{ConnectionId, Endpoint, EndpointConfig, ListenerId, Transmit, Trust};
 pub use error::{ConnectError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, DropReason, Event};
 pub use negotiation::Agreed;
 pub use route::{Route, RouteId};
 pub use state::State;
-pub use stats::{Stats, Totals};
+pub use stats::{Snapshot, Stats, Totals};
 pub use trace::{Cause, TraceEvent, TraceRecord};

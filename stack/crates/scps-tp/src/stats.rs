@@ -1,7 +1,7 @@
 //! Counters of a connection, for results and tests.
 
 use crate::trace::Cause;
-use scps_types::Instant;
+use scps_types::{Duration, Instant};
 
 /// What a connection did.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -81,4 +81,23 @@ impl Stats {
     pub fn resends_by(&self, cause: Cause) -> u64 {
         self.resends[cause as usize]
     }
+}
+
+/// Windows and times of a connection. Octets; `u64::MAX` for windows without congestion control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold.
+    pub ssthresh: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Least round-trip time.
+    pub rtt_min: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Octets in flight.
+    pub flight_size: u64,
+    /// Octets taken from the user and not acknowledged yet, sent or not.
+    pub unacknowledged: u64,
 }
