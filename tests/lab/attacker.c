@@ -89,7 +89,6 @@ int main(int argc, char **argv)
 	report("open a local socket", socket(AF_UNIX, SOCK_STREAM, 0));
 	report("open a packet socket", socket(AF_PACKET, SOCK_RAW, 0));
 	report("open a netlink socket", socket(AF_NETLINK, SOCK_RAW, 0));
-	report("make a pair of sockets", socketpair(AF_UNIX, SOCK_STREAM, 0, (int[2]){ 0 }));
 	report("set up an io_uring", syscall(SYS_io_uring_setup, 8, parameters));
 	report("signal the parent", kill(getppid(), 0));
 	report("trace the parent", ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
