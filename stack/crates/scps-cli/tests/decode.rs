@@ -42,6 +42,51 @@ fn lines_name_what_a_packet_carries() {
     assert!(text("udp_default.pcap").contains("udp [ "));
 }
 
+/// A capture as a snap length would have made it.
+fn snapped(file: &[u8], longest: usize) -> Vec<u8> {
+    let mut out = file[..24].to_vec();
+    let mut rest = &file[24..];
+    while rest.len() >= 16 {
+        let length = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        let kept = length.min(longest);
+        out.extend_from_slice(&rest[..8]);
+        out.extend_from_slice(&(kept as u32).to_le_bytes());
+        out.extend_from_slice(&rest[12..16 + kept]);
+        rest = &rest[16 + length..];
+    }
+    out
+}
+
+#[test]
+fn packets_cut_by_a_snap_length_show_what_is_there() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/captures");
+    let scratch = tempfile::tempdir().unwrap();
+    for name in ["raw_default.pcap", "raw_comp.pcap", "udp_default.pcap", "fp_tcp_getput.pcap"] {
+        let file = std::fs::read(folder.join(name)).unwrap();
+        assert!(matches!(file[..4], [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1]), "{name}: not little-endian");
+        let lines = |octets: &[u8]| {
+            let path = scratch.path().join("cut.pcap");
+            std::fs::write(&path, octets).unwrap();
+            let output = scps(&["decode", "--strict", path.to_str().unwrap()]);
+            assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stdout));
+            String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let whole = lines(&file);
+        // All headers are there: a line says the same, and that it is cut.
+        let mut cut = 0;
+        for (line, expected) in lines(&snapped(&file, 150)).iter().zip(&whole) {
+            let shown = line.split(" [cut: ").next().unwrap();
+            assert_eq!(shown, expected, "{name}");
+            cut += usize::from(line.contains(" [cut: 150 of "));
+        }
+        assert!(cut > 0, "{name}: nothing was cut");
+        // However short, a packet is one line and nobody falls over.
+        for longest in 0..80 {
+            assert_eq!(lines(&snapped(&file, longest)).len(), whole.len(), "{name} cut to {longest}");
+        }
+    }
+}
+
 #[test]
 fn a_wrong_file_is_named() {
     let output = scps(&["decode", env!("CARGO_BIN_EXE_scps")]);

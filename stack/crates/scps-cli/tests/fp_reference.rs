@@ -2,7 +2,6 @@
 //! the command after it fails, no truncation after a restart, checksums of the octets of one connection.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
-#[allow(dead_code, reason = "each test file uses its part")]
 mod fp_common;
 
 use fp_common::{client, folders, noise, results, Folders};
@@ -83,9 +82,8 @@ impl Session {
                 return false;
             }
             "NOOP" => self.reply("250 OK"),
-            "TYPE" => self.reply("200 OK"),
             "NSUP" | "SUPP" => self.reply("211 OK"),
-            "ARST" | "NARS" => self.reply("200 OK"),
+            "TYPE" | "ARST" | "NARS" => self.reply("200 OK"),
             "PORT" => {
                 self.target = scps_fp::address::find_port(argument);
                 self.reply("200 OK");

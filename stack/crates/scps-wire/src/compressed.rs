@@ -78,6 +78,28 @@ impl<'a> Compressed<'a> {
     /// Reads a packet and returns its header and data. The checksum is accepted with pseudo-header protocol 6, 105 or
     /// 106 (scps-tp §3.5).
     pub fn parse(packet: &'a [u8], src: Ipv4Addr, dst: Ipv4Addr) -> Result<(Self, &'a [u8]), Malformed> {
+        let (header, data) = Self::parse_unverified(packet)?;
+        let checksum_at = packet.len() - data.len() - 2;
+        let len = u16::try_from(packet.len()).map_err(|_| Malformed::BadLength)?;
+        let mut body = Checksum::pseudo_header(src, dst, 0, len);
+        body.add(&packet[..checksum_at]);
+        // Headers are even (scps-tp §3.4); a peer that sends an odd one is summed as if each part were aligned.
+        body.add(&packet[checksum_at..checksum_at + 2]);
+        body.add(data);
+        let fits = |p: &u8| {
+            let mut sum = body;
+            sum.add_u16(u16::from(*p));
+            sum.verifies()
+        };
+        if [TCP, SCPS_COMPRESSED, SCPS_STANDALONE].iter().any(fits) {
+            Ok((header, data))
+        } else {
+            Err(Malformed::BadChecksum)
+        }
+    }
+
+    /// Reads a packet whose checksum cannot be tested: a capture has only its beginning.
+    pub fn parse_unverified(packet: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
         let mut reader = Reader { packet, at: 0 };
         let mut header = Compressed::new(reader.octet()?);
         let ctl1 = reader.octet()?;
@@ -115,25 +137,8 @@ impl<'a> Compressed<'a> {
         if header.rebuilt_options_len() > MAX_LEN {
             return Err(Malformed::OptionsTooLong);
         }
-        let checksum_at = reader.at;
         reader.take(2)?;
-        let data = &packet[reader.at..];
-        let len = u16::try_from(packet.len()).map_err(|_| Malformed::BadLength)?;
-        let mut body = Checksum::pseudo_header(src, dst, 0, len);
-        body.add(&packet[..checksum_at]);
-        // Headers are even (scps-tp §3.4); a peer that sends an odd one is summed as if each part were aligned.
-        body.add(&packet[checksum_at..checksum_at + 2]);
-        body.add(data);
-        let fits = |p: &u8| {
-            let mut sum = body;
-            sum.add_u16(u16::from(*p));
-            sum.verifies()
-        };
-        if [TCP, SCPS_COMPRESSED, SCPS_STANDALONE].iter().any(fits) {
-            Ok((header, data))
-        } else {
-            Err(Malformed::BadChecksum)
-        }
+        Ok((header, &packet[reader.at..]))
     }
 
     /// Octets of options the decompressed header needs, padding included.

@@ -30,6 +30,8 @@ pub struct Record<'a> {
     pub at: Instant,
     /// Octets captured.
     pub data: &'a [u8],
+    /// Octets the packet had; a snap length keeps the first only.
+    pub length: usize,
 }
 
 const GLOBAL_HEADER_LEN: usize = 24;
@@ -86,6 +88,7 @@ impl<'a> Iterator for Reader<'a> {
             return Some(Err(Malformed::Truncated));
         }
         let (secs, frac, len) = (self.word(0), self.word(4), self.word(8) as usize);
+        let length = (self.word(12) as usize).max(len);
         let body = &self.rest[RECORD_HEADER_LEN..];
         if len > body.len() {
             self.rest = &[];
@@ -94,7 +97,7 @@ impl<'a> Iterator for Reader<'a> {
         let nanos = u64::from(frac) * if self.is_nanosecond { 1 } else { 1000 };
         let at = Instant::from_nanos(u64::from(secs) * 1_000_000_000 + nanos);
         self.rest = &body[len..];
-        Some(Ok(Record { at, data: &body[..len] }))
+        Some(Ok(Record { at, data: &body[..len], length }))
     }
 }
 
@@ -158,7 +161,7 @@ mod tests {
         w.push(Instant::from_millis(1500), &[0x45, 1, 2]);
         let mut r = Reader::new(w.as_bytes()).unwrap();
         assert_eq!(r.link_type(), LinkType::RawIp);
-        assert_eq!(r.next(), Some(Ok(Record { at: Instant::from_millis(1500), data: &[0x45, 1, 2] })));
+        assert_eq!(r.next(), Some(Ok(Record { at: Instant::from_millis(1500), data: &[0x45, 1, 2], length: 3 })));
         assert_eq!(r.next(), None);
     }
 

@@ -16,6 +16,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Octets of a TCP header without options, and of a UDP header.
+const TCP_FIXED_LEN: usize = 20;
+const UDP_LEN: usize = 8;
+
 /// Options of `scps decode`.
 #[derive(Debug, Args)]
 pub struct DecodeArgs {
@@ -43,7 +47,16 @@ impl DecodeArgs {
                     let t = r.at.since(start).as_secs_f64();
                     match ipv4_of(link_type, r.data) {
                         None => Ok(format!("{t:.6} not IPv4, {} bytes", r.data.len())),
-                        Some(packet) => describe_ip(packet).map(|text| format!("{t:.6} {text}")),
+                        Some(packet) => {
+                            let missing = r.length - r.data.len();
+                            let text = match describe_ip(packet) {
+                                Err(Malformed::Truncated) if missing > 0 => Ok(describe_cut(packet)),
+                                other => other,
+                            };
+                            let cut = format!(" [cut: {} of {} octets captured]", r.data.len(), r.length);
+                            let cut = if missing > 0 { &cut } else { "" };
+                            text.map(|text| format!("{t:.6} {text}{cut}"))
+                        }
                     }
                 }
             };
@@ -92,6 +105,51 @@ fn describe_ip(packet: &[u8]) -> Result<String, Malformed> {
         }),
         other => Ok(format!("{src} > {dst} ip={other} {} bytes", payload.len())),
     }
+}
+
+/// What there is of a packet of which a capture has only the beginning; checksums cannot be tested.
+fn describe_cut(packet: &[u8]) -> String {
+    let mut whole = packet.to_vec();
+    let total = packet.get(2..4).map_or(0, |b| usize::from(u16::from_be_bytes([b[0], b[1]])));
+    // The missing octets are data, or what is behind them is not looked at.
+    whole.resize(total.max(packet.len()), 0);
+    let Ok((ip, payload)) = Ipv4::parse(&whole) else { return "IPv4, the header is cut".to_owned() };
+    let captured = packet.len().saturating_sub(whole[..total].len() - payload.len());
+    let (src, dst, number) = (ip.src, ip.dst, ip.protocol);
+    let there = &payload[..captured.min(payload.len())];
+    let known = match number {
+        protocol::TCP | protocol::SCPS_STANDALONE => cut_tcp(payload, there, &ip),
+        protocol::SCPS_COMPRESSED => match Compressed::parse_unverified(payload) {
+            Ok((header, data)) if payload.len() - data.len() <= there.len() => {
+                Some(format!("{src} > {dst} ip=105 {}", describe_compressed(&header, data)))
+            }
+            _ => None,
+        },
+        protocol::UDP => cut_udp(payload, there, &ip),
+        _ => None,
+    };
+    known.unwrap_or_else(|| format!("{src} > {dst} ip={number} {} bytes, the header is cut", payload.len()))
+}
+
+fn cut_tcp(payload: &[u8], there: &[u8], ip: &Ipv4) -> Option<String> {
+    let header_len = usize::from(there.get(12)? >> 4) * 4;
+    let (tcp, data) = Tcp::parse(payload, ip.src, ip.dst, Verify::Trusted).ok()?;
+    let ports = format!("{}:{} > {}:{} ip={}", ip.src, tcp.src_port, ip.dst, tcp.dst_port, ip.protocol);
+    if header_len <= there.len() {
+        return Some(format!("{ports} {}", describe_tcp(&tcp, data)));
+    }
+    // The options are cut: none is shown rather than some that were not there.
+    let tcp = Tcp { options: Options::default(), ..tcp };
+    (there.len() >= TCP_FIXED_LEN).then(|| format!("{ports} {} (options cut)", describe_tcp(&tcp, data)))
+}
+
+fn cut_udp(payload: &[u8], there: &[u8], ip: &Ipv4) -> Option<String> {
+    let (udp, inner) = Udp::parse(payload).ok().filter(|_| there.len() >= UDP_LEN)?;
+    let ports = format!("{}:{} > {}:{} udp", ip.src, udp.src_port, ip.dst, udp.dst_port);
+    if udp.is_scps() && there.get(UDP_LEN).is_some_and(|b| b >> 4 == 4) {
+        return Some(format!("{ports} [ {} ]", describe_cut(&there[UDP_LEN..])));
+    }
+    Some(format!("{ports} {} bytes", inner.len()))
 }
 
 fn describe_tcp(tcp: &Tcp, data: &[u8]) -> String {
