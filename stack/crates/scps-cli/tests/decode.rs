@@ -88,6 +88,22 @@ fn packets_cut_by_a_snap_length_show_what_is_there() {
 }
 
 #[test]
+fn a_reader_who_has_seen_enough_is_no_fault() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/captures/raw_default.pcap");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_scps"))
+        .args(["decode", file.to_str().unwrap()])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Nobody reads at all.
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
 fn a_wrong_file_is_named() {
     let output = scps(&["decode", env!("CARGO_BIN_EXE_scps")]);
     assert_eq!(output.status.code(), Some(2));

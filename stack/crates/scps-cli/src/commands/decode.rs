@@ -13,6 +13,7 @@ use scps_wire::tcp::{Flags, Tcp, Verify};
 use scps_wire::udp::Udp;
 use scps_wire::Malformed;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ impl DecodeArgs {
         let reader = Reader::new(&file).map_err(usage)?;
         let link_type = reader.link_type();
         let mut malformed = 0u64;
+        let mut out = std::io::stdout().lock();
         let mut start: Option<Instant> = None;
         for (number, record) in reader.enumerate() {
             let line = match record {
@@ -60,12 +62,18 @@ impl DecodeArgs {
                     }
                 }
             };
-            match line {
-                Ok(line) => println!("{} {line}", number + 1),
+            let text = match line {
+                Ok(line) => line,
                 Err(e) => {
                     malformed += 1;
-                    println!("{} malformed: {e}", number + 1);
+                    format!("malformed: {e}")
                 }
+            };
+            match writeln!(out, "{} {text}", number + 1) {
+                Ok(()) => {}
+                // Whoever reads has seen enough.
+                Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => break,
+                Err(source) => return Err(CliError::File { path: "standard output".to_owned(), source }),
             }
         }
         Ok(if self.strict && malformed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
