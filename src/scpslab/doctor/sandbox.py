@@ -25,7 +25,7 @@ def lock() -> Finding:
     """Does a guest's kernel refuse folders of this machine?"""
     name = "sandbox: kernel's lock"
     if any(find(part, cache_dir()) is None for part in PARTS):
-        return Finding(name, "missing", "no kernel yet", "make setup")
+        return Finding(name, "missing", "kernel, guest image or programs not built", "make setup")
     with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
         lab, cell = Path(folder, "lab"), Path(folder, "cell")
         lab.mkdir()
