@@ -131,5 +131,7 @@ fn a_client_that_is_ended_resets_its_server() {
     let (codes, text, log) = ended_in_the_middle("client");
     assert_eq!(codes, (Some(143), Some(143)), "{text}");
     assert!(text.contains("ended by a signal"), "{text}");
-    assert!(log.contains("connection was lost") && !log.contains("ABOR"), "{log}");
+    // Both connections are reset; which reset the server reads first is chance.
+    let is_told = log.contains("connection was lost") || log.contains("connection failed");
+    assert!(is_told && !log.contains("ABOR"), "{log}");
 }
