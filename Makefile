@@ -11,7 +11,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
-	./scpslab run fy97/fig04-kernel:demo
+	./scpslab run fy97/fig04:kernel-demo
 
 test: setup ## run all tests (virtual labs included; no root; the Rust part needs cargo)
 	$(PYTHON) -m pytest

@@ -25,7 +25,7 @@ from scpslab.engine.virtual import VirtualEngine
 
 SIZES = (4_000_000, 40_000_000)
 ROUNDS = 3
-FY97 = ("fy97/fig04-kernel", "sweep={}", "repeats=1")
+FY97 = ("fy97/fig04", "sweep={}", "repeats=1")
 NO_CAPTURES = "probes=[{kind: tcp_info, node: ws1, interval: 1 h}]"
 LABS: dict[str, tuple[str, ...]] = {
     "lab, FY97 network, 2 captures": FY97,

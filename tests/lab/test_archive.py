@@ -24,7 +24,7 @@ ONE_CELL = ["repeats=1", "sweep.ber.values=[1e-5]", "workloads.transfer.size=20 
 def archive(tmp_path_factory):
     """The archive of a run of one cell."""
     folder = tmp_path_factory.mktemp("archive")
-    run = run_scenario("fy97/fig04-kernel:test", RunOptions(out=folder / "runs", overrides=ONE_CELL), QUIET).folder
+    run = run_scenario("fy97/fig04:kernel-test", RunOptions(out=folder / "runs", overrides=ONE_CELL), QUIET).folder
     return write_archive([run], folder / "one.scpslab.tar.gz")
 
 

@@ -11,7 +11,7 @@ from scpslab.running import RunOptions, run_scenario
 
 pytestmark = pytest.mark.lab
 QUIET = Console(quiet=True)
-NAME = "fy97/fig04-kernel:test"
+NAME = "fy97/fig04:kernel-test"
 ONE_CELL = ["repeats=1", "sweep.ber.values=[0]", "workloads.transfer.size=20 kB"]
 
 

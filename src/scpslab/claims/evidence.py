@@ -17,17 +17,19 @@ from scpslab.figures.source import axis_number
 from scpslab.quantities import AxisValue
 from scpslab.results.statistics import number_in
 from scpslab.results.table import read_results
+from scpslab.scenario import current_name
+from scpslab.scenario.load import evidence_variants
 
 ENDED = ("completed", "incomplete")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One cell: where it is from, the columns that say which it is, and its line of results.csv."""
+    """One cell: where it is from, the columns that say which it is, and its line of results.csv. `counts`: whether its variant is evidence for claims."""
 
     run: Path
     scenario: str
-    variant: str
+    counts: bool
     axes: tuple[tuple[str, str], ...]
     values: Mapping[str, str]
 
@@ -93,7 +95,7 @@ class Evidence:
         return sorted((number, text) for text in texts if (number := axis_number(text)) is not None)
 
     def _of_series(self, series: Series) -> tuple[Row, ...]:
-        key = (series.scenarios, series.variants, tuple(sorted(series.where.items())))
+        key = (series.scenarios, tuple(sorted(series.where.items())))
         if key not in self._chosen:
             self._chosen[key] = tuple(row for row in self.rows if _is_of(row, series))
         return self._chosen[key]
@@ -102,13 +104,14 @@ class Evidence:
 def _rows(run: Path) -> Iterable[Row]:
     results = read_results(run)
     for values in results.rows:
-        scenario, _, variant = values["scenario"].partition(":")
-        yield Row(run, scenario, variant, tuple(sorted((name, values[name]) for name in results.axes)), values)
+        # A run of an earlier version has the name of its time.
+        scenario, _, variant = current_name(values["scenario"]).partition(":")
+        yield Row(run, scenario, variant in evidence_variants(scenario), tuple(sorted((name, values[name]) for name in results.axes)), values)
 
 
 def _is_of(row: Row, series: Series) -> bool:
     named = any(fnmatchcase(row.scenario, pattern) for pattern in series.scenarios)
-    return named and row.variant in series.variants and row.values["status"] in ENDED and _fits(row, series.where)
+    return named and row.counts and row.values["status"] in ENDED and _fits(row, series.where)
 
 
 def _has_only(row: Row, other: Row, metric: str | None) -> bool:

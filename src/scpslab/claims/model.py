@@ -33,9 +33,6 @@ class Series(Part):
 
     scenarios: tuple[str, ...] = key(says="Names of scenarios without variant; * stands for anything.", example=["fy97/fig04"])
     where: dict[str, OneOrMore] = key({}, says="Column of results.csv to its value, or a list of them.", example={"stack": "scps-rate"})
-    variants: tuple[str, ...] = key(
-        ("", "demo", "quick", "detail", "era", "ftp"), says="Variants whose cells are the paper's conditions too.", example=["", "demo"]
-    )
 
 
 class Operand(Part):

@@ -46,7 +46,7 @@ EPILOG = (
 )
 HELP = """A satellite-network laboratory: real kernel TCP over emulated satellite links, in virtual time, reproducible bit for bit, without root.
 
-Start with "scpslab doctor" (can this machine run it?), "scpslab list" (what is there to run?) and "scpslab run fy97/fig04-kernel:demo".
+Start with "scpslab doctor" (can this machine run it?), "scpslab list" (what is there to run?) and "scpslab run fy97/fig04:kernel-demo".
 """
 
 

@@ -30,7 +30,7 @@ def compare(
 
     Completion is compared by Fisher's exact test where something did not complete.
 
-    Example: scpslab compare fy97-fig04-kernel-1a2b3c4d fy97-fig04-kernel-5e6f7a8b --metric transfer_s
+    Example: scpslab compare fy97-fig04-kernel-demo-1a2b3c4d fy97-fig04-kernel-demo-5e6f7a8b --metric transfer_s
     """
     one, other = (read_results(find_run(run, Path("runs"))) for run in (first, second))
     found = comparing.compare(one, other, split(by), split(metric))

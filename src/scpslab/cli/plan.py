@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from scpslab import planning, scenario
-from scpslab.cli.validate import SCENARIO_HELP, SET_HELP
+from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, todays_name
 from scpslab.errors import UsageError
 from scpslab.scenario.places import one_of
 
@@ -27,9 +27,9 @@ def plan(
 
     The plan is what the lab carries out: every address, rate, delay, seed and kernel setting, nothing left to defaults (docs/plan-format.md).
 
-    Examples: scpslab plan fy97/fig04-kernel:test · scpslab plan fy97/fig04-kernel:test --cell stack=fy97-reno,errors=clustered,ber=0,r1
+    Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan fy97/fig04:kernel-test --cell stack=fy97-reno,errors=clustered,ber=0,r1
     """
-    cells = {item.id: item for item in scenario.cells(scenario.load(name, set_ or []))}
+    cells = {item.id: item for item in scenario.cells(scenario.load(todays_name(name), set_ or []))}
     if cell is None:
         typer.echo("\n".join(cells))
     elif cell in cells:

@@ -10,6 +10,7 @@ import typer
 from scpslab import figures, results
 from scpslab.cli.consent import ask_for_host
 from scpslab.cli.tables import table_console
+from scpslab.cli.validate import todays_name
 from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
 from scpslab.errors import UsageError
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(  # typer calls it by name
-    scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path, with :variant for a smaller one, e.g. fy97/fig04-kernel:demo.")],
+    scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path, with :variant for a smaller one, e.g. fy97/fig04:kernel-demo.")],
     engine: Annotated[
         str, typer.Option(help="Where cells run: virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root).")
     ] = "virtual",
@@ -46,6 +47,7 @@ def run(  # typer calls it by name
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
     options = RunOptions(engine, jobs, cache, out, list(set_ or []))
+    scenario = todays_name(scenario)
     if is_campaign(scenario):
         campaign = run_campaign(scenario, options, console)
         typer.echo(campaign.folder)

@@ -10,7 +10,7 @@ from scpslab import planning, scenario
 from scpslab.errors import ScenarioError
 from scpslab.scenario.campaign import is_campaign, load_campaign
 
-SCENARIO_HELP = "A scenario by name or path, with :VARIANT for a smaller one, e.g. fy97/fig04-kernel:test."
+SCENARIO_HELP = "A scenario by name or path, with :VARIANT for a smaller one, e.g. fy97/fig04:test."
 SET_HELP = "Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."
 
 
@@ -29,8 +29,9 @@ def validate(
     Its form, its names, every point of its sweep, every variant, every plan. Everything that is wrong is reported at once: file and line, key,
     what was found, what was expected, what to do.
 
-    Examples: scpslab validate fy97/fig04-kernel · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set repeats=2
+    Examples: scpslab validate fy97/fig04 · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set repeats=2
     """
+    name = todays_name(name)
     if is_campaign(name):
         _campaign(name, set_ or [])
         return
@@ -50,6 +51,14 @@ def validate(
                 wrong += str(error).splitlines()
         if wrong:
             raise ScenarioError("\n".join(dict.fromkeys(wrong)))
+
+
+def todays_name(name: str) -> str:
+    """The name that a scenario has today; who typed an old one is told."""
+    today = scenario.current_name(name)
+    if today != name:
+        typer.echo(f"{name} is called {today} now.", err=True)
+    return today
 
 
 def _campaign(name: str, overrides: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from scpslab.scenario.cells import Cell, cells
 from scpslab.scenario.load import Scenario, load, names
+from scpslab.scenario.renamed import current_name
 from scpslab.scenario.resolve import resolved_yaml
 
-__all__ = ["Cell", "Scenario", "cells", "load", "names", "resolved_yaml"]
+__all__ = ["Cell", "Scenario", "cells", "current_name", "load", "names", "resolved_yaml"]

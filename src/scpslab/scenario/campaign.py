@@ -16,6 +16,7 @@ from scpslab.quantities import Name
 from scpslab.scenario.complaints import validated
 from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names
 from scpslab.scenario.places import Places, one_of
+from scpslab.scenario.renamed import RENAMED, current_name
 from scpslab.scenario.yaml_lines import read_yaml
 
 CAMPAIGNS = "campaigns"
@@ -149,15 +150,17 @@ def _fitting(entry: Entry, beside: Path) -> list[str]:
     file = beside / entry.scenario
     if file.is_file():
         return [str(file)]
-    return [name for name in names() if fnmatchcase(name, entry.scenario)]
+    fitting = [name for name in names() if fnmatchcase(name, entry.scenario)]
+    return fitting or [name for name in RENAMED if fnmatchcase(name, entry.scenario)]
 
 
 def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str | None:
     """The scenario with the first variant that it has; None where it has none: running the whole instead could take days."""
     if not wanted:
-        return scenario
+        return current_name(scenario)
     has = load(scenario).variants
-    return next((f"{scenario}:{variant}" for variant in wanted if variant in has), None)
+    named = (current_name(f"{scenario}:{variant}") for variant in wanted)
+    return next((name for name in named if name.rpartition(":")[2] in has), None)
 
 
 def _as_text(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from scpslab.scenario.complaints import validated
 from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value
 from scpslab.scenario.places import Places, one_of
+from scpslab.scenario.renamed import current_name
 from scpslab.scenario.yaml_lines import KeyPath, read_yaml
 from scpslab.topology.description import Network
 
@@ -78,7 +80,7 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
     Raises:
         ScenarioError: everything that is wrong with it, a line each.
     """
-    base, _, variant = (name, "", "") if Path(name).is_file() else name.partition(":")
+    base, variant = _split(name)
     path = find(base)
     data, lines = read_yaml(path)
     places = Places(path, lines)
@@ -96,6 +98,29 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
         places = _apply_override(data, text, network, places)
     model = validated(data, places, ScenarioFile)
     return Scenario(f"{label}:{variant}" if variant else label, label, data, model, check(model, places), places, tuple(whole.variants))
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Base and variant of a name or path; a file's name may have a colon in it."""
+    if Path(name).is_file():
+        return name, ""
+    base, _, variant = current_name(name).partition(":")
+    return base, variant
+
+
+@cache
+def evidence_variants(name: str) -> frozenset[str]:
+    """The variants of one of the project's scenarios whose cells claims may use, "" for the whole of it.
+
+    Raises:
+        ScenarioError: everything that is wrong with its file.
+    """
+    path = FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        return frozenset({""})
+    data, lines = read_yaml(path)
+    variants = validated(data, Places(path, lines), ScenarioFile).variants
+    return frozenset({"", *(variant for variant, spec in variants.items() if spec.evidence)})
 
 
 def check(model: ScenarioFile, places: Places) -> Network:

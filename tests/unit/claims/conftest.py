@@ -39,7 +39,7 @@ def rows():
             number = "" if value is None else str(value)
             fields = {"scenario": scenario, "stack": stack, **axes, "repeat": str(repeat), "seed": f"s{repeat}", "status": status, metric: number}
             name, _, variant = scenario.partition(":")
-            made.append(Row(Path(run), name, variant, tuple(sorted({"stack": stack, **axes}.items())), fields))
+            made.append(Row(Path(run), name, variant != "test", tuple(sorted({"stack": stack, **axes}.items())), fields))
         return made
 
     return make

@@ -22,12 +22,12 @@ def test_help_names_every_command_and_exit_code(scpslab):
 
 
 def test_scenario_error_is_a_line_and_exit_code_2(scpslab):
-    code, out, err = scpslab("validate", "fy97/fig04-kernel", "--set", "repeats=0")
+    code, out, err = scpslab("validate", "fy97/fig04:kernel", "--set", "repeats=0")
     assert (code, out) == (2, "")
     assert err == "error: --set repeats=0: repeats: found 0; expected at least 1. Correct the value.\n"
 
 
-@pytest.mark.parametrize("words", [["nonsense"], ["validate"], ["plan", "fy97/fig04-kernel", "--nonsense"], ["list", "--what", "nonsense"]])
+@pytest.mark.parametrize("words", [["nonsense"], ["validate"], ["plan", "fy97/fig04:kernel", "--nonsense"], ["list", "--what", "nonsense"]])
 def test_bad_command_line_is_exit_code_2(scpslab, words):
     code, _, err = scpslab(*words)
     assert code == 2
@@ -77,9 +77,9 @@ def test_only_the_wanted_command_is_loaded():
 
 
 def test_validate_says_what_it_checked(scpslab):
-    code, out, _ = scpslab("validate", "fy97/fig04-kernel:test")
+    code, out, _ = scpslab("validate", "fy97/fig04:kernel-test")
     assert code == 0
-    assert out.startswith("fy97/fig04-kernel:test: ")
+    assert out.startswith("fy97/fig04:kernel-test: ")
     assert out.endswith("all planned\n")
 
 
@@ -92,19 +92,19 @@ def test_validate_checks_variants_too(scpslab, tmp_path):
 
 
 def test_resolved_scenario_is_yaml_with_defaults(scpslab):
-    code, out, _ = scpslab("validate", "fy97/fig04-kernel:test", "--resolved")
+    code, out, _ = scpslab("validate", "fy97/fig04:kernel-test", "--resolved")
     assert code == 0
     assert "lan_rate: 10 Mbit/s" in out
     assert "variants" not in out
 
 
 def test_plan_lists_cells_and_prints_one(scpslab):
-    code, out, _ = scpslab("plan", "fy97/fig04-kernel:test")
+    code, out, _ = scpslab("plan", "fy97/fig04:kernel-test")
     first = out.splitlines()[0]
     assert (code, first) == (0, "stack=fy97-reno,errors=clustered,ber=0,r1")
-    code, out, _ = scpslab("plan", "fy97/fig04-kernel:test", "--cell", first)
+    code, out, _ = scpslab("plan", "fy97/fig04:kernel-test", "--cell", first)
     assert json.loads(out)["cell"]["id"] == first
-    code, _, err = scpslab("plan", "fy97/fig04-kernel:test", "--cell", first + "0")
+    code, _, err = scpslab("plan", "fy97/fig04:kernel-test", "--cell", first + "0")
     assert code == 2
     assert f"Did you mean {first}?" in err
 
@@ -112,9 +112,18 @@ def test_plan_lists_cells_and_prints_one(scpslab):
 def test_list_shows_scenarios_topologies_and_presets(scpslab):
     code, out, _ = scpslab("list", "--what", "all")
     assert code == 0
-    for word in ("fy97/fig04-kernel", ":demo", "point_to_point", "data_rate", "2 Mbit/s", "fy97-reno"):
+    for word in ("fy97/fig04", ":kernel-demo", "point_to_point", "data_rate", "2 Mbit/s", "fy97-reno"):
         assert word in out
 
 
 def test_schema_check_passes_on_the_committed_files(scpslab):
     assert scpslab("schema", "--check")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["validate", "plan"])
+def test_who_types_an_old_name_is_told_the_new_one_once(scpslab, command):
+    code, out, err = scpslab(command, "fy97/fig04-kernel:test")
+
+    assert code == 0
+    assert err == "fy97/fig04-kernel:test is called fy97/fig04:kernel-test now.\n"
+    assert out == scpslab(command, "fy97/fig04:kernel-test")[1]

@@ -69,7 +69,7 @@ def test_contract_names_every_key(keys):
 
 
 def test_plan_of_the_report_s_network():
-    (first, *_) = scenario.cells(scenario.load("fy97/fig04-kernel"))
+    (first, *_) = scenario.cells(scenario.load("fy97/fig04:kernel"))
     plan = planning.plan(first)
     data = hop(plan)["data"]
     assert (data["rate_bps"], data["delay_ns"], data["overhead_bytes"], data["queue"]["limit_bytes"]) == (2_000_000, 265_000_000, 4, 132_500)
@@ -134,7 +134,7 @@ def test_words_on_a_host_go_over_its_preset(first):
 
 def test_route_options_are_on_every_route():
     plan = planning.plan(
-        scenario.cells(scenario.load("fy97/fig04-kernel", ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"]))[0]
+        scenario.cells(scenario.load("fy97/fig04:kernel", ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"]))[0]
     )
     assert plan["nodes"][0]["routes"] == [
         {"to": "default", "via": "10.1.0.254", "initcwnd": 1, "initrwnd": 4, "advmss": 1000, "rto_min_ms": 1500, "quickack": None}
@@ -222,7 +222,7 @@ def test_generator_is_never_required(plans):
 
 
 def test_least_time_of_a_transfer(tmp_path):
-    cell = scenario.cells(scenario.load("fy97/fig04-kernel"))[0]
+    cell = scenario.cells(scenario.load("fy97/fig04:kernel"))[0]
     # Start at 1 s, 16 s of data at 2 Mbit/s, two round trips of 530 ms.
     assert planning.least_virtual_s(cell, planning.plan(cell)) == pytest.approx(1 + 16 + 2 * 0.53)
 

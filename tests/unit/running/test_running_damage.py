@@ -60,7 +60,7 @@ def test_a_run_of_a_newer_program_is_left_alone(run_fake, tmp_path):
 def whole(synthetic, tmp_path_factory):
     """A run with all its files."""
     run = synthetic.write_run(tmp_path_factory.mktemp("whole") / "fy97-fig04-kernel-0001", repeats=2)
-    fields = {"format": 1, "status": "completed", "scenario": "fy97/fig04-kernel", "engine": "virtual", "seed": 1, "cells": {}}
+    fields = {"format": 1, "status": "completed", "scenario": "fy97/fig04:kernel", "engine": "virtual", "seed": 1, "cells": {}}
     (run / "manifest.json").write_text(json.dumps(fields))
     (run / "scenario.resolved.yaml").write_text("title: x\n")
     app.program(["results"])

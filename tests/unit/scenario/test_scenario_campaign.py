@@ -35,9 +35,9 @@ def test_a_pattern_takes_what_it_fits_in_the_order_of_names(campaign):
 
 
 def test_the_first_variant_that_a_scenario_has_is_taken(campaign):
-    loaded = load_campaign(campaign('  - {scenario: "fy97/fig0[46]-kernel", variant: [none-such, demo, test]}\n  - {scenario: links/loss, variant: [demo]}\n'))
+    loaded = load_campaign(campaign('  - {scenario: "fy97/fig0[46]", variant: [none-such, kernel-demo, test]}\n  - {scenario: links/loss, variant: [demo]}\n'))
 
-    assert names(loaded) == ["fy97/fig04-kernel:demo", "fy97/fig06-kernel:demo"]
+    assert names(loaded) == ["fy97/fig04:kernel-demo", "fy97/fig06:kernel-demo"]
     assert loaded.left_out == ("links/loss:demo",), "its whole could take days"
 
 
@@ -78,7 +78,7 @@ def test_unknown_variants_and_names_have_neighbours(campaign):
 def test_a_campaign_is_told_from_a_scenario(campaign):
     assert is_campaign(campaign("  - {scenario: links/loss}\n"))
     assert is_campaign("campaigns/papers:quick")
-    assert not is_campaign("fy97/fig04-kernel:demo")
+    assert not is_campaign("fy97/fig04:kernel-demo")
     assert not is_campaign("nowhere/at-all")
 
 

@@ -85,7 +85,7 @@ def test_override_reads_numbers_as_files_do(load, small):
     assert load(small, "sweep.ber.values=[1e-7]").model.sweep["ber"].values == (1e-7,)
 
 
-@pytest.mark.parametrize("name", ["fy97/fig04-kernel", "fy97/fig04-kernel:test", "fy97/fig14-kernel:demo"])
+@pytest.mark.parametrize("name", ["fy97/fig04:kernel", "fy97/fig04:kernel-test", "fy97/fig14:kernel-demo"])
 def test_resolved_scenario_loads_again_to_the_same_cells(name, tmp_path):
     first = scenario.load(name)
     path = tmp_path / "again.yaml"

@@ -226,8 +226,8 @@ def test_deep_nesting(load):
 
 
 def test_file_that_is_not_there():
-    with pytest.raises(ScenarioError, match=r"found no such file.*Did you mean fy97/fig04-kernel\?"):
-        scenario.load("fy97/fig04-kernal")
+    with pytest.raises(ScenarioError, match=r"found no such file.*Did you mean fy97/fig04\?"):
+        scenario.load("fy97/fiig04")
 
 
 @pytest.mark.parametrize(

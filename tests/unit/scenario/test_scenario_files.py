@@ -10,7 +10,7 @@ import yaml
 from scpslab import planning, scenario
 from scpslab.cli.schema import generated
 from scpslab.errors import ScenarioError
-from scpslab.scenario.load import FOLDER
+from scpslab.scenario.load import FOLDER, evidence_variants
 from scpslab.scenario.reference import SECTIONS, schema
 from scpslab.scenario.yaml_lines import read_yaml
 
@@ -20,7 +20,16 @@ EDITOR_LINE = "# yaml-language-server: $schema=../scenario.schema.json"
 
 
 def test_the_figures_of_the_report_are_there():
-    assert {f"fy97/fig{figure}-kernel" for figure in ("04", "06", "08", "10", "12", "14")} <= set(NAMES)
+    assert {f"fy97/fig{figure}" for figure in ("04", "06", "08", "10", "12", "14")} <= set(NAMES)
+    assert {(f"fy97/fig{figure}", "kernel") for figure in ("04", "06", "08", "10", "12", "14")} <= set(VARIANTS)
+
+
+def test_claims_use_no_variant_whose_transfers_are_smaller():
+    """A variant that changes what is sent is not run under the paper's conditions."""
+    for name, variant in VARIANTS:
+        if variant in evidence_variants(name):
+            whole, smaller = (scenario.load(full).model.workloads for full in (name, f"{name}:{variant}"))
+            assert whole == smaller, f"{name}:{variant}"
 
 
 @pytest.mark.parametrize("name", NAMES)

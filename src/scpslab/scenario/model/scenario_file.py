@@ -63,6 +63,7 @@ class Variant(Part):
         {}, says="Axis to the values or case labels that it has here.", example={"ber": [0, 1e-5]}
     )
     repeats: int | None = key(None, says="Repeats, if they differ.", least=1, most=10_000, example=2)
+    evidence: bool = key(False, says="Whether claims may use its cells: they are run under the paper's conditions, only fewer of them.", example=True)
 
 
 class ScenarioFile(Part):
