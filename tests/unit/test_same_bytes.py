@@ -84,3 +84,16 @@ def test_a_changed_a_missing_and_a_new_file_are_found(tmp_path: Path):
     ]
     (now / "cells" / "r1" / "plan.json").write_text('{"format": 2, "x": 2}')
     assert "cells/r1/plan.json: differs" not in same_bytes.compare(then, now)[0]
+
+
+def test_how_long_the_set_up_took_is_no_difference_and_what_came_later_is(tmp_path: Path):
+    folders = (tmp_path / "then", tmp_path / "now")
+    for folder, set_up_s in zip(folders, (-0.25, -0.125), strict=True):
+        (folder / "cells" / "r1" / "records").mkdir(parents=True)
+        (folder / "results.csv").write_text("a\n")
+        (folder / "cells" / "r1" / "records" / "lab.jsonl").write_text(
+            f'{{"event": "phase", "name": "network", "t_s": {set_up_s}}}\n{{"event": "phase", "name": "workloads", "t_s": 0.0}}\n'
+        )
+    assert same_bytes.compare(*folders) == ([], 2)
+    (folders[0] / "cells" / "r1" / "records" / "lab.jsonl").write_text('{"event": "phase", "name": "workloads", "t_s": 0.5}\n')
+    assert same_bytes.compare(*folders) == (["cells/r1/records/lab.jsonl: differs"], 2)

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import IO
 
+from scpslab.lab.alarm import Alarm
+
 
 class Loop:
     """Calls what is due. Times are wall clock in ns (virtual in virtual time)."""
@@ -19,6 +21,8 @@ class Loop:
         self._selector = selectors.EpollSelector()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
+        self._alarm = Alarm()
+        self._selector.register(self._alarm.fd, selectors.EVENT_READ, self._alarm.clear)
 
     def at(self, realtime_ns: int, call: Callable[[], None]) -> None:
         """Calls at an instant (at once when it has passed)."""
@@ -67,7 +71,7 @@ class Loop:
             next_ns = self._timers[0][0] if self._timers else None
             if limit_ns is not None:
                 next_ns = limit_ns if next_ns is None else min(next_ns, limit_ns)
-            wait_s = None if next_ns is None else max(0, next_ns - time.clock_gettime_ns(time.CLOCK_REALTIME)) / 1e9
-            for key, _ in self._selector.select(wait_s):
+            self._alarm.set(next_ns)
+            for key, _ in self._selector.select():
                 key.data()
         return True
