@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from rich.console import Console
 
@@ -60,3 +62,27 @@ def test_the_script_s_own_record_says_what_was_done_when(cell):
     codes = {line["step"]: line["exit_code"] for line in lines if "command" in line}
     assert codes[2] == 0
     assert 1 in codes  # the server, which nobody waits for, ends by itself or with the cell
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("while :; do :; done", 'virtual time stood still, because "sh -c while :; do :; done" computed without any system call'),
+        (
+            "exec python3 -c 'import os\nwhile True: os.getppid()'",
+            'virtual time hardly passed, because "python3 -c import os while True: os.getppid()" made system',
+        ),
+    ],
+)
+def test_a_command_that_lets_no_time_pass_is_named(tmp_path, command, says):
+    """The cell ends at its wall limit, and says what was running."""
+    path = tmp_path / "spins.yaml"
+    step = {"do": "run", "at": "1 s", "node": "h1", "command": command}
+    path.write_text(
+        json.dumps({"kind": "scenario", "version": 1, "title": "Spins", "topology": "point_to_point", "script": [step], "limits": {"wall": "10 s"}})
+    )
+    folder = run_scenario(str(path), RunOptions(use_cache=False, out=tmp_path / "runs"), Console(quiet=True)).folder
+
+    (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
+    assert status["status"] == "failed"
+    assert status["reason"].startswith(f"the wall limit of 10 s came before the cell was over; {says}")

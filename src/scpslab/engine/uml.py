@@ -23,6 +23,7 @@ from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
 from scpslab.engine.confinement import launcher, sweep
 from scpslab.engine.needs import Needs, own_images, plan_text, write_vectors
+from scpslab.engine.standstill import standstill
 from scpslab.errors import CapabilityError, LabError
 from scpslab.lab.place import OUT
 from scpslab.scratch import scratch
@@ -180,7 +181,7 @@ class UmlEngine(Engine):
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:
-            return f"the wall limit of {wall_s} s came before the cell was over"
+            return f"the wall limit of {wall_s} s came before the cell was over{standstill(process.pid) if self.deterministic else ''}"
         finally:
             self._end(process)
         if self._stopped:
