@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,14 @@ def test_guest_code_imports_only_what_the_guest_has():
                 if not (mine or module == "scpslab" or top in sys.stdlib_module_names):
                     wrong.append(f"{where(path, line)}: {module}")
     assert wrong == []
+
+
+def test_what_is_installed_to_run_is_imported_by_the_program():
+    """What tests alone need is in the extra `dev`."""
+    modules = {"pyyaml": "yaml"}
+    wanted = [re.split(r"[<>=~! ]", line)[0] for line in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]]
+    text = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    assert [name for name in wanted if not re.search(rf"^\s*(?:from|import) {modules.get(name, name)}\b", text, re.MULTILINE)] == []
 
 
 def test_data_flows_one_way():

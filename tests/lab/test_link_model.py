@@ -214,8 +214,8 @@ def identified(outcome, name):
 
 
 @pytest.mark.parametrize("discipline", ["red", "codel"])
-def test_managed_queues_drop_before_they_are_full(run_link, discipline):
-    """RED and CoDel hold the rate, drop early, and the account closes."""
+def test_managed_queues_hold_the_rate(run_link, discipline):
+    """RED and CoDel hold the rate, drop what is too much, and the account closes."""
 
     def change(data, ack):
         data["queue"] |= {"discipline": discipline, "limit_bytes": 60_000}
@@ -226,6 +226,19 @@ def test_managed_queues_drop_before_they_are_full(run_link, discipline):
     assert account["queue_packets"] > 100
     assert account["closes"]
     assert abs((len(times) - 1) * 8000 / (times[-1] - times[0]) / 2_000_000 - 1) < 0.01  # a token bucket starts with a burst
+
+
+@pytest.mark.parametrize(("discipline", "drops"), [("drop-tail", False), ("red", True), ("codel", True)])
+def test_only_managed_queues_drop_before_they_are_full(run_link, discipline, drops):
+    """What comes too fast, 625 kB in 5 s, fits into the queue: tail drop has no reason to drop any of it."""
+
+    def change(data, ack):
+        data["queue"] |= {"discipline": discipline, "limit_bytes": 1_000_000, "red_min_bytes": 20_000, "red_max_bytes": 200_000}
+
+    account = run_link([datagrams(3_000_000, 5, 1000)], (), change, data_rate="2 Mbit/s").account("data")
+
+    assert (account["queue_packets"] > 0) == drops
+    assert account["closes"]
 
 
 def test_an_acknowledgement_filter_keeps_the_newest(tmp_path):

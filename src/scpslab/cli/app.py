@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import importlib.util
 import os
 import sys
 
@@ -12,7 +11,7 @@ import typer
 
 from scpslab.errors import ScpslabError
 
-# Command to the module of scpslab.cli that registers it, in the order of --help. A module that is not there is a command that is not there.
+# Command to the module of scpslab.cli that registers it, in the order of --help.
 COMMANDS = {
     "doctor": "doctor",
     "list": "catalogue",
@@ -56,9 +55,7 @@ def program(words: list[str]) -> typer.Typer:
     app.callback()(lambda: None)
     wanted = [words[0]] if words and words[0] in COMMANDS else list(COMMANDS)
     for command in wanted:
-        name = f"scpslab.cli.{COMMANDS[command]}"
-        if importlib.util.find_spec(name) is not None:
-            importlib.import_module(name).register(app)
+        importlib.import_module(f"scpslab.cli.{COMMANDS[command]}").register(app)
     return app
 
 

@@ -25,6 +25,7 @@ def _end_ns(cell: Cell, workload: dict[str, Any]) -> int:
         case "iperf3" if workload["duration_ns"]:
             busy_ns = workload["duration_ns"]
         case _:
-            busy_ns = workload["bytes"] * 8 * SECOND_NS // rate if rate else 0
+            # A kind that sends no number of bytes takes no time that is known.
+            busy_ns = workload.get("bytes", 0) * 8 * SECOND_NS // rate if rate else 0
     # A round trip to connect and one for the last acknowledgement.
     return int(workload["start_ns"] + busy_ns + 4 * delay_ns)

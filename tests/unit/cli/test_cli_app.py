@@ -127,3 +127,11 @@ def test_who_types_an_old_name_is_told_the_new_one_once(scpslab, command):
     assert code == 0
     assert err == "fy97/fig04-kernel:test is called fy97/fig04:kernel-test now.\n"
     assert out == scpslab(command, "fy97/fig04:kernel-test")[1]
+
+
+@pytest.mark.parametrize("word", ["plot", "--help"])
+def test_a_command_without_its_module_is_an_error_and_not_left_out(monkeypatch, word):
+    """A typing error in the table of commands shows at once."""
+    monkeypatch.setitem(app.COMMANDS, "plot", "plott")
+    with pytest.raises(ModuleNotFoundError, match="plott"):
+        app.program([word])

@@ -242,3 +242,11 @@ def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
     assert [end["route"]["initcwnd"] for end in link["ends"]] == [1, 1]
     (transfer,) = planned["workloads"]
     assert (transfer["to_ip"], transfer["server_ip"]) == ("10.7.0.2", "10.7.0.1")
+
+
+def test_a_required_kind_without_bytes_takes_no_time_that_is_known():
+    """Only its start and two round trips count."""
+    cell = scenario.cells(scenario.load("fy97/fig04:kernel"))[0]
+    plan = planning.plan(cell)
+    plan["workloads"] = [{"kind": "new", "from": "ws1", "to": "ws2", "start_ns": 10**9, "required": True}]
+    assert planning.least_virtual_s(cell, plan) == pytest.approx(1 + 2 * 0.53)

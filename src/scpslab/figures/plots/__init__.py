@@ -16,7 +16,6 @@ PLOTS: dict[str, tuple[type[Recipe], Callable[[Any, Source], tuple[Figure, str]]
     "aggregate-rate": (rate.AggregateRate, rate.draw_aggregate),
     "data-rate": (rate.DataRate, rate.draw_data),
     "metric-vs-axis": (metric_vs_axis.MetricVsAxis, metric_vs_axis.draw),
-    "metric-vs-level": (metric_vs_axis.MetricVsAxis, metric_vs_axis.draw),
     "queue-depth": (queue_depth.QueueDepth, queue_depth.draw),
     "time-sequence": (time_sequence.TimeSequence, time_sequence.draw),
 }

@@ -27,7 +27,7 @@ class MetricVsAxis(Recipe):
     `where` says which cells are meant: axes and one value, or several, of each. `paper` are stated values drawn as marks, in every panel.
     """
 
-    plot: Literal["metric-vs-axis", "metric-vs-level"]
+    plot: Literal["metric-vs-axis"]
     metric: str
     axis: str
     series: tuple[str, ...] = ()
