@@ -38,6 +38,7 @@ CITED_PAGES = {
 FOREIGN_SOURCES = r"(?:RFC \d+|draft-[a-z-]+|[A-Z][a-z]+(?: and [A-Z][a-z]+)? (?:19|20)\d\d)"
 # Data flows one way (docs/ARCHITECTURE.md): a package may import none of those on its right.
 LATER = {
+    "documents": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels"},
     "plan": {"topology", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor", "lab"},
     "presets": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "topology", "plan"},
     "stacks": LAB_ALONE | {"lab", "hostlab", "setup", "topology"},

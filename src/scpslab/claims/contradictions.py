@@ -10,12 +10,10 @@ from pydantic import Field
 
 from scpslab.claims.load import Paper
 from scpslab.claims.model import Text
-from scpslab.parts import Part, key
-from scpslab.scenario.complaints import validated
-from scpslab.scenario.places import Places, one_of
-from scpslab.scenario.yaml_lines import read_yaml
+from scpslab.documents import Form, Part, key, load, one_of
 
 FILE = Path(__file__).resolve().parents[3] / "analysis" / "contradictions.yaml"
+FORM = Form("a contradictions file", "kind, contradictions", "docs/claims.md")
 
 
 class Contradiction(Part):
@@ -41,9 +39,7 @@ def load_contradictions(papers: Sequence[Paper], path: Path = FILE) -> tuple[Con
     Raises:
         ScenarioError: everything that is wrong with it, also a claim that no paper has.
     """
-    data, lines = read_yaml(path)
-    places = Places(path, lines)
-    file = validated(data, places, ContradictionsFile)
+    file, places = load(path, FORM, ContradictionsFile)
     known = [f"{paper.name}/{claim.id}" for paper in papers for claim in paper.file.claims]
     wrong = [
         (("contradictions", index, "claims", number), f'found "{name}"; {one_of(name, known)}')

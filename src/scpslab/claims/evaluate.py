@@ -17,7 +17,7 @@ from scpslab.claims.load import Paper
 from scpslab.claims.model import Check, Claim, ClaimsFile, Completion, Era, Order, Trend
 from scpslab.claims.numbers import NUMBERS, Measured
 from scpslab.claims.relations import RELATIONS, Relation, decide
-from scpslab.quantities import AxisValue
+from scpslab.documents.quantities import AxisValue
 
 
 class Outcome(StrEnum):

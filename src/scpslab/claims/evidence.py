@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from scpslab.claims.model import Operand, Series
+from scpslab.documents.quantities import AxisValue
 from scpslab.figures.source import axis_number
-from scpslab.quantities import AxisValue
 from scpslab.results.statistics import number_in
 from scpslab.results.table import read_results
 from scpslab.scenario import current_name

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.claims.model import ClaimsFile
-from scpslab.scenario.complaints import validated
-from scpslab.scenario.places import Places, one_of
-from scpslab.scenario.yaml_lines import KeyPath, read_yaml
+from scpslab.documents import Complaint, Form, Places, one_of
+from scpslab.documents import load as load_document
 
 FOLDER = Path(__file__).resolve().parents[3] / "analysis" / "claims"
+FORM = Form("a claims file", "kind, title, series, claims", "docs/claims.md")
 # What the papers left open, as statements of the same form.
 QUESTIONS = FOLDER.parent / "questions"
 
@@ -31,9 +31,7 @@ def load(path: Path) -> Paper:
     Raises:
         ScenarioError: everything that is wrong with it, a line each.
     """
-    data, lines = read_yaml(path)
-    places = Places(path, lines)
-    file = validated(data, places, ClaimsFile)
+    file, places = load_document(path, FORM, ClaimsFile)
     wrong = list(_problems(file))
     if wrong:
         raise places.error(wrong)
@@ -49,7 +47,7 @@ def load_all(folder: Path = FOLDER) -> list[Paper]:
     return sorted((load(path) for path in folder.glob("*.yaml")), key=lambda paper: (paper.file.year, paper.name))
 
 
-def _problems(file: ClaimsFile) -> Iterator[tuple[KeyPath, str]]:
+def _problems(file: ClaimsFile) -> Iterator[Complaint]:
     """What no single part of the file knows: ids twice, series that are not there."""
     seen: set[str] = set()
     for index, claim in enumerate(file.claims):

@@ -9,23 +9,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from scpslab.parts import Part, key
-from scpslab.quantities import AxisValue
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import AxisValue, OneOrMore, as_several
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
 Text = Annotated[str, Field(min_length=3)]
 Era = Literal["period", "modern"]
 
 
-def _as_several(value: Any) -> Any:
-    return value if isinstance(value, tuple) else (value,)
-
-
 def _as_operand(value: Any) -> Any:
     return {"series": value} if isinstance(value, str) else value
-
-
-OneOrMore = Annotated[tuple[AxisValue, ...], BeforeValidator(_as_several), Field(min_length=1)]
 
 
 class Series(Part):
@@ -45,7 +38,7 @@ class Operand(Part):
 
 # One operand, or the name of a series for all of its cells.
 Cells = Annotated[Operand, BeforeValidator(_as_operand)]
-Several = Annotated[tuple[Cells, ...], BeforeValidator(_as_several), Field(min_length=1)]
+Several = Annotated[tuple[Cells, ...], BeforeValidator(as_several), Field(min_length=1)]
 
 
 class Otherwise(Part):

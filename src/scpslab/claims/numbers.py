@@ -10,7 +10,7 @@ from typing import Any
 
 from scpslab.claims.evidence import Evidence, Sample
 from scpslab.claims.model import Arithmetic, ClaimsFile, Completion, Crossover, Difference, Operand, Ratio, Spread, Value
-from scpslab.quantities import AxisValue
+from scpslab.documents.quantities import AxisValue
 from scpslab.results.statistics import Estimate, clopper_pearson, fisher_exact, mean_of, ratio_of, spread_of, sum_of
 
 At = Mapping[str, tuple[AxisValue, ...]]

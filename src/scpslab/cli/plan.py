@@ -9,8 +9,8 @@ import typer
 
 from scpslab import planning, scenario
 from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, todays_name
+from scpslab.documents.places import one_of
 from scpslab.errors import UsageError
-from scpslab.scenario.places import one_of
 
 
 def register(app: typer.Typer) -> None:

@@ -12,10 +12,10 @@ import yaml
 
 from scpslab import units
 from scpslab.cli.tables import plain_console
+from scpslab.documents.places import one_of
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
-from scpslab.scenario.places import one_of
 from scpslab.scratch import scratch
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout

@@ -7,95 +7,111 @@ Keys that the recipe states win, `x` and `y` are merged key by key, everything e
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, PrivateAttr
 
-from scpslab.errors import ScenarioError, UsageError
+from scpslab.documents import Document, Form, Part, complaints, key, one_of, read
+from scpslab.documents.quantities import AxisValue
+from scpslab.errors import UsageError
 
 RECIPES = Path(__file__).resolve().parents[3] / "analysis" / "figures"
+FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figures")
+EXTENDS = "extends"
 MERGED_KEYS = ("x", "y")
 
-AxisValue: TypeAlias = str | int | float
+Text = Annotated[str, Field(min_length=1)]
+CellChoice = dict[str, AxisValue]
 
 
-class Strict(BaseModel):
-    """No unknown keys, no change after loading."""
+class AxisStyle(Part):
+    """One axis of a picture."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class AxisStyle(Strict):
-    """One axis of a picture: label with unit, scale, and limits (None: from the values). `divide` brings a swept value from base units to the label's."""
-
-    label: str
-    divide: float = 1.0
-    scale: Literal["linear", "log"] = "linear"
-    min: float | None = None
-    max: float | None = None
+    label: str = key(says="Label with its unit.", example="Transfer time at the sink (s)")
+    divide: float = key(1.0, says="Divisor from base units to the unit of the label.", example=1000)
+    scale: Literal["linear", "log"] = key("linear", says="Linear or logarithmic.", example="log")
+    min: float | None = key(None, says="Lower limit; without it from the values.", example=0)
+    max: float | None = key(None, says="Upper limit; without it from the values.", example=105)
 
 
-class PaperSeries(Strict):
-    """Values that a paper states, drawn as marks: [x, y] pairs, with the place in the paper where each stands or follows from."""
+class PaperSeries(Part):
+    """Values that a paper states, drawn as marks."""
 
-    label: str
-    source: str
-    points: tuple[tuple[float, float], ...]
-    is_upper_bound: bool = False
+    label: str = key(says="Name in the legend.", example="TCP")
+    source: str = key(says="Where in the paper each value stands, or what it follows from.", example="3.1.5.1, Fig 4")
+    points: tuple[tuple[float, float], ...] = key(says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]])
+    is_upper_bound: bool = key(False, says="Whether the paper says no more than that values lie below.")
 
 
-class Recipe(Strict):
-    """What every recipe says. `source` names the figure of a paper that this one re-draws; `applies_to` are scenario name patterns."""
+class Recipe(Part):
+    """What every recipe says. Its name is the file's."""
 
     kind: Literal["figure"]
     version: Literal[1]
-    name: Annotated[str, Field(min_length=1)]
-    plot: str
-    title: str
-    source: str
-    applies_to: tuple[str, ...] = ()
-    x: AxisStyle
-    y: AxisStyle
+    plot: str = key(says="Kind of picture.", example="metric-vs-axis")
+    title: str = key(says="One line above the picture.")
+    source: str = key(says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
+    applies_to: tuple[str, ...] = key((), says="Names of scenarios whose runs it is drawn for without being asked; * stands for anything.", example=["*fig04*"])
+    x: AxisStyle = key(says="The horizontal axis.")
+    y: AxisStyle = key(says="The vertical axis.")
+    _name: str = PrivateAttr("")
+
+    @property
+    def name(self) -> str:
+        """The name by which it is asked for."""
+        return self._name
 
     def applies(self, scenario: str) -> bool:
         """Whether `scpslab plot` draws this figure for runs of the scenario without being asked."""
         return any(fnmatchcase(scenario, pattern) for pattern in self.applies_to)
 
 
-def load(path: Path, models: dict[str, type[Recipe]]) -> Recipe:
+class CellRecipe(Recipe):
+    """A recipe that draws single cells."""
+
+    cells: tuple[CellChoice, ...] = key((), says="Which cells, by their axis values; the first completed cell that fits is drawn.", example=[{"ber": 1e-6}])
+
+
+def load(path: Path, models: Mapping[str, type[Recipe]]) -> Recipe:
     """Reads one recipe, its base merged in; `models` says which fields each `plot` has.
 
     Raises:
-        ScenarioError: all that is wrong with the file.
+        ScenarioError: everything that is wrong with the file, a line each.
     """
-    fields = _fields(path)
-    base_name = fields.pop("extends", None)
-    if base_name is not None:
-        base_path = path.parent / f"_{base_name}.yaml"
-        if not base_path.is_file():
-            raise ScenarioError(f'{path}: extends: found "{base_name}"; expected a base, which is a file {base_path.name} beside it.')
-        base = _fields(base_path)
-        if "extends" in base:
-            raise ScenarioError(f"{base_path}: extends: found a base that extends another; expected one level.")
-        for key in MERGED_KEYS:
-            if isinstance(base.get(key), dict) and isinstance(fields.get(key), dict):
-                fields[key] = base[key] | fields[key]
-        fields = base | fields
-    plot = fields.get("plot")
+    document = read(path, FORM)
+    if EXTENDS in document.data:
+        document = _extended(document)
+    plot = document.data.get("plot")
     model = models.get(plot) if isinstance(plot, str) else None
     if model is None:
-        raise ScenarioError(f'{path}: plot: found "{plot}"; expected one of {", ".join(sorted(models))}.')
-    try:
-        return model.model_validate({"name": path.stem, **fields})
-    except ValidationError as error:
-        wrong = [f"{path}: {'.'.join(str(part) for part in item['loc'])}: {item['msg']} (found {item['input']!r})." for item in error.errors()]
-        raise ScenarioError("\n".join(wrong)) from error
+        # Whose key a key is, only the kind of picture would tell: what no kind has is wrong in any case.
+        known = {(name,) for every in models.values() for name in every.model_fields}
+        found = [(at, said) for at, said in complaints(document.data, Recipe) if at[:1] not in known or at[0] in Recipe.model_fields]
+        named = [] if plot is None else [(("plot",), f'found "{plot}"; {one_of(plot, sorted(models))}')]
+        raise document.places.error([*named, *(problem for problem in found if plot is None or problem[0] != ("plot",))])
+    recipe = document.held_against(model)
+    recipe._name = path.stem  # noqa: SLF001 (no key of the file: that would be a second name)
+    return recipe
 
 
-def load_all(models: dict[str, type[Recipe]], folder: Path = RECIPES) -> dict[str, Recipe]:
+def _extended(document: Document) -> Document:
+    """A recipe with its base; the key that names the base has done its duty then."""
+    own = Document({name: value for name, value in document.data.items() if name != EXTENDS}, document.places)
+    folder, named = document.places.path.parent, document.data[EXTENDS]
+    bases = sorted(path.stem.removeprefix("_") for path in folder.glob("_*.yaml"))
+    if named not in bases:
+        said = f'found "{named}", but no file _{named}.yaml beside the recipe' if isinstance(named, str) else "found no name of a base"
+        raise document.places.error([((EXTENDS,), f"{said}; {one_of(named, bases)}")])
+    base = read(folder / f"_{named}.yaml", FORM)
+    if EXTENDS in base.data:
+        raise base.places.error([((EXTENDS,), "found a base that extends another; expected one level. Write out what it takes from there.")])
+    return own.extending(base, MERGED_KEYS)
+
+
+def load_all(models: Mapping[str, type[Recipe]], folder: Path = RECIPES) -> dict[str, Recipe]:
     """Every recipe of a folder by name, in the order of the names.
 
     Raises:
@@ -105,7 +121,7 @@ def load_all(models: dict[str, type[Recipe]], folder: Path = RECIPES) -> dict[st
     return {path.stem: load(path, models) for path in paths}
 
 
-def named(recipes: dict[str, Recipe], name: str) -> Recipe:
+def named(recipes: Mapping[str, Recipe], name: str) -> Recipe:
     """The recipe of that name.
 
     Raises:
@@ -115,13 +131,3 @@ def named(recipes: dict[str, Recipe], name: str) -> Recipe:
         near = difflib.get_close_matches(name, recipes, n=3) or list(recipes)
         raise UsageError(f"--figure {name}: found no such recipe; expected one of {', '.join(near)}. All are in {RECIPES.parent.name}/{RECIPES.name}/.")
     return recipes[name]
-
-
-def _fields(path: Path) -> dict[str, Any]:
-    try:
-        fields = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise ScenarioError(f"{path}: {error}; expected a figure recipe in YAML.") from error
-    if not isinstance(fields, dict):
-        raise ScenarioError(f"{path}: found {type(fields).__name__}; expected a figure recipe: keys and values.")
-    return fields

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scpslab import units
-from scpslab.quantities import queue_limit
+from scpslab.documents.quantities import queue_limit
 from scpslab.scenario import Cell
 from scpslab.scenario.model import Direction, Errors, Queue
 from scpslab.seeds import stream

@@ -10,16 +10,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from scpslab.documents import Form, Part, key, one_of, read
+from scpslab.documents import load as load_document
+from scpslab.documents.quantities import Name
 from scpslab.errors import ScenarioError
-from scpslab.parts import Part, key
-from scpslab.quantities import Name
-from scpslab.scenario.complaints import validated
 from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names
-from scpslab.scenario.places import Places, one_of
 from scpslab.scenario.renamed import RENAMED, current_name
-from scpslab.scenario.yaml_lines import read_yaml
 
 CAMPAIGNS = "campaigns"
+FORM = Form("a campaign", "kind, title, runs", "docs/scenarios.md")
 
 
 class Entry(Part):
@@ -97,7 +96,7 @@ def is_campaign(name: str) -> bool:
     if path.parent.name == CAMPAIGNS:
         return True
     try:
-        return read_yaml(path)[0].get("kind") == "campaign"
+        return read(path, FORM).data.get("kind") == "campaign"
     except ScenarioError:
         return False
 
@@ -112,9 +111,7 @@ def load_campaign(name: str) -> Campaign:
     path = _path(base)
     if path is None:
         raise ScenarioError(f'campaign "{base}": found no such file; {one_of(base, campaign_names())}')
-    data, lines = read_yaml(path)
-    places = Places(path, lines)
-    file = validated(data, places, CampaignFile)
+    file, places = load_document(path, FORM, CampaignFile)
     if variant and variant not in file.variants:
         raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, file.variants)}')
     entries = file.variants[variant].runs if variant else file.runs

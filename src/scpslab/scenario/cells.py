@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scpslab.documents.complaints import validated
+from scpslab.documents.places import Places
+from scpslab.documents.quantities import AxisValue
 from scpslab.errors import ScenarioError
 from scpslab.names import EXPECTED, LONGEST_CELL, is_name, shown
-from scpslab.quantities import AxisValue
-from scpslab.scenario.complaints import validated
 from scpslab.scenario.load import Scenario, check
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.model.sweep import axis_values, settings_at
 from scpslab.scenario.paths import PathError, set_value
-from scpslab.scenario.places import Places
 from scpslab.topology.description import Network
 
 # All plans of a run are in memory at once, and a scenario with more is a slip of the pen.

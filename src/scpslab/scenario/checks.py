@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from scpslab import units
-from scpslab.quantities import queue_limit
+from scpslab.documents.places import Places, one_of
+from scpslab.documents.quantities import queue_limit
+from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.model import (
     Bulk,
     Capture,
@@ -26,9 +28,7 @@ from scpslab.scenario.model import (
 )
 from scpslab.scenario.model.probes import name_of
 from scpslab.scenario.model.sweep import axis_values
-from scpslab.scenario.places import Places, one_of
 from scpslab.scenario.rates import Way, mtu_bytes, slowest_bps, way
-from scpslab.scenario.yaml_lines import KeyPath
 from scpslab.stacks import KernelHost, plan_node
 from scpslab.topology import catalogue
 from scpslab.topology import description as topology

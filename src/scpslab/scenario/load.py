@@ -9,18 +9,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from scpslab.documents.complaints import validated
+from scpslab.documents.document import read
+from scpslab.documents.places import Places, one_of
+from scpslab.documents.quantities import AxisValue
+from scpslab.documents.yaml_lines import Form, KeyPath
 from scpslab.errors import ScenarioError
-from scpslab.quantities import AxisValue
 from scpslab.scenario.checks import describe, problems
-from scpslab.scenario.complaints import validated
 from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value
-from scpslab.scenario.places import Places, one_of
 from scpslab.scenario.renamed import current_name
-from scpslab.scenario.yaml_lines import KeyPath, read_yaml
 from scpslab.topology.description import Network
 
 FOLDER = Path(__file__).resolve().parents[3] / "scenarios"
+FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,9 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
     """
     base, variant = _split(name)
     path = find(base)
-    data, lines = read_yaml(path)
-    places = Places(path, lines)
-    whole = validated(data, places, ScenarioFile)
+    document = read(path, FORM)
+    data, places = document.data, document.places
+    whole = document.held_against(ScenarioFile)
     # A variant is a change of something whole: the file must be right without it.
     network = check(whole, places)
     data = copy.deepcopy(data)
@@ -118,8 +120,7 @@ def evidence_variants(name: str) -> frozenset[str]:
     path = FOLDER / f"{name}.yaml"
     if not path.is_file():
         return frozenset({""})
-    data, lines = read_yaml(path)
-    variants = validated(data, Places(path, lines), ScenarioFile).variants
+    variants = read(path, FORM).held_against(ScenarioFile).variants
     return frozenset({"", *(variant for variant, spec in variants.items() if spec.evidence)})
 
 

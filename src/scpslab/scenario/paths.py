@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from scpslab.scenario.places import one_of
-from scpslab.scenario.yaml_lines import KeyPath, dotted, read_value
+from scpslab.documents.places import one_of
+from scpslab.documents.yaml_lines import KeyPath, dotted, read_value
 from scpslab.topology.description import Network
 
 OVERRIDE = re.compile(r"([A-Za-z*][\w.*-]*)=(.+)", re.DOTALL)

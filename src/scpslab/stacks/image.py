@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scpslab import units
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Size
 from scpslab.names import IMAGE
-from scpslab.parts import Part, key
 from scpslab.presets import PRESETS
-from scpslab.quantities import Size
 from scpslab.stacks.kernel import sysctls
 from scpslab.stacks.node import NodePlan
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from scpslab import units
-from scpslab.parts import Part, key
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import PositiveDuration, Size
 from scpslab.presets import PRESETS, KernelSettings
-from scpslab.quantities import PositiveDuration, Size
 from scpslab.stacks.node import NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from scpslab import units
-from scpslab.parts import Part, key
-from scpslab.quantities import Duration, PositiveDuration, Rate, Size
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
 from scpslab.stacks.node import NodePlan
 
 ScpsPreset = Literal["fy97-rate", "fy97-vegas", "nmsu-vj", "nmsu-vegas", "modern"]

@@ -93,8 +93,8 @@ def test_zero_stands_left_of_a_break_on_a_log_axis():
 def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
     """Two stacks make two panels with the same scales; `where` leaves one of three BERs out, and must leave something."""
     x, y = {"label": "Bit error ratio", "scale": "log"}, {"label": "Time (s)"}
-    common = {"kind": "figure", "version": 1, "name": "panels", "plot": "metric-vs-axis", "title": "t", "source": "s", "x": x, "y": y}
-    keys = {"metric": "transfer_s", "axis": "ber", "panels": "stack", "where": {"ber": [0, 1e-6]}}
+    common = {"kind": "figure", "version": 1, "plot": "metric-vs-axis", "title": "t", "source": "s", "x": x, "y": y}
+    keys = {"metric": "transfer_s", "axis": "ber", "panels": "stack", "where": {"ber": (0, 1e-6)}}
     figure, _ = metric_vs_axis.draw(metric_vs_axis.MetricVsAxis.model_validate(common | keys), Source(run_dir))
 
     assert [axes.texts[-1].get_text() for axes in figure.axes] == ["stack bbr", "stack reno"]

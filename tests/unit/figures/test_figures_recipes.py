@@ -61,8 +61,8 @@ def test_a_recipe_overrides_its_base_key_by_key_in_the_axes(folder):
         (RECIPE.replace("metric-vs-axis", "pie"), '"pie"; expected one of aggregate-rate'),
         (RECIPE.replace("version: 1", "version: 2"), "version"),
         (RECIPE + "extends: nothing\n", "_nothing.yaml"),
-        ("- a\n", "found list"),
-        ("a: [\n", "recipe in YAML"),
+        ("- a\n", "found no mapping; expected keys such as kind, plot"),
+        ("a: [\n", "bad.yaml:2: .*expected YAML"),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_named(folder, text, said):
@@ -71,12 +71,59 @@ def test_what_is_wrong_with_a_recipe_is_named(folder, text, said):
         load(folder / "bad.yaml", MODELS)
 
 
-def test_all_that_is_wrong_is_said_at_once(folder):
-    (folder / "bad.yaml").write_text(RECIPE.replace("title: a title\n", "") + "colour: red\n")
+def complaints(path):
     with pytest.raises(ScenarioError) as caught:
-        load(folder / "bad.yaml", MODELS)
-    assert "title" in str(caught.value)
-    assert "colour" in str(caught.value)
+        load(path, MODELS)
+    return str(caught.value).splitlines()
+
+
+def test_all_that_is_wrong_is_said_at_once(folder):
+    path = folder / "bad.yaml"
+    path.write_text(RECIPE.replace("title: a title\n", "") + "colour: red\n")
+    assert [line.partition(";")[0] for line in complaints(path)] == [f"{path}: title: found nothing", f'{path}:10: colour: found the unknown key "colour"']
+
+
+def test_an_unknown_kind_of_picture_hides_no_other_mistake(folder):
+    path = folder / "bad.yaml"
+    path.write_text(RECIPE.replace("metric-vs-axis", "metric-vs-axes").replace("x (1), scale: log", "x (1), scale: lug") + "colour: red\n")
+    kind, *others = complaints(path)
+    assert kind.startswith(f'{path}:4: plot: found "metric-vs-axes"; expected one of aggregate-rate')
+    assert kind.endswith("Did you mean metric-vs-axis?")
+    assert [line.split(": ")[1] for line in others] == ["x.scale", "colour"], "metric and axis are keys of some kind of picture"
+
+
+def test_what_is_wrong_with_a_base_is_said_with_the_base_s_line(folder):
+    base, path = folder / "_base.yaml", folder / "two.yaml"
+    base.write_text(RECIPE.replace("label: y (s)", "label: y (s), scale: lin").replace("metric: transfer_s", "metric: 5"))
+    path.write_text("kind: figure\nversion: 1\nextends: base\ny: {max: much}\n")
+    assert complaints(path) == [
+        f'{base}:10: y.scale: found "lin"; expected one of linear, log. Did you mean linear?',
+        f'{path}:4: y.max: found "much"; expected a number. Correct the value.',
+        f"{base}:7: metric: found 5; expected text. Correct the value.",
+    ]
+
+
+def test_what_a_recipe_replaces_whole_has_no_lines_of_its_base(folder):
+    base, path = folder / "_base.yaml", folder / "two.yaml"
+    mark = "paper: [{label: TCP, points: [[0, 1]]%s}]\n"
+    base.write_text(RECIPE + mark % ", source: Fig 1")
+    path.write_text("kind: figure\nversion: 1\nextends: base\n" + mark % "")
+    assert complaints(path) == [f"{path}:4: paper[0].source: found nothing; expected this key. Add it."]
+
+
+def test_a_value_of_none_of_several_types_is_one_complaint(folder):
+    path = folder / "bad.yaml"
+    path.write_text(RECIPE + "where: {ber: {a: 1}}\n")
+    assert complaints(path) == [
+        f"{path}:11: where.ber: found keys with values; expected true or false, a whole number, a number or text. Correct the value.",
+    ]
+
+
+def test_a_recipe_s_name_is_its_file_s(folder):
+    path = folder / "one.yaml"
+    assert load(path, MODELS).name == "one"
+    path.write_text(RECIPE + "name: two\n")
+    assert 'found the unknown key "name"' in complaints(path)[0]
 
 
 def test_a_base_of_a_base_is_refused(folder):

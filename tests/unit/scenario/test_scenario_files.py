@@ -9,10 +9,10 @@ import yaml
 
 from scpslab import planning, scenario
 from scpslab.cli.schema import generated
+from scpslab.documents import read
 from scpslab.errors import ScenarioError
-from scpslab.scenario.load import FOLDER, evidence_variants
+from scpslab.scenario.load import FOLDER, FORM, evidence_variants
 from scpslab.scenario.reference import SECTIONS, schema
-from scpslab.scenario.yaml_lines import read_yaml
 
 NAMES = scenario.names()
 VARIANTS = [(name, variant) for name in NAMES for variant in scenario.load(name).variants]
@@ -67,7 +67,7 @@ def test_schema_is_draft_7():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_schema_accepts_shipped_scenarios(name):
-    jsonschema.Draft7Validator(schema()).validate(read_yaml(FOLDER / f"{name}.yaml")[0])
+    jsonschema.Draft7Validator(schema()).validate(read(FOLDER / f"{name}.yaml", FORM).data)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from scpslab import planning, scenario, units
 from scpslab.cli.schema import generated
+from scpslab.documents import read
 from scpslab.errors import ScenarioError
-from scpslab.scenario.load import FOLDER
-from scpslab.scenario.yaml_lines import read_yaml
+from scpslab.scenario.load import FOLDER, FORM
 
 SHIPPED = sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob("*/*.yaml") if file.parent.name != "campaigns")
 SMALL = """\
@@ -51,7 +51,7 @@ def plans(path: str, overrides=()):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_scenario_and_variant_plans(name):
     """Load, resolve and plan the first and the last cell; all plans have the documented keys."""
-    for variant in ["", *(f":{variant}" for variant in read_yaml(FOLDER / f"{name}.yaml")[0].get("variants", {}))]:
+    for variant in ["", *(f":{variant}" for variant in read(FOLDER / f"{name}.yaml", FORM).data.get("variants", {}))]:
         cells = scenario.cells(scenario.load(name + variant))
         for cell in (cells[0], cells[-1]):
             plan = planning.plan(cell)
@@ -63,7 +63,7 @@ def test_every_shipped_scenario_and_variant_plans(name):
 def test_every_shipped_scenario_fits_the_schema(name):
     """The committed JSON Schema accepts what the model accepts."""
     schema = json.loads((FOLDER / "scenario.schema.json").read_text())
-    jsonschema.Draft7Validator(schema).validate(read_yaml(FOLDER / f"{name}.yaml")[0])
+    jsonschema.Draft7Validator(schema).validate(read(FOLDER / f"{name}.yaml", FORM).data)
     assert (FOLDER / f"{name}.yaml").read_text().startswith("# yaml-language-server: $schema=../scenario.schema.json\n")
 
 

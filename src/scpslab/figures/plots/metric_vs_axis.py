@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
-from pydantic import Field
 
+from scpslab.documents import key
+from scpslab.documents.quantities import AxisValue, OneOrMore
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_panels
 from scpslab.figures.recipe import PaperSeries, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, axis_number
@@ -22,18 +23,15 @@ STEP_DECADES, STEP_SHARE = 0.018, 0.006  # how far two series stand apart: on a 
 
 
 class MetricVsAxis(Recipe):
-    """`series` are the axes that make a series (empty: all others); `panels` is the axis with a panel for each value.
-
-    `where` says which cells are meant: axes and one value, or several, of each. `paper` are stated values drawn as marks, in every panel.
-    """
+    """A metric against an axis of the sweep; the papers' values are drawn in every panel."""
 
     plot: Literal["metric-vs-axis"]
-    metric: str
-    axis: str
-    series: tuple[str, ...] = ()
-    panels: str | None = None
-    where: dict[str, str | int | float | bool | list[str | int | float | bool]] = Field(default_factory=dict)
-    paper: tuple[PaperSeries, ...] = ()
+    metric: str = key(says="A column of results.csv.", example="transfer_s")
+    axis: str = key(says="The axis of the sweep.", example="ber")
+    series: tuple[str, ...] = key((), says="The axes that make a series; without them all others.", example=["stack"])
+    panels: str | None = key(None, says="The axis with a panel for each value.", example="timestamps")
+    where: dict[str, OneOrMore] = key({}, says="Which cells are drawn: axes and a value or values of each.", example={"level": 150})
+    paper: tuple[PaperSeries, ...] = key((), says="Values that the paper states.")
 
 
 def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
@@ -81,12 +79,12 @@ def _number(recipe: MetricVsAxis, text: str) -> float | None:
     return number if number is None else number / recipe.x.divide
 
 
-def _is_meant(row: Mapping[str, str], where: Mapping[str, Any]) -> bool:
+def _is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) -> bool:
     """Whether a row has the values of `where`; numbers are compared as numbers, and an axis that the run does not have is no hindrance."""
     for name, wanted in where.items():
         if name not in row:
             continue
-        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in wanted]
         numbers = [number for text in texts if (number := axis_number(text)) is not None]
         if row[name] not in texts and axis_number(row[name]) not in numbers:
             return False
@@ -121,10 +119,10 @@ def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...
     # The first axis of a series chooses colour and marker, the others the line style and whether markers are filled.
     first = list(dict.fromkeys(key[:1] for key in keys))
     rest = list(dict.fromkeys(key[1:] for key in keys))
-    for index, key in enumerate(keys):
-        colour_at, style_at = first.index(key[:1]), rest.index(key[1:])
+    for index, group_key in enumerate(keys):
+        colour_at, style_at = first.index(group_key[:1]), rest.index(group_key[1:])
         colour = COLOURS[colour_at % len(COLOURS)]
-        members = sorted((group for group in groups if group.key[:-1] == key), key=lambda group: _number(recipe, group.key[-1]) or 0.0)
+        members = sorted((group for group in groups if group.key[:-1] == group_key), key=lambda group: _number(recipe, group.key[-1]) or 0.0)
         drawn = [(position(_number(recipe, group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members]
         points = [(x, group.means[recipe.metric]) for x, group in drawn]
         known = [(x, mean.mean, mean.ci95_half or 0.0) for x, mean in points if mean.mean is not None]
@@ -133,7 +131,7 @@ def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...
             [x for x, _, _ in known],
             [y for _, y, _ in known],
             yerr=[half for _, _, half in known],
-            label=", ".join(key) or recipe.metric,
+            label=", ".join(group_key) or recipe.metric,
             color=colour,
             marker=MARKERS[colour_at % len(MARKERS)],
             markerfacecolor=colour if style_at % 2 == 0 else "white",

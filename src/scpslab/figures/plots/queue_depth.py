@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from scpslab.figures.canvas import COLOURS, new_figure
-from scpslab.figures.recipe import AxisValue, Recipe
+from scpslab.figures.recipe import CellRecipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
 from scpslab.results.capture import Floats
 from scpslab.results.metrics.base import number
@@ -18,11 +18,10 @@ from scpslab.results.traces import queue_estimate
 KILO = 1000
 
 
-class QueueDepth(Recipe):
+class QueueDepth(CellRecipe):
     """The first queue probe on the data path is drawn, and the estimate from the capture near the source; either may be missing."""
 
     plot: Literal["queue-depth"]
-    cells: tuple[dict[str, AxisValue], ...] = ()
 
 
 def draw(recipe: QueueDepth, source: Source) -> tuple[Figure, str]:

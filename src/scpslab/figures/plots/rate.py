@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
+from scpslab.documents import key
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MUTED, new_figure
 from scpslab.figures.plots.time_sequence import start_of
-from scpslab.figures.recipe import AxisValue, Recipe
+from scpslab.figures.recipe import CellRecipe, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
 from scpslab.results.capture import UDP, Floats, Ints
 from scpslab.results.run import Cell
 from scpslab.results.traces import binned_rate
 
 MBIT = 1e6
+BinWidth = Annotated[float, Field(gt=0)]
+BIN = key(0.5, says="Width of a bin in seconds.", example=0.5)
 CROWD = 120  # bins above which only the line is drawn
 
 
-class DataRate(Recipe):
+class DataRate(CellRecipe):
     """User bytes only, no headers. At the source retransmissions count as sent; at the sink only what arrived counts."""
 
     plot: Literal["data-rate"]
-    cells: tuple[dict[str, AxisValue], ...] = ()
-    capture: Literal["source", "sink"] = "source"
-    bin_s: float = Field(default=0.5, gt=0)
+    capture: Literal["source", "sink"] = key("source", says="Where the packets were captured.", example="sink")
+    bin_s: BinWidth = BIN
 
 
-class AggregateRate(Recipe):
+class AggregateRate(CellRecipe):
     """Bulk and congestion traffic, whole IP packets, and their sum beside the link's rate, seen on the source LAN."""
 
     plot: Literal["aggregate-rate"]
-    cells: tuple[dict[str, AxisValue], ...] = ()
-    bin_s: float = Field(default=0.5, gt=0)
+    bin_s: BinWidth = BIN
 
 
 def draw_data(recipe: DataRate, source: Source) -> tuple[Figure, str]:

@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from scpslab.documents import key
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, new_figure
-from scpslab.figures.recipe import AxisValue, Recipe
+from scpslab.figures.recipe import CellRecipe
 from scpslab.figures.source import Source, flow_at, label_of
 from scpslab.results.run import Cell
 from scpslab.results.traces import Flow
@@ -18,12 +19,11 @@ CROWD = 400  # packets in view above which marks are drawn smaller
 KIBI = 1024  # the report's axis: sequence number / 1024
 
 
-class TimeSequence(Recipe):
+class TimeSequence(CellRecipe):
     """`cells` chooses by axis values; one cell is drawn packet by packet, several as lines over each other (FY97 Figs A-9, A-21)."""
 
     plot: Literal["time-sequence"]
-    cells: tuple[dict[str, AxisValue], ...] = ()
-    capture: Literal["source", "sink"] = "source"
+    capture: Literal["source", "sink"] = key("source", says="Where the packets were captured.", example="sink")
 
 
 def draw(recipe: TimeSequence, source: Source) -> tuple[Figure, str]:

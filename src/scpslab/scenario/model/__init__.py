@@ -1,6 +1,6 @@
 """What a scenario file may say: strict and frozen, unknown keys refused, units mandatory. Begin with scenario_file.py."""
 
-from scpslab.parts import Part
+from scpslab.documents.parts import Part
 from scpslab.scenario.model.links import DelayStep, Direction, Errors, Outage, Queue
 from scpslab.scenario.model.probes import Capture, Probe, QueueDepth, TcpInfo, Verdicts
 from scpslab.scenario.model.scenario_file import Check, Limits, ScenarioFile, Variant

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scpslab.parts import Part, key
-from scpslab.quantities import Name, PositiveDuration, Size
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Name, PositiveDuration, Size
 
 
 class Capture(Part):

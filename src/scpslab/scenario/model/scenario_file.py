@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from scpslab import units
-from scpslab.parts import Part, key
-from scpslab.quantities import AxisValue, Name, PositiveDuration, Seed, Size
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed, Size
 from scpslab.scenario.model.links import Direction
 from scpslab.scenario.model.probes import Probe
 from scpslab.scenario.model.script import Step

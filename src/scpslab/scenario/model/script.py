@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scpslab.parts import Part, key
-from scpslab.quantities import Duration, Name, PositiveDuration, Rate
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Duration, Name, PositiveDuration, Rate
 
 CHANGES = ("ber", "delay", "rate", "state")
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from scpslab.parts import Part, key
-from scpslab.quantities import AxisValue
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import AxisValue
 
 
 class Values(Part):

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from scpslab import units
-from scpslab.parts import Part, key
-from scpslab.quantities import Duration, Name, Port, PositiveDuration, Rate, Size, SizeOrZero
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Duration, Name, Port, PositiveDuration, Rate, Size, SizeOrZero
 from scpslab.stacks.kernel import Congestion
 
 

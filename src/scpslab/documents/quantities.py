@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -47,6 +47,11 @@ def queue_limit(value: str) -> tuple[int | None, int | None]:
     return (None, int(match[1])) if match else (units.parse("size", value), None)
 
 
+def as_several(value: Any) -> Any:
+    """A value as the only one of several."""
+    return value if isinstance(value, tuple) else (value,)
+
+
 def _unsigned(limit: int) -> Callable[[object], object]:
     """Refuses booleans and numbers of absurd length before anything prints them."""
 
@@ -82,3 +87,5 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 # Names become file names and parts of paths into the scenario.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 AxisValue = bool | int | float | str
+# A list, or a value for a list of it alone.
+OneOrMore = Annotated[tuple[AxisValue, ...], BeforeValidator(as_several), Field(min_length=1)]

@@ -6,6 +6,7 @@ Refused: a key twice, keys that are no text, aliases and merges (a file says wha
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,16 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
 
 
-def read_yaml(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+@dataclass(frozen=True)
+class Form:
+    """What a file is meant to be, for messages about files that are no such thing: `what` with its article, some of its keys, and where it is described."""
+
+    what: str
+    keys: str
+    described_in: str
+
+
+def read_yaml(path: Path, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     """The mapping a file holds, and the line of every key path.
 
     Raises:
@@ -49,11 +59,11 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
-        raise ScenarioError(f"{path}: found {error.strerror}; expected a scenario file. See: scpslab list.") from error
+        raise ScenarioError(f"{path}: found {error.strerror}; expected {form.what} file. See {form.described_in}.") from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: found bytes that are not UTF-8; expected text. Save the file as UTF-8.") from error
     try:
-        return _read(text)
+        return _read(text, form)
     except _RefusedError as refused:
         place = f"{path}:{refused.line + 1}" if refused.line is not None else str(path)
         raise ScenarioError(f"{place}: {refused}.") from refused
@@ -71,10 +81,10 @@ def read_value(text: str) -> Any:
         raise ValueError(str(refused)) from refused
 
 
-def _read(text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+def _read(text: str, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     data, node = _construct(text)
     if not isinstance(data, dict) or not isinstance(node, yaml.MappingNode):
-        raise _RefusedError(None, "found no mapping; expected keys such as kind, topology, workloads. See docs/scenario-reference.md")
+        raise _RefusedError(None, f"found no mapping; expected keys such as {form.keys}. See {form.described_in}")
     lines: dict[KeyPath, int] = {}
     _walk(node, (), lines)
     return data, lines
@@ -92,7 +102,7 @@ def _construct(text: str) -> tuple[Any, yaml.Node | None]:
         found = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise _RefusedError(mark.line if mark else None, f"found {found}; expected YAML. Correct the line") from error
     except RecursionError as error:
-        raise _RefusedError(None, f"found deeper nesting than {DEEPEST} levels; expected a scenario. See docs/scenario-reference.md") from error
+        raise _RefusedError(None, f"found deeper nesting than {DEEPEST} levels; expected less. Write it flatter") from error
     except (ValueError, OverflowError, AttributeError) as error:
         # PyYAML reads some malformed numbers and dates with Python's own converters.
         raise _RefusedError(None, f"found {error}; expected YAML. Correct the value") from error

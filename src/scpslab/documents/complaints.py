@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from scpslab.scenario.places import Places, one_of
-from scpslab.scenario.yaml_lines import KeyPath
+from scpslab.documents.places import Places, one_of
+from scpslab.documents.yaml_lines import KeyPath
 
 LONGEST_SHOWN = 60
 EXPECTED = {
@@ -25,7 +25,7 @@ EXPECTED = {
     "invalid_key": "a word as key",
 }
 
-
+Complaint = tuple[KeyPath, str]
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -38,9 +38,37 @@ def validated(data: Mapping[str, Any], places: Places, model: type[Model]) -> Mo
     try:
         return model.model_validate(_as_tuples(data))
     except ValidationError as error:
-        # A list whose only item is wrong counts as empty too: the item's own complaint is enough.
-        real = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short" or not problem["input"]]
-        raise places.error((_data_path(problem, data), _message(problem, data, model)) for problem in real) from error
+        raise places.error(_complaints(error, data, model)) from error
+
+
+def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
+    """Everything that is wrong with a file's data, for a caller that has more to say of it."""
+    try:
+        model.model_validate(_as_tuples(data))
+    except ValidationError as error:
+        return _complaints(error, data, model)
+    return []
+
+
+def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
+    # A list whose only item is wrong counts as empty too: the item's own complaint is enough.
+    real = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short" or not problem["input"]]
+    wishes: dict[KeyPath, list[str]] = {}
+    for problem in real:
+        if problem["type"] in EXPECTED:
+            wishes.setdefault(_data_path(problem, data), []).append(EXPECTED[problem["type"]])
+    # Each form that a value may have complains of a value that has none of them: one complaint names them all. The caller drops repetitions.
+    return [
+        (at, _unfit(problem, wishes[at]) if problem["type"] in EXPECTED else _message(problem, data, model))
+        for problem in real
+        for at in [_data_path(problem, data)]
+    ]
+
+
+def _unfit(problem: ErrorDetails, wishes: list[str]) -> str:
+    *others, last = dict.fromkeys(wishes)
+    several = f"{', '.join(others)} or " if others else ""
+    return f"found {_shown(problem['input'])}; expected {several}{last}. Correct the value."
 
 
 def _as_tuples(value: Any) -> Any:
@@ -65,7 +93,7 @@ def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseMod
         return f"found no {_tag_of(problem)}; expected this key. Add it."
     if kind == "value_error":
         return f"{context['error']}. Correct the value."
-    return f"found {_shown(found)}; expected {_wish(problem)}. Correct the value."
+    return _unfit(problem, [_wish(problem)])
 
 
 def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) -> str:
@@ -89,7 +117,7 @@ def _wish(problem: ErrorDetails) -> str:
             return f"at most {context['max_length']}"
         case "string_pattern_mismatch":
             return "a name: a small letter first, then small letters, digits, - and _, 40 at most"
-    return EXPECTED.get(kind) or problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
 
 
 def _shown(value: object) -> str:

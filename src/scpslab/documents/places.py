@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from scpslab.documents.yaml_lines import KeyPath, dotted
 from scpslab.errors import ScenarioError
-from scpslab.scenario.yaml_lines import KeyPath, dotted
 
 LONGEST_LIST = 24
 
@@ -37,6 +37,11 @@ class Places:
     def set_from(self, source: str, changed: Iterable[KeyPath]) -> Places:
         """The same after `source` set these key paths."""
         return replace(self, set_by={**self.set_by, **dict.fromkeys(changed, source)})
+
+    def over(self, base: Places, taken: Iterable[KeyPath]) -> Places:
+        """The same for data that has the values at `taken` from another file."""
+        own = {at: f"{self.path}:{line}" for at, line in self.lines.items()}
+        return replace(self, set_by={**{at: f"{base.path}:{base.lines[at]}" for at in taken}, **own})
 
     def error(self, problems: Iterable[tuple[KeyPath, str]]) -> ScenarioError:
         """One error of all problems, a line each."""

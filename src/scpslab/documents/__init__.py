@@ -1,0 +1,13 @@
+"""Documents: files that people write in YAML, read alike. Scenarios, campaigns, claims and figure recipes are some.
+
+Order of reading: parts.py (the base of strict models), quantities.py (text with units as fields), yaml_lines.py (data with lines), places.py
+(where a value is from), complaints.py (what is wrong, in words a person can act on), document.py (all of it together), schema.py (for editors).
+"""
+
+from scpslab.documents.complaints import Complaint, complaints, validated
+from scpslab.documents.document import Document, load, read
+from scpslab.documents.parts import Part, key
+from scpslab.documents.places import Places, one_of
+from scpslab.documents.yaml_lines import Form, KeyPath, dotted
+
+__all__ = ["Complaint", "Document", "Form", "KeyPath", "Part", "Places", "complaints", "dotted", "key", "load", "one_of", "read", "validated"]

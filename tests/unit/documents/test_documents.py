@@ -1,0 +1,181 @@
+"""Files of every kind complain alike: line, key, what was found, what was expected, what to do; all that is wrong with a file at once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from scpslab import scenario
+from scpslab.claims.load import load as load_claims
+from scpslab.errors import ScenarioError
+from scpslab.figures.plots import MODELS
+from scpslab.figures.recipe import load as load_recipe
+from scpslab.scenario.campaign import load_campaign
+
+LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: [\w.\[\]-]+: found .+; expected .+[.?]")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file: how it is loaded, a right one, and a line of it at which a key is spoilt."""
+
+    load: object
+    right: str
+    key: str
+    wrong_key: str
+    wrong_type: tuple[str, str]
+    type_said: str
+
+
+KINDS = {
+    "scenario": Kind(
+        lambda path: scenario.load(str(path)),
+        (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text(),
+        "title",
+        "titel",
+        ("version: 1", "version: [1]"),
+        "2: version: found a list; expected one of 1",
+    ),
+    "campaign": Kind(
+        lambda path: load_campaign(str(path)),
+        "kind: campaign\nversion: 1\ntitle: Some\nruns:\n  - scenario: links/loss\n    variant: [test]\n",
+        "variant",
+        "variants",
+        ("variant: [test]", "variant: test"),
+        '6: runs[0].variant: found "test"; expected a list',
+    ),
+    "claims": Kind(
+        load_claims,
+        """kind: claims
+version: 1
+title: A paper
+year: 1998
+reference: Somebody, 1998
+claims:
+  - id: one
+    weight: headline
+    source: Fig 1
+    says: Something is so.
+    not_testable: A hope.
+""",
+        "weight",
+        "wieght",
+        ("year: 1998", 'year: "1998"'),
+        '4: year: found "1998"; expected a whole number',
+    ),
+    "figure": Kind(
+        lambda path: load_recipe(path, MODELS),
+        """kind: figure
+version: 1
+plot: metric-vs-axis
+title: a title
+source: Fig 0
+metric: transfer_s
+axis: ber
+x: {label: x (1)}
+y:
+  label: y (s)
+  max: 5
+""",
+        "axis",
+        "axes",
+        ("max: 5", 'max: "5"'),
+        '11: y.max: found "5"; expected a number',
+    ),
+}
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+def complaints(kind, path):
+    with pytest.raises(ScenarioError) as caught:
+        kind.load(path)
+    lines = str(caught.value).splitlines()
+    assert [line for line in lines if not LINE.fullmatch(line)] == []
+    return [line.removeprefix(f"{path}:") for line in lines]
+
+
+def spoilt(kind, *changes):
+    text = kind.right
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "some.yaml"
+
+
+@each_kind
+def test_a_right_file_loads(kind, path):
+    path.write_text(kind.right)
+    kind.load(path)
+
+
+@each_kind
+def test_an_unknown_key_has_its_line_and_its_neighbour(kind, path):
+    path.write_text(spoilt(kind, (f"{kind.key}:", f"{kind.wrong_key}:")))
+    number = 1 + path.read_text().splitlines().index(next(line for line in path.read_text().splitlines() if f"{kind.wrong_key}:" in line))
+    said = [line for line in complaints(kind, path) if "unknown key" in line]
+    assert len(said) == 1
+    assert re.match(rf'{number}: \S*{kind.wrong_key}: found the unknown key "{kind.wrong_key}"; expected one of ', said[0])
+    assert said[0].endswith(f"Did you mean {kind.key}?")
+
+
+@each_kind
+def test_a_wrong_type_has_its_line_and_what_is_meant(kind, path):
+    path.write_text(spoilt(kind, kind.wrong_type))
+    assert [line.startswith(kind.type_said) for line in complaints(kind, path)] == [True]
+
+
+@each_kind
+def test_several_mistakes_are_said_at_once(kind, path):
+    path.write_text(spoilt(kind, kind.wrong_type) + "colour: red\n")
+    said = complaints(kind, path)
+    assert said[0].startswith(kind.type_said)
+    assert said[1].startswith(f'{len(path.read_text().splitlines())}: colour: found the unknown key "colour"')
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("kind: [\n", "expected YAML. Correct the line."),
+        ("version: 1\n", "version: found the key a second time; expected it once. Remove one."),
+        ("other: &a 1\nanother: *a\n", "found an alias; expected the value itself. Write it out."),
+        ("1: x\n", 'found the key "1", which YAML reads as no text'),
+    ],
+)
+def test_what_is_no_plain_yaml_is_refused_with_its_line(kind, path, more, says):
+    path.write_text(kind.right + more)
+    with pytest.raises(ScenarioError) as caught:
+        kind.load(path)
+    assert says in str(caught.value)
+    assert re.match(rf"{re.escape(str(path))}:\d+: ", str(caught.value))
+
+
+@each_kind
+def test_a_file_that_is_no_mapping_is_told_what_it_is_meant_to_be(kind, path):
+    path.write_text("- a\n")
+    with pytest.raises(ScenarioError, match=r"some\.yaml: found no mapping; expected keys such as kind, \w+.*\. See docs/"):
+        kind.load(path)
+
+
+@each_kind
+def test_bytes_that_are_no_text_are_refused(kind, path):
+    path.write_bytes(b"kind: \xff\n")
+    with pytest.raises(ScenarioError, match="not UTF-8; expected text"):
+        kind.load(path)
+
+
+@each_kind
+def test_the_page_that_a_message_names_exists(kind, path):
+    path.write_text("- a\n")
+    with pytest.raises(ScenarioError) as caught:
+        kind.load(path)
+    page = str(caught.value).rpartition("See ")[2].removesuffix(".").partition("#")[0]
+    assert (Path(__file__).parents[3] / page).is_file()
