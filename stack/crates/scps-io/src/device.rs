@@ -2,7 +2,7 @@
 
 use crate::tun::TunDevice;
 use crate::udp::UdpDevice;
-use scps_tp::{Transmit, Trust};
+use scps_tp::{Row, Transmit, Trust};
 use std::io;
 use std::os::fd::RawFd;
 
@@ -71,9 +71,9 @@ impl Device {
         }
     }
 
-    /// Hands every packet that is there, up to a batch, to `take`; false if there was none. Packets that the kernel joined come
-    /// as one row, with the size of each.
-    pub(crate) fn receive(&mut self, take: impl FnMut(&[u8], usize, Trust)) -> io::Result<bool> {
+    /// Hands every packet that is there, up to a batch, to `take`; false if there was none. What the kernel joined
+    /// comes as one row.
+    pub(crate) fn receive(&mut self, take: impl FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
         match self {
             Device::Tun(d) => d.receive(take),
             Device::Udp(d) => d.receive(take),

@@ -159,7 +159,7 @@ impl Stack {
         if ready.readable {
             let endpoint = &mut self.endpoint;
             self.device
-                .receive(|packets, size, trust| endpoint.handle_row(now, packets, size, trust))
+                .receive(|octets, row, trust| endpoint.handle_row(now, octets, row, trust))
                 .map_err(IoError::system("receive"))?;
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {

@@ -6,7 +6,7 @@
 use crate::device::DeviceStats;
 use crate::sys::{self, VNET_HEADER_LEN};
 use crate::IoError;
-use scps_tp::{Transmit, Trust};
+use scps_tp::{Row, Transmit, Trust};
 use scps_wire::checksum::Checksum;
 use std::io;
 use std::net::Ipv4Addr;
@@ -44,6 +44,8 @@ const READS_MAX: usize = 64;
 /// Segments joined into one packet, and their octets.
 const JOIN_MAX: usize = 44;
 const JOIN_OCTETS_MAX: usize = 64_000;
+/// Type of a row of TCP segments over IPv4 (`VIRTIO_NET_HDR_GSO_TCPV4`).
+const VNET_TCPV4: u8 = 1;
 
 impl TunDevice {
     /// Attaches to the interface and, if asked, configures it.
@@ -162,7 +164,7 @@ impl TunDevice {
         // struct virtio_net_hdr, little-endian: flags (1 = checksum to be completed), type (1 = TCPv4), header length,
         // segment size, checksum start, checksum offset.
         vnet[0] = 1;
-        vnet[1] = 1;
+        vnet[1] = VNET_TCPV4;
         vnet[2..4].copy_from_slice(&(header as u16).to_le_bytes());
         vnet[4..6].copy_from_slice(&((len - header) as u16).to_le_bytes());
         vnet[6..8].copy_from_slice(&20u16.to_le_bytes());
@@ -189,7 +191,7 @@ impl TunDevice {
         sys::write_packet(self.fd.as_raw_fd(), &pieces)
     }
 
-    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], usize, Trust)) -> io::Result<bool> {
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
         for i in 0..READS_MAX {
             self.stats.receive_calls += 1;
             let Some(n) = sys::read_packet(self.fd.as_raw_fd(), &mut self.inbox)? else {
@@ -203,14 +205,39 @@ impl TunDevice {
             let is_vouched = self.offload && self.inbox[0] & 3 != 0;
             self.stats.received += 1;
             let trust = if is_vouched { Trust::Verified } else { Trust::Check };
-            take(&self.inbox[skip..n], n - skip, trust);
+            let row = joined_segment(&self.inbox[..skip]).map_or(Row::Packets(n - skip), Row::Joined);
+            take(&self.inbox[skip..n], row, trust);
         }
         Ok(true)
     }
+}
+
+/// Data octets of each segment that the kernel joined, as the virtio header tells; `None` if it joined none.
+fn joined_segment(vnet: &[u8]) -> Option<usize> {
+    // The type's upper bit says that one of the segments bears the ECN mark.
+    let is_joined = vnet.len() == VNET_HEADER_LEN && vnet[1] & 0x7f == VNET_TCPV4;
+    let size = is_joined.then(|| usize::from(u16::from_le_bytes([vnet[4], vnet[5]])))?;
+    (size > 0).then_some(size)
 }
 
 /// Octets of IP and TCP header of an uncompressed segment; `None` for anything else.
 fn tcp_header_len(packet: &[u8]) -> Option<usize> {
     let is_tcp = packet.len() >= 40 && packet[0] == 0x45 && packet[9] == scps_wire::protocol::TCP;
     is_tcp.then(|| 20 + usize::from(packet[32] >> 4) * 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_virtio_header_tells_what_the_kernel_joined() {
+        let header = |kind: u8, size: u16| {
+            let [low, high] = size.to_le_bytes();
+            joined_segment(&[0, kind, 52, 0, low, high, 0, 0, 0, 0])
+        };
+        assert_eq!((header(1, 1448), header(0x81, 536)), (Some(1448), Some(536)));
+        // One packet; a row of another protocol; a row without a size; no header.
+        assert_eq!((header(0, 0), header(4, 1448), header(1, 0), joined_segment(&[])), (None, None, None, None));
+    }
 }

@@ -6,7 +6,7 @@
 use crate::device::DeviceStats;
 use crate::sys::{self, Outgoing, ReceiveBatch};
 use crate::IoError;
-use scps_tp::{Transmit, Trust};
+use scps_tp::{Row, Transmit, Trust};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -124,7 +124,7 @@ impl UdpDevice {
         Ok(true)
     }
 
-    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], usize, Trust)) -> io::Result<bool> {
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
         self.stats.receive_calls += 1;
         let (learned, stats, fixed) = (&mut self.learned, &mut self.stats, self.remote);
         let result = self.inbox.receive(self.socket.as_raw_fd(), |message| {
@@ -135,7 +135,7 @@ impl UdpDevice {
                     learned.entry(source).or_insert(message.from);
                 }
             }
-            take(message.octets, message.segment, Trust::Check);
+            take(message.octets, Row::Packets(message.segment), Trust::Check);
         });
         match result {
             Ok(n) => Ok(n > 0),

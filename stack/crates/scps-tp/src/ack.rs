@@ -46,7 +46,7 @@ impl AckPolicy {
             AckBehaviour::Delayed => false,
             AckBehaviour::EveryNth(n) => self.unacknowledged >= n,
         };
-        self.is_shareable &= need == AckNeed::InOrder && self.config.behaviour != AckBehaviour::EveryNth(1);
+        self.is_shareable &= need == AckNeed::InOrder && self.shares();
         let wanted = match need {
             AckNeed::Now => {
                 self.is_due = true;
@@ -76,6 +76,11 @@ impl AckPolicy {
     /// True if an acknowledgement must leave now.
     pub fn is_due(&self) -> bool {
         self.is_due
+    }
+
+    /// True unless every segment is to have its own acknowledgement.
+    pub fn shares(&self) -> bool {
+        self.config.behaviour != AckBehaviour::EveryNth(1)
     }
 
     /// True if what is due may as well be told with the next segment in order: it is for data in order, and not every segment
@@ -137,14 +142,20 @@ impl Owed {
     }
 }
 
+/// How octets that the device received as one are made up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Row {
+    /// Packets of so many octets, the last perhaps shorter.
+    Packets(usize),
+    /// One packet that the kernel joined from segments with so many octets of data, the last perhaps fewer.
+    Joined(usize),
+}
+
 impl Connection {
-    /// Data octets after which a joined segment is cut, if it has to be: joined segments in order share an answer, as in Linux;
-    /// out of order each of them has its own (RFC 5681 §4.2).
-    pub(crate) fn answers_apart(&self, tcp: &Tcp, len: usize) -> Option<usize> {
-        // No single segment is longer than the MSS we offered, whatever the peer's own.
-        let (longest, options) = (usize::from(self.own_mss), if self.agreed.timestamps { 12 } else { 0 });
-        let is_joined = len > longest && !self.is_orderly(tcp) && self.state.is_synchronised();
-        is_joined.then_some(longest.saturating_sub(options).max(1))
+    /// True if the segments of a joined row are answered one by one: in order they share an answer, as in Linux, unless every
+    /// segment is to have its own; out of order each has its own (RFC 5681 §4.2).
+    pub(crate) fn answers_apart(&self, tcp: &Tcp) -> bool {
+        self.state.is_synchronised() && (!self.is_orderly(tcp) || !self.ack.shares())
     }
 
     /// True if the segment is the next one and nothing is missing.

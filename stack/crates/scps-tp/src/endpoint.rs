@@ -4,7 +4,7 @@
 
 mod listening;
 
-use crate::ack::{self, Owed};
+use crate::ack::{self, Owed, Row};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
 use crate::connection::{Birth, Connection, Farewell, SocketAddr};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
@@ -129,6 +129,8 @@ pub struct Endpoint {
     owed: Owed,
     /// The packet in hand came in one row with the one before it.
     is_in_row: bool,
+    /// Data octets of each segment that the packet in hand was joined from.
+    joined: Option<usize>,
     fallbacks: BTreeMap<Ipv4Addr, Instant>,
     drops: [u64; DropReason::COUNT],
     gone: Totals,
@@ -162,6 +164,7 @@ impl Endpoint {
             replies: VecDeque::new(),
             owed: Owed::default(),
             is_in_row: false,
+            joined: None,
             fallbacks: BTreeMap::new(),
             drops: [0; DropReason::COUNT],
             gone: Totals::default(),
@@ -457,14 +460,22 @@ impl Endpoint {
         }
     }
 
-    /// Packets of `size` octets, the last perhaps shorter, that the device received as one. Segments in order of such a row
-    /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not.
-    pub fn handle_row(&mut self, now: Instant, packets: &[u8], size: usize, trust: Trust) {
-        for packet in packets.chunks(size.max(1)) {
+    /// What the device received as one. Segments in order of such a row share an acknowledgement unless every segment is to
+    /// have its own, as in Linux; others do not. How many there are is what the device says: lengths do not tell, for a
+    /// segment's longest depends on its options, and a stranger may send a packet of 64 KiB.
+    pub fn handle_row(&mut self, now: Instant, octets: &[u8], row: Row, trust: Trust) {
+        let size = match row {
+            Row::Packets(size) => size.max(1),
+            Row::Joined(segment) => {
+                self.joined = Some(segment.max(1));
+                octets.len().max(1)
+            }
+        };
+        for packet in octets.chunks(size) {
             self.handle_input(now, packet, trust);
             self.is_in_row = true;
         }
-        self.is_in_row = false;
+        (self.is_in_row, self.joined) = (false, None);
     }
 
     /// Time has passed.
@@ -684,17 +695,16 @@ impl Endpoint {
         let Some(c) = self.slots[index as usize].connection.as_ref() else {
             return Err(DropReason::NoConnection);
         };
-        let verdict = match c.answers_apart(tcp, data.len()) {
-            None => self.hand_over(now, index, tcp, data),
-            Some(size) => {
-                let count = data.len().div_ceil(size);
-                let parts = data.chunks(size).enumerate();
-                let verdicts = parts
-                    .map(|(i, part)| self.hand_over(now, index, &ack::cut(tcp, i * size, i + 1 == count), part))
-                    .collect::<Vec<_>>();
-                verdicts.last().copied().unwrap_or(Verdict::Accepted)
+        let size = self.joined.unwrap_or(data.len()).max(1);
+        let count = data.len().div_ceil(size);
+        let mut verdict = Verdict::Accepted;
+        if count > 1 && c.answers_apart(tcp) {
+            for (i, part) in data.chunks(size).enumerate() {
+                verdict = self.hand_over(now, index, &ack::cut(tcp, i * size, i + 1 == count), part, 1);
             }
-        };
+        } else {
+            verdict = self.hand_over(now, index, tcp, data, u16::try_from(count).unwrap_or(u16::MAX));
+        }
         self.settle(index);
         match verdict {
             Verdict::Accepted => Ok(()),
@@ -707,7 +717,8 @@ impl Endpoint {
     }
 
     /// Gives a connection a segment, after drawing up what it owes for those before: that answer says what was known then.
-    fn hand_over(&mut self, now: Instant, index: u32, tcp: &Tcp, data: &[u8]) -> Verdict {
+    /// `segments` is how many were joined to it.
+    fn hand_over(&mut self, now: Instant, index: u32, tcp: &Tcp, data: &[u8], segments: u16) -> Verdict {
         let Some(c) = self.slots[index as usize].connection.as_mut() else {
             return Verdict::Dropped(DropReason::NoConnection);
         };
@@ -720,7 +731,7 @@ impl Endpoint {
         }
         let route = c.route;
         let was_available = self.routes[route.0].is_available();
-        let verdict = c.on_segment(now, &mut self.routes[route.0], tcp, data);
+        let verdict = c.on_segment(now, &mut self.routes[route.0], tcp, data, segments);
         if self.routes[route.0].is_available() != was_available {
             self.tell_connections(now, route, Some(index));
         }

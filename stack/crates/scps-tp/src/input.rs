@@ -76,12 +76,20 @@ impl Connection {
         self.reorder_depth = if is_bold { 1 } else { REORDER_DEPTH_CAUTIOUS };
     }
 
-    pub(crate) fn on_segment(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8]) -> Verdict {
+    /// `segments` is how many the data came in, if the device joined some.
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Instant,
+        route: &mut Route,
+        tcp: &Tcp,
+        data: &[u8],
+        segments: u16,
+    ) -> Verdict {
         self.stats.segments_received += 1;
         let verdict = match self.state {
             State::Closed => Verdict::ResetReply(DropReason::NoConnection),
             State::SynSent => self.on_segment_syn_sent(now, route, tcp),
-            _ => self.on_segment_open(now, route, tcp, data),
+            _ => self.on_segment_open(now, route, tcp, data, segments),
         };
         if verdict == Verdict::Accepted {
             self.is_silent = false;
@@ -146,7 +154,7 @@ impl Connection {
         self.events.push_back(event);
     }
 
-    fn on_segment_open(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8]) -> Verdict {
+    fn on_segment_open(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8], segments: u16) -> Verdict {
         if self.state == State::SynReceived && tcp.flags.has(Flags::SYN) && tcp.seq == self.irs {
             if !tcp.flags.has(Flags::ACK) {
                 // The peer's SYN again: our SYN-ACK was lost.
@@ -223,7 +231,7 @@ impl Connection {
             return Verdict::Accepted;
         }
         if !data.is_empty() || tcp.flags.has(Flags::FIN) {
-            return self.on_data(now, route, position, tcp, data);
+            return self.on_data(now, route, position, tcp, data, segments);
         }
         Verdict::Accepted
     }
@@ -296,7 +304,15 @@ impl Connection {
         }
     }
 
-    fn on_data(&mut self, now: Instant, route: &Route, position: i64, tcp: &Tcp, data: &[u8]) -> Verdict {
+    fn on_data(
+        &mut self,
+        now: Instant,
+        route: &Route,
+        position: i64,
+        tcp: &Tcp,
+        data: &[u8],
+        segments: u16,
+    ) -> Verdict {
         if !self.state.may_receive() {
             // Data after the peer's FIN: acknowledge what is known.
             self.ack.on_segment(AckNeed::Now, 0, now);
@@ -362,7 +378,6 @@ impl Connection {
         if self.recv.next() > before || self.is_fin_received {
             self.signal_readable();
         }
-        let segments = (body.len() as u64).div_ceil(self.full_segment(route)).min(u64::from(u16::MAX)) as u16;
         if let Some(deadline) = self.ack.on_segment(need, segments, now) {
             self.timers.set_if_idle(Timer::DelayedAck, deadline);
         }

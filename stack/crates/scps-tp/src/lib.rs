@@ -61,6 +61,7 @@ mod timer;
 mod timestamps;
 mod trace;
 
+pub use ack::Row;
 pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
