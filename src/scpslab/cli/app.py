@@ -9,6 +9,7 @@ import sys
 
 import typer
 
+from scpslab.cli.terminal import harmless
 from scpslab.errors import ScpslabError
 
 # Command to the module of scpslab.cli that registers it, in the order of --help.
@@ -74,7 +75,7 @@ def main() -> None:
         # The reader of our output has seen enough ("scpslab plan … | head"); what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
+        place = harmless(f"{error.filename}: ") if error.filename else ""
         advice = ADVICE.get(error.errno or 0, "See: scpslab doctor.")
         print(f"error: {place}found {error.strerror or error}; expected the system to allow it. {advice}", file=sys.stderr)
         sys.exit(LAB_EXIT)
@@ -83,5 +84,5 @@ def main() -> None:
 def complain(error: ScpslabError) -> int:
     """Prints an error, a line for each thing that is wrong, and returns its exit code."""
     for line in str(error).splitlines():
-        print(f"error: {line}", file=sys.stderr)
+        print(f"error: {harmless(line)}", file=sys.stderr)
     return error.exit_code

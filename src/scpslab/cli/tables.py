@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
+from rich.text import Text
+
+from scpslab.cli.terminal import harmless
 
 WIDE = 180
+
+
+class _PlainConsole(Console):
+    """A console that shows control characters instead of sending them: Rich takes only a few of them out of text, and not the escape."""
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """The text as Rich shows it; all text that is printed, in tables too, comes through here."""
+        return super().render_str(harmless(text), **settings)
 
 
 def table_console(*, stderr: bool = False) -> Console:
@@ -15,4 +28,4 @@ def table_console(*, stderr: bool = False) -> Console:
 
 def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
     """A console that prints text as it is: titles, reasons and cell names come from files, and "[/b]" in one of them is no markup."""
-    return Console(stderr=stderr, width=width, markup=False, emoji=False)
+    return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False)

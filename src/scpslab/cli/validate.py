@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from scpslab import planning, scenario
+from scpslab.cli.terminal import harmless
 from scpslab.errors import ScenarioError
 from scpslab.scenario.campaign import is_campaign, load_campaign
 
@@ -40,7 +41,7 @@ def validate(
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)
         return
-    typer.echo(f"{loaded.name}: {loaded.title}: {_counted(cells)}")
+    typer.echo(harmless(f"{loaded.name}: {loaded.title}: {_counted(cells)}"))
     if loaded.name == loaded.base_name:
         wrong: list[str] = []
         for variant in loaded.variants:

@@ -8,11 +8,27 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from scpslab.cli.app import complain
 from scpslab.cli.tables import plain_console, table_console
+from scpslab.cli.validate import validate
+from scpslab.errors import ScenarioError
 from scpslab.figures.canvas import new_figure, save
 from scpslab.running.progress import RunProgress
 
 EVIL = ["[/b] closes nothing", "[red]not red[/red]", ":smile:", "a [link=x] b"]
+# A title for the window, a bell, an erased screen by one octet, and text that runs from right to left.
+OBEYED = "a\x1b]0;b\x07c\x9b2J\u202ed"
+SCENARIO = """
+kind: scenario
+version: 1
+title: "a\\x1b[31mb"
+source: a test
+description: a title with an escape
+topology: point_to_point
+hosts: {h1: {preset: modern}, h2: {preset: modern}}
+workloads:
+- {kind: bulk, name: transfer, from: h1, to: h2, size: 1000 B}
+"""
 
 
 def printed(console: Console) -> str:
@@ -53,3 +69,29 @@ def test_pictures_show_a_dollar_as_a_dollar(tmp_path, title):
     paths = save(figure, tmp_path, "picture", ("png",))
 
     assert paths[0].stat().st_size > 0
+
+
+@pytest.mark.parametrize("make", [plain_console, table_console])
+def test_consoles_show_what_a_terminal_would_obey(make):
+    console = make()
+    console.file = io.StringIO()
+    table = Table(OBEYED, title=OBEYED)
+    table.add_row(OBEYED)
+
+    console.print(OBEYED)
+    console.print(table)
+
+    assert printed(console).count("a\\x1b]0;b\\x07c\\x9b2J\\u202ed") == 4
+    assert "\x1b" not in printed(console)
+
+
+def test_errors_show_what_a_terminal_would_obey(capsys):
+    complain(ScenarioError(f"a.yaml:1: {OBEYED}"))
+    assert capsys.readouterr().err == "error: a.yaml:1: a\\x1b]0;b\\x07c\\x9b2J\\u202ed\n"
+
+
+def test_validate_shows_what_a_terminal_would_obey(tmp_path, capsys):
+    path = tmp_path / "one.yaml"
+    path.write_text(SCENARIO)
+    validate(str(path))
+    assert "one: a\\x1b[31mb: 1 cell" in capsys.readouterr().out
