@@ -50,6 +50,7 @@ LATER = {
     "errormodels": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "setup": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "engine": {"scenario", "planning", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "runfolder": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan"},
     "running": {"figures", "claims", "report", "cli", "doctor"},
     "results": {"engine", "running", "figures", "claims", "report", "cli", "doctor"},
     "figures": {"engine", "running", "claims", "report", "cli", "doctor"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all, scoreboard
 from scpslab.cli.results import split
 from scpslab.cli.tables import table_console
 from scpslab.errors import UsageError
-from scpslab.results.run import runs_of
+from scpslab.runfolder import runs_of
 
 
 class Format(StrEnum):
@@ -48,7 +47,7 @@ def claims(
     if unknown:
         raise UsageError(f'--paper: found "{unknown[0]}"; expected one of {", ".join(item.name for item in papers)}. Choose one of these.')
     chosen = [item for item in papers if not wanted or item.name in wanted]
-    folders = runs_of(runs or [], Path("runs"))
+    folders = runs_of(runs or [])
     verdicts = evaluate(chosen, Evidence.of_runs(folders))
     if format_ is not Format.TABLE:
         typer.echo(scoreboard.as_csv(verdicts) if format_ is Format.CSV else scoreboard.as_json(verdicts), nl=False)

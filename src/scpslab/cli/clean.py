@@ -12,7 +12,7 @@ import typer
 from scpslab import hostlab
 from scpslab.engine import host
 from scpslab.errors import CapabilityError, LabError, UsageError
-from scpslab.running.lock import held
+from scpslab.runfolder import RunFolder, held
 from scpslab.setup import cache_dir
 
 CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab")}
@@ -45,8 +45,9 @@ def clean(
         for name in CACHE_PARTS[part] if wanted else ():
             _remove(cache_dir() / name)
     if runs:
-        for run in sorted({folder.parents[1] for folder in runs.glob("*/cells/*.part")}):
-            _unfinished(run)
+        for path in sorted(runs.iterdir()) if runs.is_dir() else ():
+            if RunFolder(path).unfinished_cells():
+                _unfinished(RunFolder(path))
 
 
 def _labs() -> None:
@@ -63,13 +64,13 @@ def _labs() -> None:
         typer.echo(f"lab {lab} is running, and stays")
 
 
-def _unfinished(run: Path) -> None:
+def _unfinished(run: RunFolder) -> None:
     try:
-        with held(run):
-            for folder in sorted(run.glob("cells/*.part")):
+        with held(run.path):
+            for folder in run.unfinished_cells():
                 _remove(folder)
     except UsageError:
-        typer.echo(f"{run} is being run, and stays")
+        typer.echo(f"{run.path} is being run, and stays")
 
 
 def _remove(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,8 +9,8 @@ import typer
 from scpslab.cli.results import Format, split
 from scpslab.cli.tables import table_console
 from scpslab.results import compare as comparing
-from scpslab.results.run import find_run
 from scpslab.results.table import read_results
+from scpslab.runfolder import find_run
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +31,7 @@ def compare(
 
     Example: scpslab compare fy97-fig04-kernel-demo-1a2b3c4d fy97-fig04-kernel-demo-5e6f7a8b --metric transfer_s
     """
-    one, other = (read_results(find_run(run, Path("runs"))) for run in (first, second))
+    one, other = (read_results(find_run(run)) for run in (first, second))
     found = comparing.compare(one, other, split(by), split(metric))
     if format_ is not Format.TABLE:
         typer.echo(comparing.as_csv(found) if format_ is Format.CSV else comparing.as_json(found), nl=False)

@@ -9,7 +9,7 @@ import typer
 
 from scpslab.errors import ResultError
 from scpslab.results.archive import SUFFIX, write_archive
-from scpslab.results.run import find_run, runs_of
+from scpslab.runfolder import find_run, runs_of
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +26,7 @@ def export(
 
     "scpslab verify FILE" runs it again, on this or another machine, and compares the bytes.
     """
-    folder = find_run(run, Path("runs"))
+    folder = find_run(run)
     runs = runs_of([str(folder)])
     if not runs:
         raise ResultError(f"{folder}: found a campaign without runs; expected at least one. Run it first.")

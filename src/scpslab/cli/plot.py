@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from scpslab.cli.results import split
 from scpslab.errors import ResultError
 from scpslab.figures import draw
-from scpslab.results.run import find_run
+from scpslab.runfolder import find_run
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +29,7 @@ def plot(
 
     Examples: scpslab plot last · scpslab plot last --figure fy97-a1 --cell "stack=cubic,ber=0,r1" · scpslab plot last --format xpl
     """
-    run_dir = find_run(run, Path("runs"))
+    run_dir = find_run(run)
     # Cell ids contain commas: only whole options count.
     paths = draw(run_dir, split(figure) or None, cells=tuple(cell or ()), formats=tuple(split(format_)) or ("png", "svg"))
     if not paths:

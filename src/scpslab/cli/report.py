@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scpslab.report import write_report
-from scpslab.results.run import find_run
+from scpslab.runfolder import find_run
 
 
 def register(app: typer.Typer) -> None:
@@ -24,4 +23,4 @@ def report(
     One file without script that fetches nothing: send it to somebody, or read it on a phone. Of a single run those findings are shown that it
     has data for, of a campaign all.
     """
-    typer.echo(write_report(find_run(run, Path("runs"))))
+    typer.echo(write_report(find_run(run)))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scpslab.cli.tables import table_console
-from scpslab.results.run import find_run
 from scpslab.results.table import as_csv, as_json, as_table, notes, read_results, summarise
+from scpslab.runfolder import find_run
 
 
 class Format(StrEnum):
@@ -39,7 +38,7 @@ def results(
 
     Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last --format csv > means.csv
     """
-    summary = summarise(read_results(find_run(run, Path("runs")), rebuild=rebuild), split(by), split(metric))
+    summary = summarise(read_results(find_run(run), rebuild=rebuild), split(by), split(metric))
     if format_ is Format.TABLE:
         console = table_console()
         console.print(as_table(summary))

@@ -16,6 +16,7 @@ from scpslab.documents.places import one_of
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
+from scpslab.runfolder import CellFiles
 from scpslab.scratch import scratch
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
@@ -69,7 +70,7 @@ def _given(texts: list[str]) -> dict[str, str]:
 def _keep(out: Path, folder: Path, topology: str, parameters: dict[str, str]) -> None:
     """Puts what a session left into the user's folder, its transcript as a scenario."""
     folder.mkdir(parents=True, exist_ok=True)
-    for capture in sorted((out / "captures").glob("*.pcap")):
+    for capture in sorted(CellFiles(out).captures.glob("*.pcap")):
         shutil.copyfile(capture, folder / capture.name)
         typer.echo(folder / capture.name)
     noted = out / "transcript.jsonl"

@@ -11,9 +11,9 @@ from scpslab.figures.plots import MODELS, PLOTS
 from scpslab.figures.recipe import Recipe, load_all, named
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of
 from scpslab.results import xpl
+from scpslab.runfolder import RunFolder
 
 XPL = "xpl"
-FOLDER_NAME = "figures"
 
 
 def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = FORMATS) -> list[Path]:
@@ -30,7 +30,7 @@ def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[s
     if unknown:
         raise UsageError(f'--format: found "{unknown[0]}"; expected one of {", ".join((*FORMATS, XPL))}.')
     source = Source(run_dir, tuple(cells))
-    folder = run_dir / FOLDER_NAME
+    folder = RunFolder(run_dir).figures
     pictures = tuple(item for item in formats if item in FORMATS)
     paths: list[Path] = []
     if pictures:

@@ -18,9 +18,9 @@ from scpslab.errors import ResultError
 from scpslab.figures.drawing import applicable, draw
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
-from scpslab.results.run import AGAIN, cell_status, is_campaign, read_campaign, read_manifest, runs_of
 from scpslab.results.statistics import other_ends
 from scpslab.results.table import Summary, notes, read_results, summarise, with_interval
+from scpslab.runfolder import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
 
 LARGEST_SVG_BYTES = 150_000
 
@@ -115,7 +115,7 @@ def gather(folder: Path) -> Content:
         ResultError: a run that cannot be read.
     """
     folders = runs_of([str(folder)])
-    campaign = read_campaign(folder) if is_campaign(folder) else None
+    campaign = CampaignFolder(folder).read() if is_campaign(folder) else None
     if campaign:
         order = [Path(entry["run"]).name for entry in campaign["runs"]]
         folders.sort(key=lambda run: order.index(run.name))
@@ -158,8 +158,9 @@ def _has_data(verdict: Verdict) -> bool:
 def _run_part(folder: Path, titles: dict[str, str]) -> RunPart:
     results = read_results(folder)
     summary = summarise(results)
-    manifest = read_manifest(folder)
-    resolved = _yaml(folder / "scenario.resolved.yaml")
+    run = RunFolder(folder)
+    manifest = run.manifest()
+    resolved = _yaml(run.resolved)
     header, rows = _table(summary)
     scenario = results.rows[0]["scenario"] if results.rows else folder.name
     return RunPart(
@@ -173,13 +174,13 @@ def _run_part(folder: Path, titles: dict[str, str]) -> RunPart:
         tuple(notes(summary)),
         _pictures(folder, titles),
         len(results.rows),
-        sum(_virtual_s(path) for path in sorted(folder.glob("cells/*/status.json"))),
+        sum(_virtual_s(cell) for cell in run.planned_cells()),
         manifest,
     )
 
 
-def _virtual_s(status: Path) -> float:
-    found = cell_status(status.parent).get("virtual_s")
+def _virtual_s(cell: CellFiles) -> float:
+    found = cell.status().get("virtual_s")
     return float(found) if isinstance(found, int | float) else 0.0
 
 
@@ -210,7 +211,7 @@ def _pictures(folder: Path, titles: dict[str, str]) -> tuple[Picture, ...]:
         draw(folder)
     pictures = []
     for name in names:
-        svg, png = (folder / "figures" / f"{name}.{suffix}" for suffix in ("svg", "png"))
+        svg, png = (RunFolder(folder).figures / f"{name}.{suffix}" for suffix in ("svg", "png"))
         if png.is_file():
             # A drawing of thousands of packets is smaller as dots.
             path = svg if svg.is_file() and svg.stat().st_size <= LARGEST_SVG_BYTES else png
@@ -219,5 +220,6 @@ def _pictures(folder: Path, titles: dict[str, str]) -> tuple[Picture, ...]:
 
 
 def _is_drawn(folder: Path, name: str) -> bool:
-    picture, results = folder / "figures" / f"{name}.png", folder / "results.csv"
-    return picture.is_file() and picture.stat().st_mtime_ns >= results.stat().st_mtime_ns
+    run = RunFolder(folder)
+    picture = run.figures / f"{name}.png"
+    return picture.is_file() and picture.stat().st_mtime_ns >= run.results.stat().st_mtime_ns

@@ -11,9 +11,9 @@ from markupsafe import Markup
 from scpslab.claims import Outcome
 from scpslab.claims.scoreboard import band, subject
 from scpslab.report.content import Picture, check_lines, gather, outcomes
+from scpslab.runfolder.run import REPORT
 from scpslab.scratch import replace_text
 
-FILE_NAME = "report.html"
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 # A sign beside each colour: nobody needs to tell colours apart.
 SIGNS = {
@@ -41,7 +41,7 @@ def write_report(folder: Path) -> Path:
     Raises:
         ResultError: a run that cannot be read.
     """
-    path = folder / FILE_NAME
+    path = folder / REPORT
     replace_text(path, render(folder))
     return path
 

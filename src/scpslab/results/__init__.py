@@ -6,6 +6,6 @@ statistics.py and table.py (what is printed), checks.py (what a scenario asks of
 
 from scpslab.results import checks, table
 from scpslab.results.collect import collect
-from scpslab.results.run import cell_status, open_cell
+from scpslab.results.run import open_cell
 
-__all__ = ["cell_status", "checks", "collect", "open_cell", "table"]
+__all__ = ["checks", "collect", "open_cell", "table"]

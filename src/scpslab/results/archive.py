@@ -23,16 +23,15 @@ from scpslab.plan import schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
 from scpslab.results.archive_members import MemberError, is_member_name, wanted_members
-from scpslab.results.collect import FILE_NAME as RESULTS
-from scpslab.results.run import MANIFEST_FILE, read_manifest
+from scpslab.runfolder import RunFolder
+from scpslab.runfolder.cell import ENVIRONMENT, PLAN, STATUS
+from scpslab.runfolder.run import CELLS, MANIFEST, RESOLVED
 
 FORMAT = 1
 CONTENTS = "archive.json"
 SUFFIX = ".scpslab.tar.gz"
-RESOLVED = "scenario.resolved.yaml"
-PLAN = "plan.json"
 # Small, and what a reader looks at first; everything else under cells/ is in the archive only with `whole`.
-ALWAYS = ("plan.json", "status.json", "environment.json")
+ALWAYS = (PLAN, STATUS, ENVIRONMENT)
 HOW = "scpslab verify ARCHIVE runs the plans again in virtual time and compares every file with these digests (SHA-256)."
 AGAIN = 'Export the run again with "scpslab export", or ask for the file again.'
 EXPECTED = f'expected an archive as "scpslab export" writes it. {AGAIN}'
@@ -98,7 +97,7 @@ def read_archive(path: Path) -> list[ArchivedRun]:
         ResultError: no archive of this program, one of a newer one, or one whose files are not those that it lists.
     """
     try:
-        files = wanted_members(path, (CONTENTS, PLAN, RESOLVED, MANIFEST_FILE))
+        files = wanted_members(path, (CONTENTS, PLAN, RESOLVED, MANIFEST))
     except MemberError as error:
         raise ResultError(f"{path}: {error}; {EXPECTED}") from error
     if CONTENTS not in files:
@@ -125,25 +124,27 @@ def _contents(path: Path, content: bytes) -> Contents:
 
 def digests_of(run: Path) -> dict[str, str]:
     """SHA-256 of results.csv and of every file under cells/, by path within the run folder."""
-    files = sorted(path for path in (run / "cells").rglob("*") if path.is_file())
-    return {path.relative_to(run).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in (*files, run / RESULTS) if path.is_file()}
+    folder = RunFolder(run)
+    files = (*sorted(folder.cells.rglob("*")), folder.results)
+    return {path.relative_to(run).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
 
 
 def _digest(run: Path) -> RunDigest:
-    manifest = read_manifest(run)
+    manifest = RunFolder(run).manifest()
     if manifest.get("status") != "completed":
         raise ResultError(f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: it goes on where it stopped.")
     try:
         return schema.read(RunDigest, {**{key: manifest.get(key) for key in ("scenario", "engine", "seed")}, "run": run.name, "files": digests_of(run)})
     except PlanError as error:
-        raise ResultError(f"{run / MANIFEST_FILE}: {error}. Run the scenario again: it takes what is finished and writes the file anew.") from error
+        raise ResultError(f"{run / MANIFEST}: {error}. Run the scenario again: it takes what is finished and writes the file anew.") from error
 
 
 def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
-    for name in (MANIFEST_FILE, RESOLVED, RESULTS):
-        if (run / name).is_file():
-            yield run / name
-    for path in sorted((run / "cells").rglob("*")):
+    folder = RunFolder(run)
+    for path in (folder.manifest_file, folder.resolved, folder.results):
+        if path.is_file():
+            yield path
+    for path in sorted(folder.cells.rglob("*")):
         if path.is_file() and (whole or path.name in ALWAYS):
             yield path
 
@@ -167,7 +168,7 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
             plan = plans.parse(content)
         except PlanError as error:
             raise ResultError(f"{path}: {member}: {error}. {AGAIN}") from error
-        if name != f"cells/{plan.cell.id}/{PLAN}":
+        if name != f"{CELLS}/{plan.cell.id}/{PLAN}":
             raise ResultError(f"{path}: {member}: found the plan of cell {plan.cell.id}; {EXPECTED}")
         found[plan.cell.id] = plans.write(plan)
     if not found:
@@ -183,7 +184,7 @@ def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:
 
 
 def _manifest(path: Path, digest: RunDigest, files: dict[str, bytes]) -> dict[str, Any]:
-    name = f"{digest.run}/{MANIFEST_FILE}"
+    name = f"{digest.run}/{MANIFEST}"
     try:
         fields = strict_json.loads(_member(path, name, files))
     except strict_json.JsonError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scpslab import units
 from scpslab.errors import ResultError
-from scpslab.results.collect import FILE_NAME
+from scpslab.runfolder import RunFolder
 from scpslab.scenario.model import Check
 
 # A column's unit is the end of its name: which quantity that is, and base units of units.py in one of the column's.
@@ -40,7 +40,7 @@ def evaluate(run_dir: Path, checks: Iterable[Check]) -> list[Verdict]:
     Raises:
         ResultError: results.csv has no such column, or a bound is not in the column's unit.
     """
-    with (run_dir / FILE_NAME).open(encoding="utf-8", newline="") as file:
+    with RunFolder(run_dir).results.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [_verdict(check, rows) for check in checks]
 
@@ -57,7 +57,7 @@ def _column(check: Check, row: Mapping[str, str]) -> str:
     for name in (f"{check.of}_{check.metric}", check.metric):
         if name in row:
             return name
-    raise ResultError(f"checks: found the metric {check.metric}; expected a column of {FILE_NAME} (docs/results.md lists them). Correct the scenario.")
+    raise ResultError(f"checks: found the metric {check.metric}; expected a column of results.csv (docs/results.md lists them). Correct the scenario.")
 
 
 def _bound(column: str, bound: float | str | None) -> float | None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, serial
 from scpslab.results.plan_view import PlanView, Workload
 from scpslab.results.run import Cell, Run, open_run
+from scpslab.runfolder import RunFolder
 from scpslab.scratch import replace_text
 
 BEFORE_AXES = ("scenario", "topology", "cell")
 AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
-FILE_NAME = "results.csv"
 DEFAULT_DECIMALS = 9
 
 
@@ -28,7 +28,7 @@ def collect(run_dir: Path) -> Path:
     Raises:
         ResultError: no run, or a file of it that cannot be read.
     """
-    path = run_dir / FILE_NAME
+    path = RunFolder(run_dir).results
     text = rows_as_csv(open_run(run_dir))
     # A reader never sees half a table, and an interrupted run leaves the old one.
     replace_text(path, text)

@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from scpslab.errors import ResultError, UsageError
-from scpslab.results.collect import AFTER_AXES, BEFORE_AXES, FILE_NAME, collect
+from scpslab.results.collect import AFTER_AXES, BEFORE_AXES, collect
 from scpslab.results.statistics import OTHER_ENDS, Group, Mean, group_rows, number_in, other_ends
+from scpslab.runfolder import RunFolder
 
 FORMAT = 1
 # What a reader asks for first, in this order; the ones that the run has and that vary at all are shown.
@@ -50,7 +51,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False) -> Results:
     Raises:
         ResultError: no run, or a results.csv that is no table of this program.
     """
-    path = run_dir / FILE_NAME
+    path = RunFolder(run_dir).results
     if rebuild or _is_stale(run_dir):
         collect(run_dir)
     try:
@@ -202,12 +203,12 @@ def _values(rows: Sequence[dict[str, str]], column: str) -> int:
 
 
 def _is_stale(run_dir: Path) -> bool:
-    path = run_dir / FILE_NAME
+    path = RunFolder(run_dir).results
     if not path.is_file():
         return True
     written_ns = path.stat().st_mtime_ns
-    sources = [file for name in ("plan.json", "status.json") for file in (run_dir / "cells").glob(f"*/{name}")]
-    return any(file.stat().st_mtime_ns > written_ns for file in sources)
+    sources = [file for cell in RunFolder(run_dir).planned_cells() for file in (cell.plan, cell.status_file)]
+    return any(file.is_file() and file.stat().st_mtime_ns > written_ns for file in sources)
 
 
 def _require(results: Results, names: Sequence[str], known: Sequence[str], what: str) -> None:

@@ -6,8 +6,6 @@ Each scenario's run is a run like any other, under the same name: what was run b
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +15,10 @@ from typing import Any
 from rich.console import Console
 
 from scpslab.names import file_label, file_name
-from scpslab.results.run import CAMPAIGN_FILE
-from scpslab.running.lock import held
+from scpslab.runfolder import CampaignFolder, held
 from scpslab.running.progress import RunProgress
 from scpslab.running.runner import RunOptions, RunResult, ScenarioRun
 from scpslab.scenario.campaign import Campaign, load_campaign
-from scpslab.scratch import replace_text
-
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -51,12 +45,12 @@ def run_campaign(name: str, options: RunOptions, console: Console) -> CampaignRe
     for pattern in campaign.left_out:
         console.print(f"{campaign.name}: no scenario is called {pattern}; left out", highlight=False)
     runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), console) for member in campaign.members]
-    folder = options.out / file_name(file_label(campaign.name), _hash(runs))
-    with held(folder):
+    folder = CampaignFolder(options.out / file_name(file_label(campaign.name), _hash(runs)))
+    with held(folder.path):
         return _run(folder, campaign, runs, console)
 
 
-def _run(folder: Path, campaign: Campaign, runs: Sequence[ScenarioRun], console: Console) -> CampaignResult:
+def _run(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], console: Console) -> CampaignResult:
     progress = RunProgress(console, sum(len(run.cells) for run in runs))
     results: list[RunResult] = []
     status = "interrupted"
@@ -73,7 +67,7 @@ def _run(folder: Path, campaign: Campaign, runs: Sequence[ScenarioRun], console:
         _write(folder, campaign, runs, {**facts, "wall_s": round(time.monotonic() - started, 2)})
     progress.scenario = ""
     console.print(progress.summary(), highlight=False)
-    return CampaignResult(folder, tuple(results))
+    return CampaignResult(folder.path, tuple(results))
 
 
 def _hash(runs: Sequence[ScenarioRun]) -> str:
@@ -81,15 +75,7 @@ def _hash(runs: Sequence[ScenarioRun]) -> str:
     return hashlib.sha256("\n".join(run.folder.path.name for run in runs).encode()).hexdigest()[:8]
 
 
-def _write(folder: Path, campaign: Campaign, runs: Sequence[ScenarioRun], facts: dict[str, Any]) -> None:
-    """campaign.json and a link to every run; the links are for people, the file for programs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    entries = []
-    for run in runs:
-        target = os.path.relpath(run.folder.path, folder)
-        entries.append({"scenario": run.scenario.name, "overrides": run.options.overrides, "cells": len(run.cells), "run": target})
-        link = folder / run.folder.path.name
-        if not link.is_symlink():
-            link.symlink_to(target)
-    fields = {"format": FORMAT, "campaign": campaign.name, "title": campaign.title, **facts, "left_out": campaign.left_out, "runs": entries}
-    replace_text(folder / CAMPAIGN_FILE, json.dumps(fields, indent=1) + "\n")
+def _write(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], facts: dict[str, Any]) -> None:
+    entries = [{"scenario": run.scenario.name, "overrides": run.options.overrides, "cells": len(run.cells), "run": folder.path_of(run.folder)} for run in runs]
+    fields = {"campaign": campaign.name, "title": campaign.title, **facts, "left_out": campaign.left_out, "runs": entries}
+    folder.write(fields, [run.folder for run in runs])

@@ -20,10 +20,9 @@ from scpslab import planning, results, scenario
 from scpslab.engine import ENGINES, CellRun, Engine
 from scpslab.engine.base import Interrupted
 from scpslab.errors import CapabilityError, LabError, ResultError
-from scpslab.results.run import NewerFormat
+from scpslab.runfolder import NewerFormat, RunFolder, held
+from scpslab.runfolder.find import RUNS
 from scpslab.running.cache import ResultCache, cell_key
-from scpslab.running.folder import RunFolder
-from scpslab.running.lock import held
 from scpslab.running.progress import RunProgress
 from scpslab.scenario.model import Check
 from scpslab.scratch import places, remove_dead
@@ -41,7 +40,7 @@ class RunOptions:
     engine: str = "virtual"
     jobs: int | None = None
     use_cache: bool = True
-    out: Path = Path("runs")
+    out: Path = RUNS
     overrides: list[str] = field(default_factory=list)
 
 
@@ -140,7 +139,7 @@ class PlansRun:
         entry = self.manifest["cells"].get(cell_id, {})
         usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in KEPT
         status = self._status_of(cell_id) if usable else None
-        if status is None and self.options.use_cache and self.engine.deterministic and self.cache.fetch(key, self.folder.cell(cell_id)):
+        if status is None and self.options.use_cache and self.engine.deterministic and self.cache.fetch(key, self.folder.cell(cell_id).path):
             status = self._status_of(cell_id)
             if status is None:
                 self.cache.forget(key)
@@ -152,13 +151,13 @@ class PlansRun:
 
     def _status_of(self, cell_id: str) -> dict[str, Any] | None:
         """The status of a cell that is there; None where one of the files that everything is derived from is missing or damaged."""
-        folder = self.folder.cell(cell_id)
+        cell = self.folder.cell(cell_id)
         try:
-            if not (folder / "status.json").is_file() or results.open_cell(folder).id != cell_id:
+            if not cell.has_ended or results.open_cell(cell.path).id != cell_id:
                 return None
-            if self.engine.deterministic and json.loads((folder / "plan.json").read_bytes()) != json.loads(json.dumps(self.plans[cell_id])):
+            if self.engine.deterministic and json.loads(cell.plan.read_bytes()) != json.loads(json.dumps(self.plans[cell_id])):
                 return None
-            return results.cell_status(folder)
+            return cell.status()
         except ResultError:
             return None
 
@@ -172,7 +171,7 @@ class PlansRun:
         def one(cell_id: str) -> dict[str, Any]:
             core = free.get()
             try:
-                return self.engine.run(CellRun(self.plans[cell_id], self.folder.cell(cell_id), core))
+                return self.engine.run(CellRun(self.plans[cell_id], self.folder.cell(cell_id).path, core))
             finally:
                 free.put(core)
 
@@ -204,7 +203,7 @@ class PlansRun:
         self._note(cell_id, key, status)
         self.folder.write_manifest(self.manifest)
         if self.engine.deterministic and status["status"] in KEPT:
-            self.cache.keep(key, self.folder.cell(cell_id))
+            self.cache.keep(key, self.folder.cell(cell_id).path)
         progress.cell_done(cell_id, status, cached=False)
 
     def _note(self, cell_id: str, key: str, status: dict[str, Any]) -> None:
@@ -213,7 +212,7 @@ class PlansRun:
 
     def _drop_foreign_cells(self) -> None:
         """Cells of an interrupted write, or of an earlier state of the same scenario, are not results of this run."""
-        for folder in (self.folder.path / "cells").iterdir():
+        for folder in self.folder.cells.iterdir():
             if folder.name not in self.plans:
                 shutil.rmtree(folder)
         self.manifest["cells"] = {cell_id: entry for cell_id, entry in self.manifest["cells"].items() if cell_id in self.plans}

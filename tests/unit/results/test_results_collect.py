@@ -11,7 +11,8 @@ import pytest
 from scpslab.errors import ResultError
 from scpslab.results import collect
 from scpslab.results.metrics.bulk import report_pct
-from scpslab.results.run import cell_status, find_run, natural, open_run
+from scpslab.results.run import natural, open_run
+from scpslab.runfolder import CellFiles, find_run
 
 
 def rows_of(path):
@@ -63,7 +64,7 @@ def test_a_cell_that_did_not_end_is_failed(run_dir):
     row = rows_of(collect(run_dir))[0]
     assert row["status"] == "failed"
     assert "did not end" in row["reason"]
-    assert cell_status(run_dir / "cells" / "stack=bbr,ber=0,r1")["status"] == "failed"
+    assert CellFiles(run_dir / "cells" / "stack=bbr,ber=0,r1").status()["status"] == "failed"
 
 
 def test_collecting_again_gives_the_same_bytes_and_leaves_the_raw_files_alone(run_dir):

@@ -12,7 +12,8 @@ from rich.console import Console
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Engine, Interrupted
 from scpslab.errors import ResultError
-from scpslab.results.run import find_run, open_run, runs_of
+from scpslab.results.run import open_run
+from scpslab.runfolder import find_run, runs_of
 from scpslab.running import RunOptions, run_campaign
 
 

@@ -1,0 +1,14 @@
+"""The folders that runs leave: the name of every file in them, once; and reading and writing what says how a run went.
+
+Order of reading: cell.py (one cell), run.py (a run), campaign.py (a campaign), find.py (from words to folders), lock.py (one process at a time).
+What the files mean is docs/results.md and docs/plan-format.md. What happened in a cell is read by scpslab.results.
+"""
+
+from scpslab.runfolder.campaign import CampaignFolder
+from scpslab.runfolder.cell import STATUSES, CellFiles
+from scpslab.runfolder.find import find_run, is_campaign, runs_of
+from scpslab.runfolder.lock import held
+from scpslab.runfolder.reading import AGAIN, FORMAT, NewerFormat
+from scpslab.runfolder.run import RunFolder
+
+__all__ = ["AGAIN", "FORMAT", "STATUSES", "CampaignFolder", "CellFiles", "NewerFormat", "RunFolder", "find_run", "held", "is_campaign", "runs_of"]

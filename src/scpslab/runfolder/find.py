@@ -1,0 +1,48 @@
+"""From what a person says to the folders they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from scpslab.errors import ResultError
+from scpslab.runfolder.campaign import CAMPAIGN, CampaignFolder
+from scpslab.runfolder.run import MANIFEST, RunFolder
+
+RUNS = Path("runs")
+
+
+def find_run(named: str, runs: Path = RUNS) -> Path:
+    """The run or campaign folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest under `runs`.
+
+    Raises:
+        ResultError: there is none.
+    """
+    if named == "last":
+        marks = [mark for name in (MANIFEST, CAMPAIGN) for mark in runs.glob(f"*/{name}")] if runs.is_dir() else []
+        if not marks:
+            raise ResultError(f'{runs}: found no run; expected a folder with {MANIFEST}. Run a scenario first: "scpslab run SCENARIO".')
+        return max(marks, key=lambda mark: (mark.stat().st_mtime_ns, mark.parent.name)).parent
+    for folder in (Path(named), runs / named):
+        if folder.is_dir():
+            return folder
+    raise ResultError(f'{named}: found no such folder; expected a run folder, its name under {runs}/, or the word "last".')
+
+
+def runs_of(named: Sequence[str], runs: Path = RUNS) -> list[Path]:
+    """The run folders that the words mean, newest first, each once: all under `runs` for no words, and for a campaign those that it lists.
+
+    Raises:
+        ResultError: a word that means no run; a run without cells is left out, for it or its campaign may be interrupted.
+    """
+    folders = [find_run(word, runs) for word in named] if named else [run.path for run in RunFolder.all_in(runs)]
+    found: dict[Path, RunFolder] = {}
+    for folder in folders:
+        members = CampaignFolder(folder).runs() if is_campaign(folder) else [RunFolder(folder)]
+        found |= {member.path.resolve(): member for member in members if member.is_run()}
+    return [run.path for run in sorted(found.values(), key=lambda run: (-run.manifest_file.stat().st_mtime_ns, run.path.name))]
+
+
+def is_campaign(folder: Path) -> bool:
+    """Whether a folder is a campaign's: it holds links to runs and no cells of its own."""
+    return (folder / CAMPAIGN).is_file()
