@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scpslab.cli import app
 from scpslab.engine import CellRun, Engine
-from scpslab.engine.needs import plan_text
+from scpslab.engine.cell_folder import plan_text
 from scpslab.running import runner
 from scpslab.scratch import scratch
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import scpslab
 from scpslab.engine.bundle import copy_programs
+from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.live import LiveEngine
 from scpslab.engine.needs import Needs
 from scpslab.setup import ensure_stack, ensure_tools
@@ -38,8 +39,8 @@ class HostInGuest(LiveEngine):
         self._folder = tempfile.TemporaryDirectory(prefix="scpslab-machine-")
         self._program = program_folder(Path(self._folder.name), "run_cell.py", any(Needs.of(plan).stack for plan in plans))
 
-    def _work_folder_in(self, part: Path, plan: dict[str, Any]) -> Path:
-        work = super()._work_folder_in(part, plan)
-        (work / "lab").unlink()
-        (work / "lab").symlink_to(self._program)
-        return work
+    def furnish(self, folder: CellFolder) -> None:
+        """As engine `live`, with the machine in the place of the lab program."""
+        super().furnish(folder)
+        (folder.path / "lab").unlink()
+        (folder.path / "lab").symlink_to(self._program)

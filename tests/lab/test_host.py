@@ -12,8 +12,8 @@ import os
 import pytest
 
 from scpslab import planning, scenario
+from scpslab.engine.cell_folder import plan_text
 from scpslab.engine.live import LiveEngine
-from scpslab.engine.needs import plan_text
 from scpslab.setup import ensure
 from tests.lab.guest_machine import program_folder
 from tests.lab.test_docker import images_can_be_had

@@ -6,7 +6,6 @@ from scpslab.engine.live import LiveEngine
 from scpslab.engine.virtual import VirtualEngine
 
 ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": LiveEngine, "host": HostEngine}
-# Where a person can be in the lab: in virtual time nobody would keep up.
-INTERACTIVE: dict[str, type[LiveEngine] | type[HostEngine]] = {"live": LiveEngine, "host": HostEngine}
+INTERACTIVE = {name: engine for name, engine in ENGINES.items() if engine.interactive}
 
 __all__ = ["ENGINES", "INTERACTIVE", "CellRun", "Engine"]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from scpslab.errors import UsageError
+
 
 @dataclass(frozen=True)
 class CellRun:
@@ -23,6 +25,8 @@ class Engine(ABC):
 
     name: ClassVar[str]
     deterministic: ClassVar[bool]
+    # Whether a person can be in the lab: in virtual time nobody would keep up.
+    interactive: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
@@ -42,6 +46,14 @@ class Engine(ABC):
 
         A cell that hangs is ended at its limits and gets the status `failed`. Thread-safe.
         """
+
+    def interact(self, plan: dict[str, Any], folder: Path) -> int:
+        """Runs a plan at the user's terminal until the user leaves; what is left is in `folder`/cell/out. Returns the lab's exit code.
+
+        Raises:
+            UsageError: an engine that is not `interactive`.
+        """
+        raise UsageError(f"engine {self.name}: found a lab that nobody can be in; expected an engine on the wall clock. Choose live or host.")
 
     @abstractmethod
     def stop(self) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import shutil
 import subprocess
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.bundle import copy_programs, sources
-from scpslab.engine.needs import Needs, on_the_wall_clock, own_images, plan_text, write_vectors
+from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.needs import Needs, own_images
+from scpslab.engine.process import ProcessEngine
+from scpslab.engine.wall_clock import on_the_wall_clock
 from scpslab.errors import CapabilityError, LabError
 from scpslab.hostlab import HostLab, dead_labs, remove
 from scpslab.hostlab.capabilities import missing
@@ -27,16 +27,16 @@ PROGRAMS = Path("/var/lib/scpslab")
 PROGRAM = "run_lab.py"
 
 
-class HostEngine(Engine):
+class HostEngine(ProcessEngine):
     """Runs a cell as a lab of this machine (scpslab.hostlab). Results are measurements, not reproductions."""
 
     name: ClassVar[str] = "host"
     deterministic: ClassVar[bool] = False
+    interactive: ClassVar[bool] = True
+    lab_name: ClassVar[str] = "the lab program"
 
     def __init__(self) -> None:
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self._lock = threading.Lock()
-        self._stopped = False
+        super().__init__()
         self._programs: dict[bool, Path] = {}
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
@@ -58,83 +58,23 @@ class HostEngine(Engine):
         """Hash of the lab program and the programs beside it."""
         return self._programs[Needs.of(plan).stack].name
 
-    def run(self, cell: CellRun) -> dict[str, Any]:
-        """Runs a cell in a folder of its own beside its target and moves it into place when it is over."""
-        part = cell.folder.with_name(cell.folder.name + ".part")
-        shutil.rmtree(part, ignore_errors=True)
-        plan = on_the_wall_clock(cell.plan)
-        inside = _cell_folder(part, plan)
-        lab = HostLab(plan, self._programs[Needs.of(plan).stack], inside)
+    def as_carried_out(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """The plan with how late the lab may be: a cell where real time was not kept fails."""
+        return on_the_wall_clock(plan)
+
+    @contextmanager
+    def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+        """A lab of this machine, removed at the end. It uses all cores."""
+        lab = HostLab(folder.plan, self._programs[Needs.of(folder.plan).stack], folder.inside)
         try:
-            ended = self._run(lab, part / "console.log")
-            out = inside / "out"
-            status = _status(out, ended, part / "console.log")
-            for name in ("logs", "records", "captures"):
-                (out / name).mkdir(exist_ok=True)
-            shutil.copyfile(inside / "plan.json", out / "plan.json")
-            if status["status"] == "failed":
-                shutil.copyfile(part / "console.log", out / "logs" / "console.log")
-            shutil.rmtree(cell.folder, ignore_errors=True)
-            out.rename(cell.folder)
-            return status
+            if at_terminal:
+                yield lab.start()
+            else:
+                with folder.console.open("wb") as output:
+                    process = lab.start(stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+                yield process
         finally:
             lab.remove()
-            shutil.rmtree(part, ignore_errors=True)
-
-    def _run(self, lab: HostLab, console: Path) -> str:
-        """Runs a lab to its end: "" or the reason why it was ended."""
-        wall_s = lab.plan["limits"]["wall_s"]
-        with console.open("wb") as output:
-            process = lab.start(stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
-        with self._lock:
-            self._running.add(process)
-        try:
-            process.wait(timeout=wall_s)
-        except subprocess.TimeoutExpired:
-            return f"the wall limit of {wall_s} s came before the cell was over"
-        finally:
-            with self._lock:
-                self._running.discard(process)
-            process.kill()
-            process.wait()
-        if self._stopped:
-            raise Interrupted
-        return ""
-
-    def interact(self, plan: dict[str, Any], folder: Path) -> int:
-        """Runs a plan at the user's terminal until the user leaves; the lab program's exit code."""
-        lab = HostLab(plan, self._programs[Needs.of(plan).stack], _cell_folder(folder, plan))
-        try:
-            return lab.start().wait()
-        finally:
-            lab.remove()
-
-    def stop(self) -> None:
-        """Ends every lab of this engine."""
-        self._stopped = True
-        with self._lock:
-            for process in self._running:
-                process.kill()
-
-
-def _cell_folder(folder: Path, plan: dict[str, Any]) -> Path:
-    inside = folder / "cell"
-    (inside / "vectors").mkdir(parents=True)
-    (inside / "out").mkdir()
-    (inside / "plan.json").write_text(plan_text(plan))
-    write_vectors(plan, inside / "vectors")
-    return inside
-
-
-def _status(out: Path, ended: str, console: Path) -> dict[str, Any]:
-    path = out / "status.json"
-    if path.exists() and not ended:
-        status: dict[str, Any] = json.loads(path.read_text())
-        return status
-    tail = " | ".join(console.read_text(errors="replace").strip().splitlines()[-12:])
-    status = {"status": "failed", "reason": ended or f"the lab program ended without a result: {tail}", "epoch_realtime_ns": None, "virtual_s": None}
-    path.write_text(json.dumps(status, indent=1) + "\n")
-    return status
 
 
 def _check_images(images: set[str]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
-from scpslab.engine.base import CellRun
-from scpslab.engine.needs import on_the_wall_clock
 from scpslab.engine.uml import UmlEngine
+from scpslab.engine.wall_clock import on_the_wall_clock
 
 
 class LiveEngine(UmlEngine):
@@ -15,11 +13,12 @@ class LiveEngine(UmlEngine):
 
     name: ClassVar[str] = "live"
     deterministic: ClassVar[bool] = False
+    interactive: ClassVar[bool] = True
     clock_arguments: ClassVar[list[str]] = []
 
-    def run(self, cell: CellRun) -> dict[str, Any]:
-        """Runs a cell, and fails it where real time was not kept."""
-        return super().run(replace(cell, plan=on_the_wall_clock(cell.plan)))
+    def as_carried_out(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """The plan with how late the lab may be: a cell where real time was not kept fails."""
+        return on_the_wall_clock(plan)
 
     def seed_arguments(self, plan: dict[str, Any]) -> list[str]:
         """None: the kernel takes its randomness from the host."""

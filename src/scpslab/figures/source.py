@@ -13,6 +13,7 @@ from scpslab.results.plan_view import Workload
 from scpslab.results.run import Cell, Run, open_run
 from scpslab.results.table import Results, read_results
 from scpslab.results.traces import Flow, flow_of
+from scpslab.runfolder import CellFiles
 from scpslab.units import KINDS, UnitError, parse
 
 TRANSFER_KINDS = ("bulk", "iperf3")
@@ -89,7 +90,7 @@ def flow_at(cell: Cell, where: str) -> Flow:
         raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
     connection = Subject(cell, workload).connection(probe.name)
     if connection is None:
-        raise NothingToDrawError(f"{cell.folder / 'captures' / probe.name}.pcap: found no packets of {workload.name}; expected its TCP connection.")
+        raise NothingToDrawError(f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its TCP connection.")
     return flow_of(connection, from_client=workload.model_extra is None or not workload.model_extra.get("reverse", False))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scpslab import errormodels, planning, scenario, stacks
 from scpslab import plan as plans
 from scpslab.cli.shell import shell_plan
-from scpslab.engine.needs import on_the_wall_clock
+from scpslab.engine.wall_clock import on_the_wall_clock
 from scpslab.plan import PlanError
 from scpslab.plan.error_models import MODELS
 from scpslab.plan.probes import PROBES

@@ -1,0 +1,79 @@
+"""The folder that a cell runs in: what is made in it before, and what is read of it after. Every engine whose lab is a process has one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scpslab.engine.vectors import write_vectors
+from scpslab.lab.place import OUT
+from scpslab.names import UNFINISHED
+from scpslab.runfolder import CellFiles
+
+CONSOLE_LINES_KEPT = 12
+
+
+class CellFolder:
+    """`path` is the engine's; `inside` is the part that the lab reads, and `out`, within it, is what the lab leaves."""
+
+    def __init__(self, path: Path, plan: dict[str, Any]) -> None:
+        self.path, self.plan = path, plan
+        self.console = path / "console.log"
+        self.inside = path / "cell"
+        self.out = CellFiles(self.inside / OUT)
+
+    @classmethod
+    @contextmanager
+    def beside(cls, target: Path, plan: dict[str, Any]) -> Iterator[CellFolder]:
+        """A new one beside the cell's place in the run folder, removed at the end: what is not finished never looks as if it were."""
+        path = target.with_name(target.name + UNFINISHED)
+        shutil.rmtree(path, ignore_errors=True)
+        try:
+            yield cls(path, plan)
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def fill(self) -> None:
+        """Makes what the lab finds: its plan, the vectors of bit errors, and an empty folder for what it leaves."""
+        vectors = self.inside / "vectors"
+        vectors.mkdir(parents=True)
+        self.out.path.mkdir()
+        CellFiles(self.inside).plan.write_text(plan_text(self.plan))
+        write_vectors(self.plan, vectors)
+
+    def finish(self, target: Path, ended: str, lab: str) -> dict[str, Any]:
+        """Completes what the lab left, moves it to its place, and returns the status.
+
+        `ended` is why the lab was ended, "" where it came to its end by itself; `lab` is what messages call it.
+        """
+        status = self._status(ended, lab)
+        self.out.make_folders()
+        shutil.copyfile(CellFiles(self.inside).plan, self.out.plan)
+        if status["status"] == "failed":
+            shutil.copyfile(self.console, self.out.log("console"))
+        shutil.rmtree(target, ignore_errors=True)
+        self.out.path.rename(target)
+        return status
+
+    def console_tail(self) -> str:
+        """The last lines of the console."""
+        lines = self.console.read_text(errors="replace").strip().splitlines()
+        return " | ".join(lines[-CONSOLE_LINES_KEPT:])
+
+    def _status(self, ended: str, lab: str) -> dict[str, Any]:
+        if self.out.has_ended and not ended:
+            status: dict[str, Any] = json.loads(self.out.status_file.read_text())
+            return status
+        reason = ended or f"{lab} ended without a result: {self.console_tail()}"
+        status = {"status": "failed", "reason": reason, "epoch_realtime_ns": None, "virtual_s": None}
+        self.out.write_status(status)
+        return status
+
+
+def plan_text(plan: dict[str, Any]) -> str:
+    """The plan as its file has it."""
+    return json.dumps(plan, indent=1) + "\n"

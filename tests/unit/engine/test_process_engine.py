@@ -1,0 +1,110 @@
+"""What all engines whose lab is a process do alike: a cell's folder before and after, its limit, an interrupt, a session at the terminal."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from scpslab.engine import CellRun
+from scpslab.engine.base import Interrupted
+from scpslab.engine.process import ProcessEngine
+from scpslab.engine.virtual import VirtualEngine
+from scpslab.errors import UsageError
+from scpslab.runfolder import CellFiles
+
+PLAN = {"limits": {"wall_s": 60}, "links": [], "serial_links": []}
+WRITES_STATUS = 'open("out/status.json", "w").write(\'{"status": "completed", "reason": ""}\')'
+WAITS_FOR_EVER = "import sys; sys.stdin.readline()"
+
+
+class ScriptEngine(ProcessEngine):
+    """A lab that is a Python script in the folder that labs read."""
+
+    name, deterministic, interactive, lab_name = "script", False, True, "the script"
+
+    def __init__(self, script, left=""):
+        super().__init__()
+        self.script, self.left, self.given_back = script, left, 0
+
+    def prepare(self, say, plans):
+        """Nothing is needed."""
+
+    def hash(self, plan):
+        return "script"
+
+    def as_carried_out(self, plan):
+        return {**plan, "added": True}
+
+    @contextmanager
+    def lab(self, folder, core=None, *, at_terminal=False):
+        # A pipe that nobody writes into: who reads from it waits.
+        with folder.console.open("wb") as console:
+            options = {"stdin": subprocess.PIPE, "stdout": console, "stderr": subprocess.STDOUT}
+            process = subprocess.Popen([sys.executable, "-c", self.script], cwd=folder.inside, **options)
+        yield process
+        process.stdin.close()
+        self.given_back += 1
+
+    def look_over(self, folder):
+        return self.left
+
+
+def run(engine, tmp_path, plan=PLAN):
+    target = tmp_path / "cells" / "r1"
+    return engine.run(CellRun(plan, target)), CellFiles(target)
+
+
+def test_a_cell_that_ends_is_moved_into_place_with_its_plan_and_folders(tmp_path):
+    engine = ScriptEngine(WRITES_STATUS)
+
+    status, files = run(engine, tmp_path)
+
+    assert status == files.status() == {"status": "completed", "reason": ""}
+    assert json.loads(files.plan.read_text()) == PLAN | {"added": True}
+    assert [folder.is_dir() for folder in (files.records, files.captures, files.logs)] == [True] * 3
+    assert list(files.logs.iterdir()) == []
+    assert [path.name for path in files.path.parent.iterdir()] == ["r1"]
+    assert engine.given_back == 1
+
+
+def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path):
+    status, files = run(ScriptEngine("print('one'); print('two')"), tmp_path)
+
+    assert status["reason"] == "the script ended without a result: one | two"
+    assert files.status() == status
+    assert files.log("console").read_text() == "one\ntwo\n"
+
+
+def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
+    status, _ = run(ScriptEngine(WRITES_STATUS, left="the guest left a pipe"), tmp_path)
+
+    assert (status["status"], status["reason"]) == ("failed", "the guest left a pipe")
+
+
+def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
+    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, PLAN | {"limits": {"wall_s": 0.1}})
+
+    assert status["reason"] == "the wall limit of 0.1 s came before the cell was over"
+
+
+def test_a_cell_that_begins_after_an_interrupt_is_ended_and_leaves_nothing(tmp_path):
+    engine = ScriptEngine(WAITS_FOR_EVER)
+    engine.stop()
+
+    with pytest.raises(Interrupted):
+        run(engine, tmp_path)
+    assert list(tmp_path.rglob("*r1*")) == []
+
+
+def test_a_session_leaves_its_files_in_the_folder_and_gives_its_exit_code(tmp_path):
+    assert ScriptEngine(WRITES_STATUS + "; raise SystemExit(7)").interact(PLAN, tmp_path) == 7
+    assert CellFiles(tmp_path / "cell" / "out").has_ended
+
+
+def test_nobody_can_be_in_a_lab_in_virtual_time(tmp_path):
+    with pytest.raises(UsageError, match="engine virtual: found a lab that nobody can be in; expected an engine on the wall clock"):
+        VirtualEngine().interact(PLAN, tmp_path)
