@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.cli.app import COMMANDS
+from scpslab.engine import bundle
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "scpslab"
@@ -22,7 +23,7 @@ RUST_FILE_LINES = 800
 BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "constants", "manager"}
 # The guest has a plain Python with Mininet: what runs there may import nothing else.
 GUEST_PARTS = ("lab", "plan", "topology")
-GUEST_IMPORTS = {"mininet", "scpslab.lab", "scpslab.topology", "scpslab.units", "scpslab.errors", "scpslab.names", "scpslab.plan", "scpslab.strict_json"}
+GUEST_IMPORTS = {"mininet", "scpslab.lab", "scpslab.topology", "scpslab.units", "scpslab.names", "scpslab.plan", "scpslab.strict_json"}
 PRINTERS = ("cli/", "lab/", "setup/__main__.py")
 # What a lab, on whatever kernel, knows nothing of.
 LAB_ALONE = {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"}
@@ -100,6 +101,16 @@ def test_guest_code_imports_only_what_the_guest_has():
                 mine = any(module == allowed or module.startswith(allowed + ".") for allowed in GUEST_IMPORTS)
                 if not (mine or module == "scpslab" or top in sys.stdlib_module_names):
                     wrong.append(f"{where(path, line)}: {module}")
+    assert wrong == []
+
+
+def test_the_lab_program_has_with_it_what_it_imports():
+    shipped = {f"scpslab.{part.removesuffix('.py')}" for part in bundle.PARTS}
+    wrong = []
+    for path, name in bundle.sources():
+        for module, line in imports(path):
+            if module.startswith("scpslab.") and not any(module == part or module.startswith(part + ".") for part in shipped):
+                wrong.append(f"{where(path, line)}: {name} imports {module}")
     assert wrong == []
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +12,7 @@ from rich.text import Text
 
 from scpslab.claims.evaluate import CheckResult, Finding, Outcome, Verdict
 from scpslab.claims.model import Era
+from scpslab.results.csv_text import csv_text
 
 FORMAT = 1
 ERAS: tuple[Era, ...] = ("period", "modern")
@@ -117,20 +116,18 @@ def as_list(verdicts: Sequence[Verdict]) -> Table:
 
 def as_csv(verdicts: Sequence[Verdict]) -> str:
     """A line for every finding of every check; for claims without checks one line that says why."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[Iterable[object]] = [COLUMNS]
     for verdict in verdicts:
         claim = verdict.claim
         if claim.not_testable:
-            writer.writerow([verdict.paper.name, claim.id, claim.weight, "", Outcome.NOT_TESTABLE, *[""] * 7, claim.paper, claim.not_testable])
+            rows.append([verdict.paper.name, claim.id, claim.weight, "", Outcome.NOT_TESTABLE, *[""] * 7, claim.paper, claim.not_testable])
         for result in verdict.results:
             era = result.check.era
             for finding in result.findings:
                 numbers = [_plain(number) for number in (finding.number, finding.low, finding.high)]
                 told = [subject(result), finding.outcome, at_text(finding), *numbers, band(result.check), claim.paper, finding.text]
-                writer.writerow([verdict.paper.name, claim.id, claim.weight, era, verdict.outcome(era), *told])
-    return text.getvalue()
+                rows.append([verdict.paper.name, claim.id, claim.weight, era, verdict.outcome(era), *told])
+    return csv_text(rows)
 
 
 def as_json(verdicts: Sequence[Verdict]) -> str:

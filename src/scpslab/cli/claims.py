@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all, scoreboard
 from scpslab.cli.results import split
-from scpslab.cli.tables import table_console
+from scpslab.cli.tables import Format, table_console
 from scpslab.errors import UsageError
 from scpslab.runfolder import runs_of
-
-
-class Format(StrEnum):
-    """How the scoreboard is written."""
-
-    CSV = "csv"
-    JSON = "json"
-    TABLE = "table"
 
 
 def register(app: typer.Typer) -> None:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.results import Format, split
-from scpslab.cli.tables import table_console
+from scpslab.cli.results import split
+from scpslab.cli.tables import Format, table_console
 from scpslab.results import compare as comparing
 from scpslab.results.table import read_results
 from scpslab.runfolder import find_run

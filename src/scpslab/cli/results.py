@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from scpslab.cli.tables import table_console
+from scpslab.cli.tables import Format, table_console
 from scpslab.results.table import as_csv, as_json, as_table, notes, read_results, summarise
 from scpslab.runfolder import find_run
-
-
-class Format(StrEnum):
-    """How the numbers are written."""
-
-    CSV = "csv"
-    JSON = "json"
-    TABLE = "table"
 
 
 def register(app: typer.Typer) -> None:

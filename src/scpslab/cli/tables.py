@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 from rich.console import Console
@@ -10,6 +11,14 @@ from rich.text import Text
 from scpslab.cli.terminal import harmless
 
 WIDE = 180
+
+
+class Format(StrEnum):
+    """How numbers are written."""
+
+    CSV = "csv"
+    JSON = "json"
+    TABLE = "table"
 
 
 class _PlainConsole(Console):

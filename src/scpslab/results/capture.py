@@ -22,7 +22,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 TCP, UDP, SCPS_TP = 6, 17, 106
 # SCPS-TP (uncompressed) has the header of TCP (CCSDS 714.0-B-2); 106 is the protocol number that implementations use for it.
 TCP_HEADERS = (TCP, SCPS_TP)

@@ -6,11 +6,10 @@ A cell that did not complete keeps its row with empty metrics: it is counted, ne
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from pathlib import Path
 
+from scpslab.results.csv_text import csv_text
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, serial
 from scpslab.results.plan_view import PlanView, Workload
 from scpslab.results.run import Cell, Run, open_run
@@ -40,15 +39,13 @@ def rows_as_csv(run: Run) -> str:
     axes = list(dict.fromkeys(axis for cell in run.cells for axis in cell.plan.cell.axes))
     columns = _columns(run.cells)
     header = [*BEFORE_AXES, *axes, *(name for name in AFTER_AXES if name not in axes), *columns]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
+    rows: list[list[object]] = [[*header]]
     for cell in run.cells:
         values: dict[str, Value] = {**_identity(cell), **cell.plan.cell.axes}
         if cell.status == "completed":
             values |= measure(cell)
-        writer.writerow([_written(values.get(name), columns.get(name)) for name in header])
-    return text.getvalue()
+        rows.append([_written(values.get(name), columns.get(name)) for name in header])
+    return csv_text(rows)
 
 
 def measure(cell: Cell) -> dict[str, Value]:

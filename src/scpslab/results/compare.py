@@ -5,8 +5,6 @@ Many differences are looked at together: p values are corrected by Holm's method
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from scpslab.errors import ResultError
+from scpslab.results.csv_text import csv_text
 from scpslab.results.statistics import Estimate, Mean, clopper_pearson, difference_p, fisher_exact, holm, mean_of, number_in, ratio_of, sum_of
 from scpslab.results.table import Results, summarise, with_interval
 
@@ -113,12 +112,8 @@ def notes(comparison: Comparison) -> list[str]:
 
 def as_csv(comparison: Comparison) -> str:
     """One line a pair."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*comparison.by, *COLUMNS])
-    for pair in comparison.pairs:
-        writer.writerow([*pair.key, *("" if value is None else value for value in _fields(pair).values())])
-    return text.getvalue()
+    rows = [[*pair.key, *("" if value is None else value for value in _fields(pair).values())] for pair in comparison.pairs]
+    return csv_text([[*comparison.by, *COLUMNS], *rows])
 
 
 def as_json(comparison: Comparison) -> str:

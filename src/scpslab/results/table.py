@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import difflib
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from rich.table import Table
 
 from scpslab.errors import ResultError, UsageError
 from scpslab.results.collect import AFTER_AXES, BEFORE_AXES, collect
+from scpslab.results.csv_text import csv_text
 from scpslab.results.statistics import OTHER_ENDS, Group, Mean, group_rows, number_in, other_ends
 from scpslab.runfolder import RunFolder
 
@@ -141,16 +141,14 @@ def notes(summary: Summary) -> list[str]:
 
 def as_csv(summary: Summary) -> str:
     """One line per group: axes, counts, completion interval, then mean, sd, ci95_half and n of each metric."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     parts = ("mean", "sd", "ci95_half", "n")
     counts = ("completed", *OTHER_ENDS, "completion_ci95_low", "completion_ci95_high")
-    writer.writerow([*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in parts)])
+    rows: list[list[object]] = [[*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in parts)]]
     for group in summary.groups:
         numbers = [getattr(group.means[name], part) for name in summary.metrics for part in parts]
         row = [group.completed, *(getattr(group, name) for name in OTHER_ENDS), *group.completion, *numbers]
-        writer.writerow([*group.key, *(_plain(value) for value in row)])
-    return text.getvalue()
+        rows.append([*group.key, *(_plain(value) for value in row)])
+    return csv_text(rows)
 
 
 def as_json(summary: Summary) -> str:

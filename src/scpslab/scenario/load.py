@@ -15,7 +15,7 @@ from scpslab.documents.places import Places, one_of
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import Form, KeyPath
 from scpslab.errors import ScenarioError
-from scpslab.scenario.checks import describe, problems
+from scpslab.scenario.consistency import describe, problems
 from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value
 from scpslab.scenario.renamed import current_name

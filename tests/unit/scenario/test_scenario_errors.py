@@ -123,6 +123,7 @@ CASES = {
     "port twice": ((BULK, BULK + "\n  - " + BULK.replace("transfer", "second")), "14: workloads[1].port: found port 5001 of h2"),
     "name twice": ((BULK, BULK + "\n  - " + BULK.replace("size", "port: 6001, size")), '14: workloads[1]: found the name "transfer"'),
     "name of the lab's own record": (("name: transfer", "name: accounting"), '13: workloads[0]: found the name "accounting"'),
+    "name of the script's record": (("name: transfer", "name: script"), '13: workloads[0]: found the name "script"'),
     "name that is no file name": (("name: transfer", "name: ../transfer"), "13: workloads[0].name", "expected a name"),
     "iperf3 without an end": ((BULK, "{kind: iperf3, name: flow, from: h1, to: h2}"), "13: workloads[0]: found neither of duration and size"),
     "iperf3 with part of a second": ((BULK, "{kind: iperf3, name: flow, from: h1, to: h2, duration: 1500 ms}"), "13: workloads[0].duration", "whole seconds"),
