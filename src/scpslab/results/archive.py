@@ -124,9 +124,8 @@ def _contents(path: Path, content: bytes) -> Contents:
 
 def digests_of(run: Path) -> dict[str, str]:
     """SHA-256 of results.csv and of every file under cells/, by path within the run folder."""
-    folder = RunFolder(run)
-    files = (*sorted(folder.cells.rglob("*")), folder.results)
-    return {path.relative_to(run).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
+    files = (*_files_of_cells(run), RunFolder(run).results)
+    return {path.relative_to(run).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if _is_own(run, path)}
 
 
 def _digest(run: Path) -> RunDigest:
@@ -142,11 +141,18 @@ def _digest(run: Path) -> RunDigest:
 def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
     folder = RunFolder(run)
     for path in (folder.manifest_file, folder.resolved, folder.results):
-        if path.is_file():
+        if _is_own(run, path):
             yield path
-    for path in sorted(folder.cells.rglob("*")):
-        if path.is_file() and (whole or path.name in ALWAYS):
-            yield path
+    yield from (path for path in _files_of_cells(run) if whole or path.name in ALWAYS)
+
+
+def _files_of_cells(run: Path) -> list[Path]:
+    return sorted(path for path in RunFolder(run).cells.rglob("*") if _is_own(run, path))
+
+
+def _is_own(run: Path, path: Path) -> bool:
+    """Whether a file lies in the run itself: a run folder of somebody else's may have links that lead to any file of this machine."""
+    return path.is_file() and path.resolve().is_relative_to(run.resolve())
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:

@@ -56,6 +56,23 @@ def test_the_same_run_gives_the_same_archive(run, tmp_path):
     assert write_archive([run], tmp_path / "b.tar.gz").read_bytes() == first
 
 
+def test_links_out_of_a_run_are_not_followed(run, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("of this machine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "status.json").write_text("of this machine")
+    cell = next(folder for folder in (run / "cells").iterdir() if (folder / "records").is_dir())
+    (cell / "records" / "planted.jsonl").symlink_to(secret)
+    (run / "scenario.resolved.yaml").unlink()
+    (run / "scenario.resolved.yaml").symlink_to(secret)
+    (run / "cells" / "planted").symlink_to(tmp_path / "folder")
+
+    path = write_archive([run], tmp_path / "a.tar.gz", whole=True)
+
+    assert b"of this machine" not in gzip.decompress(path.read_bytes())
+    assert not any("planted" in name for name in digests_of(run))
+
+
 def test_captures_are_taken_along_only_when_asked_for(run, tmp_path):
     names = []
     for whole in (False, True):
