@@ -11,7 +11,7 @@ use crate::scoreboard::Sent;
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::TraceEvent;
-use scps_types::Instant;
+use scps_types::{Duration, Instant};
 use scps_wire::ipv4::{self, Ipv4};
 use scps_wire::options::{Options, Timestamps};
 use scps_wire::protocol::SCPS_COMPRESSED;
@@ -48,6 +48,8 @@ pub(crate) struct Portion {
     pub(crate) is_silly: bool,
 }
 
+/// How long a window short of a segment may grow before it is filled as it is (RFC 1122 §4.2.3.4: 0.1 to 1 s).
+const SMALL_WINDOW_PATIENCE: Duration = Duration::from_millis(500);
 /// Octets the record boundary adds to an uncompressed header.
 const RECORD_BOUNDARY_LEN: u64 = 4;
 
@@ -374,7 +376,12 @@ impl Connection {
     }
 
     pub(crate) fn arm_persist(&mut self, now: Instant, route: &Route) {
-        if self.is_window_closed(route) && !self.timers.is_set(Timer::Persist) {
+        if !self.is_window_closed(route) {
+            return;
+        }
+        if self.board.is_empty() && self.portion(route).len > 0 && route.is_available() {
+            self.timers.set_no_later(Timer::Persist, now + SMALL_WINDOW_PATIENCE);
+        } else if !self.timers.is_set(Timer::Persist) {
             let interval = self.persist.next_interval();
             self.timers.set(Timer::Persist, now + interval);
         }

@@ -36,6 +36,12 @@ pub struct Timers {
 }
 
 impl Timers {
+    /// Arms a timer, or brings its deadline forward.
+    pub fn set_no_later(&mut self, timer: Timer, at: Instant) {
+        let earliest = self.deadlines[timer as usize].map_or(at, |due| due.min(at));
+        self.set(timer, earliest);
+    }
+
     /// Arms a timer, replacing its deadline.
     pub fn set(&mut self, timer: Timer, at: Instant) {
         self.deadlines[timer as usize] = Some(at);

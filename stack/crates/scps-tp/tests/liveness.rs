@@ -281,6 +281,16 @@ fn a_window_that_shrinks_over_segments_in_flight_is_probed() {
 }
 
 #[test]
+fn a_window_short_of_a_segment_is_filled_after_half_a_second_and_then_probed_once_at_a_time() {
+    let mut s = Script::connected(unlimited(), no_rate());
+    s.run("1.0 user send 1000\n1.0 > P. 1:1001\n1.1 < . 1:1 ack 1001 win 632\n1.1 user send 5000\n1.59 quiet");
+    s.run("1.6 > . 1001:1633\n1.61 quiet\n1.7 < . 1:1 ack 1633 win 0\n6.5 quiet\n6.6 > . 1633:1634\n6.8 quiet");
+    // The window opens by less than a segment again, then for all.
+    s.run("7.0 < . 1:1 ack 1634 win 300\n7.4 quiet\n7.5 > . 1634:1934\n7.6 < . 1:1 ack 1934 win 9000");
+    s.run("7.6 > . 1934:2934\n7.6 > . 2934:3934\n7.6 > . 3934:4934\n7.6 > . 4934:5934\n7.7 quiet");
+}
+
+#[test]
 fn a_window_short_of_a_compressed_segment_is_probed() {
     // A compressed segment holds up to 1012 octets where an uncompressed one holds 1000.
     for window in [900u32, 999, 1000, 1005, 1011, 1012] {

@@ -9,7 +9,7 @@ use scps_wire::options::{Options, Timestamps, MAX_LEN};
 use scps_wire::tcp::Flags;
 
 impl Connection {
-    /// One octet at the edge of the peer's window; without one a FIN that is not acknowledged, or an acknowledgement that
+    /// One octet at the edge of the peer's window, or what fits into a window short of a segment (RFC 1122 §4.2.3.4); without data a FIN that is not acknowledged, or an acknowledgement that
     /// the peer must answer (scps-tp §6.6).
     pub(super) fn send_probe(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
         let front = self.board.front().map(|f| (f.start, f.end - u64::from(f.fin)));
@@ -26,20 +26,28 @@ impl Connection {
             }
             return polled;
         }
-        let mut draft = self.draft_data(now, position, u64::from(has_data), is_fin);
+        // Where the window has room, the data is sent like any: resent by its timer, not by the next probe.
+        let fitting = if front.is_none() && route.is_available() { self.portion(route).len } else { 0 };
+        let len = fitting.max(1);
+        let mut draft = self.draft_data(now, position, if has_data { len } else { 0 }, is_fin);
         draft.with_ack = true;
         if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
             return Polled::Blocked(at);
         }
         if front.is_none() {
             // The octet is now sent; if the peer takes it, its acknowledgement is of something sent.
-            self.board.push(position, position + 1, now, false);
-            self.board.mark_front(crate::trace::Cause::Embargo, true);
-            self.snd_nxt = position + 1;
+            self.board.push(position, position + len, now, false);
+            self.snd_nxt = position + len;
+            if fitting == 0 {
+                self.board.mark_front(crate::trace::Cause::Embargo, true);
+            } else {
+                self.stats.data_segments_sent += 1;
+                self.arm_after_data(now);
+            }
         }
         self.probe_due = false;
         self.stats.probes_sent += 1;
-        self.note(now, route, TraceEvent::Probe, position, 1);
+        self.note(now, route, TraceEvent::Probe, position, len);
         Polled::Packet
     }
 
