@@ -24,7 +24,8 @@ BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "const
 # The guest has a plain Python with Mininet: what runs there may import nothing else.
 GUEST_PARTS = ("lab", "plan", "topology")
 GUEST_IMPORTS = {"mininet", "scpslab.lab", "scpslab.topology", "scpslab.units", "scpslab.names", "scpslab.plan", "scpslab.strict_json"}
-PRINTERS = ("cli/", "lab/", "setup/__main__.py")
+# setup/job.py: something moves in a terminal while a build takes its minutes, whoever asked for it.
+PRINTERS = ("cli/", "lab/", "setup/__main__.py", "setup/job.py")
 # What a lab, on whatever kernel, knows nothing of.
 LAB_ALONE = {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"}
 # Pages that code and documents cite by section (`scps-tp §4.4`) or by requirement (`apparatus A-10`), under the names they are cited by.
@@ -139,8 +140,24 @@ def test_nothing_prints_but_commands_and_the_lab():
         if str(path.relative_to(PACKAGE)).startswith(PRINTERS):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            if not isinstance(node, ast.Call):
+                continue
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            if name in ("print", "Console"):
                 wrong.append(where(path, node.lineno))
+    assert wrong == []
+
+
+def test_nothing_below_the_commands_knows_of_a_console():
+    """Tables may be made elsewhere; where and whether they are shown is the commands' (docs/ARCHITECTURE.md)."""
+    wrong = []
+    for path in python_files():
+        if not str(path.relative_to(PACKAGE)).startswith(PRINTERS):
+            wrong += [
+                f"{where(path, line)}: {module}"
+                for module, line in imports(path)
+                if module in ("rich.console", "rich.progress", "rich.status", "typer") or module.startswith(("rich.console.", "rich.progress."))
+            ]
     assert wrong == []
 
 

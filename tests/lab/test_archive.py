@@ -8,7 +8,6 @@ import sys
 import tarfile
 
 import pytest
-from rich.console import Console
 
 from scpslab.cli import app
 from scpslab.results.archive import read_archive, write_archive
@@ -16,7 +15,6 @@ from scpslab.running import RunOptions, run_scenario
 from scpslab.running.verify import verify
 
 pytestmark = pytest.mark.lab
-QUIET = Console(quiet=True)
 ONE_CELL = ["repeats=1", "sweep.ber.values=[1e-5]", "workloads.transfer.size=20 kB"]
 
 
@@ -24,12 +22,12 @@ ONE_CELL = ["repeats=1", "sweep.ber.values=[1e-5]", "workloads.transfer.size=20 
 def archive(tmp_path_factory):
     """The archive of a run of one cell."""
     folder = tmp_path_factory.mktemp("archive")
-    run = run_scenario("fy97/fig04:kernel-test", RunOptions(out=folder / "runs", overrides=ONE_CELL), QUIET).folder
+    run = run_scenario("fy97/fig04:kernel-test", RunOptions(out=folder / "runs", overrides=ONE_CELL)).folder
     return write_archive([run], folder / "one.scpslab.tar.gz")
 
 
 def test_an_exported_run_gives_the_same_bytes_again(archive, tmp_path):
-    found = verify(archive, RunOptions(), QUIET)[0]
+    found = verify(archive, RunOptions())[0]
 
     assert found.is_same
     assert found.has_same_engine

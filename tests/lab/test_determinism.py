@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from scpslab.running import RunOptions, run_scenario
 
@@ -25,7 +24,7 @@ def digests(run: Path) -> dict[str, str]:
 
 def run(out: Path) -> Path:
     """Runs the small FY97 scenario without any cache."""
-    return run_scenario("fy97/fig04:kernel-test", RunOptions(use_cache=False, out=out), Console(quiet=True)).folder
+    return run_scenario("fy97/fig04:kernel-test", RunOptions(use_cache=False, out=out)).folder
 
 
 def test_two_runs_give_the_same_bytes(tmp_path):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from rich.console import Console
 
 from scpslab.results.run import open_run
 from scpslab.running import RunOptions, run_scenario
 from scpslab.setup.images import DOCKER, cache_dir, find
 
 pytestmark = pytest.mark.lab
-QUIET = Console(quiet=True)
 CELL = ["sweep={}", "hosts.*={preset: fy97-reno}", "workloads.transfer.size=300 kB"]
 
 
@@ -28,7 +26,7 @@ def images_can_be_had() -> bool:
 
 def transfer(out, *overrides):
     """The one cell of a small FY97 run, and its receiver's line."""
-    result = run_scenario("fy97/fig04:test", RunOptions(out=out, overrides=[*CELL, *overrides], jobs=1), QUIET)
+    result = run_scenario("fy97/fig04:test", RunOptions(out=out, overrides=[*CELL, *overrides], jobs=1))
     assert (result.completed, result.failed) == (1, 0)
     (cell,) = open_run(result.folder).cells
     return cell, next(line for line in cell.records("transfer") if line["event"] == "receiver")

@@ -5,20 +5,18 @@ from __future__ import annotations
 import csv
 
 import pytest
-from rich.console import Console
 
 from scpslab.results.run import open_run
 from scpslab.running import RunOptions, run_scenario
 
 pytestmark = pytest.mark.lab
-QUIET = Console(quiet=True)
 SCPS = "{stack: scps, preset: nmsu-vj}"
 KERNEL = "{preset: linux-2.2}"
 
 
 def run(out, name, *overrides):
     """The row of the one cell of a scenario, and the folder."""
-    result = run_scenario(name, RunOptions(out=out, overrides=list(overrides), jobs=1, use_cache=False), QUIET)
+    result = run_scenario(name, RunOptions(out=out, overrides=list(overrides), jobs=1, use_cache=False))
     with (result.folder / "results.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
     return row, result.folder

@@ -27,7 +27,7 @@ def test_the_machine_s_kernel_in_real_time_agrees_with_virtual_time(tmp_path, mo
     """FY97's Fig 4 without errors, where nothing but the engine makes a difference: TCP, BBR and SCPS-TP take the same time."""
     monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
     overrides = [f"repeats={REPEATS}", "sweep.ber.values=[0]"]
-    runs = [run_scenario("fy97/fig04:engines", RunOptions(engine=name, out=tmp_path, overrides=overrides), Console()) for name in (HostInGuest.name, "virtual")]
+    runs = [run_scenario("fy97/fig04:engines", RunOptions(engine=name, out=tmp_path, overrides=overrides)) for name in (HostInGuest.name, "virtual")]
     assert [(run.completed, run.failed) for run in runs] == [(4 * REPEATS, 0)] * 2
 
     found = compare(*(read_results(run.folder) for run in runs), metrics=["transfer_s"])

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy import stats
 
 from scpslab.errormodels import gap_vector
@@ -243,7 +242,7 @@ def test_only_managed_queues_drop_before_they_are_full(run_link, discipline, dro
 
 def test_an_acknowledgement_filter_keeps_the_newest(tmp_path):
     """A return channel too slow for its acknowledgements: the filter drops old ones, the transfer completes, and the account closes."""
-    result = run_scenario("fy97/ack-filter:test", RunOptions(out=tmp_path, overrides=["workloads.transfer.size=1 MB"]), Console(quiet=True))
+    result = run_scenario("fy97/ack-filter:test", RunOptions(out=tmp_path, overrides=["workloads.transfer.size=1 MB"]))
 
     cell = next((result.folder / "cells").iterdir())
     lines = [json.loads(line) for line in (cell / "records" / "accounting.jsonl").read_text().splitlines()]

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from scpslab.engine import ENGINES
 from scpslab.planning.containers import version
@@ -18,7 +17,6 @@ from scpslab.setup.images import ensure
 from tests.lab.guest_machine import HostInGuest
 
 pytestmark = pytest.mark.lab
-QUIET = Console(quiet=True)
 CONTRACT = (Path(__file__).parents[2] / "images" / "CONTRACT.md").read_text()
 IMAGE, CANNOT_SEND, SILENT = "scpslab-test/stack:1.0", "scpslab-test/receiver:1.0", "scpslab-test/silent:1.0"
 
@@ -58,7 +56,7 @@ def scenario_file(tmp_path_factory):
 
 
 def run(path, out, *overrides, engine="virtual"):
-    return run_scenario(str(path), RunOptions(engine=engine, out=out, overrides=["sweep={}", "workloads.transfer.size=200 kB", *overrides], jobs=1), QUIET)
+    return run_scenario(str(path), RunOptions(engine=engine, out=out, overrides=["sweep={}", "workloads.transfer.size=200 kB", *overrides], jobs=1))
 
 
 def test_an_image_that_keeps_the_contract_is_a_host(scenario_file, tmp_path):
@@ -68,7 +66,7 @@ def test_an_image_that_keeps_the_contract_is_a_host(scenario_file, tmp_path):
     (cell,) = open_run(result.folder).cells
     (row,) = read_results(result.folder).rows
     again = run_scenario(
-        str(scenario_file), RunOptions(out=tmp_path / "second", overrides=["sweep={}", "workloads.transfer.size=200 kB"], jobs=1, use_cache=False), QUIET
+        str(scenario_file), RunOptions(out=tmp_path / "second", overrides=["sweep={}", "workloads.transfer.size=200 kB"], jobs=1, use_cache=False)
     )
 
     assert row["bytes"] == "200000"

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from rich.console import Console
 
 from scpslab.running import RunOptions, run_scenario
 
 pytestmark = pytest.mark.lab
-QUIET = Console(quiet=True)
 NAME = "fy97/fig04:kernel-test"
 ONE_CELL = ["repeats=1", "sweep.ber.values=[0]", "workloads.transfer.size=20 kB"]
 
 
 def run(out, overrides=(), **options):
-    return run_scenario(NAME, RunOptions(out=out, overrides=[*ONE_CELL, *overrides], **options), QUIET)
+    return run_scenario(NAME, RunOptions(out=out, overrides=[*ONE_CELL, *overrides], **options))
 
 
 def test_a_run_folder_explains_itself(tmp_path):
@@ -61,9 +59,9 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):
     options = RunOptions(out=tmp_path, overrides=["repeats=2", *ONE_CELL[1:], "seed=77"], jobs=1, use_cache=True)
     monkeypatch.setattr(UmlEngine, "run", interrupt_second)
     with pytest.raises(KeyboardInterrupt):
-        run_scenario(NAME, options, QUIET)
+        run_scenario(NAME, options)
     monkeypatch.setattr(UmlEngine, "run", lambda self, cell: (ran.append(cell.plan["cell"]["id"]), original(self, cell))[1])
-    result = run_scenario(NAME, options, QUIET)
+    result = run_scenario(NAME, options)
 
     assert result.completed == 2
     assert len(ran) == 3

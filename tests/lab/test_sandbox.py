@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from scpslab.engine.confinement import LAUNCHER, Protections, protections
 from scpslab.engine.virtual import VirtualEngine
@@ -120,7 +119,7 @@ def test_a_script_cannot_mount_the_machine_s_folders(tmp_path):
     secret, target = tmp_path / "secret", tmp_path / "target"
     secret.write_text(BUSINESS)
     (tmp_path / "attack.yaml").write_text(ATTACK.format(secret=secret, target=target))
-    result = run_scenario(str(tmp_path / "attack.yaml"), RunOptions(out=tmp_path / "runs", jobs=1, use_cache=False), Console(quiet=True))
+    result = run_scenario(str(tmp_path / "attack.yaml"), RunOptions(out=tmp_path / "runs", jobs=1, use_cache=False))
     log = next(iter(open_run(result.folder).cells)).folder / "logs" / "script-1-h1.log"
 
     assert BUSINESS not in log.read_text()

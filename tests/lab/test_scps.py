@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from rich.console import Console
 
 from scpslab.results.run import open_run
 from scpslab.running import RunOptions, run_scenario
 
 pytestmark = pytest.mark.lab
-QUIET = Console(quiet=True)
 SCPS = "{stack: scps, preset: fy97-rate}"
 ENDS = {
     "scps to scps": (SCPS, SCPS),
@@ -22,7 +20,7 @@ ENDS = {
 
 
 def run(out, *overrides, name="fy97/fig04:test"):
-    return run_scenario(name, RunOptions(out=out, overrides=list(overrides), jobs=1), QUIET)
+    return run_scenario(name, RunOptions(out=out, overrides=list(overrides), jobs=1))
 
 
 def transfer(folder):
@@ -70,9 +68,7 @@ def test_rate_control_fills_the_hop_and_queues_nothing(tmp_path):
 def test_the_same_cell_twice_has_the_same_bytes(tmp_path):
     """Packets, trace and report of the SCPS programs are part of what is reproducible."""
     overrides = ("probes=[{kind: capture, node: ws2}, {kind: tcp_info, node: ws1}]",)
-    folders = [
-        run_scenario("fy97/fig04:test", RunOptions(out=tmp_path / name, overrides=list(overrides), use_cache=False), QUIET).folder for name in ("a", "b")
-    ]
+    folders = [run_scenario("fy97/fig04:test", RunOptions(out=tmp_path / name, overrides=list(overrides), use_cache=False)).folder for name in ("a", "b")]
 
     files = [{path.relative_to(folder): path.read_bytes() for path in folder.rglob("cells/**/*") if path.is_file()} for folder in folders]
     assert len(files[0]) > 10

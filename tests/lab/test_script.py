@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from rich.console import Console
 
 from scpslab.results.run import open_run
 from scpslab.running import RunOptions, run_scenario
@@ -36,7 +35,7 @@ def cell(tmp_path_factory):
     """The one cell of the scenario."""
     folder = tmp_path_factory.mktemp("script")
     (folder / "changing.yaml").write_text(SCENARIO)
-    result = run_scenario(str(folder / "changing.yaml"), RunOptions(out=folder / "runs", jobs=1, use_cache=False), Console(quiet=True))
+    result = run_scenario(str(folder / "changing.yaml"), RunOptions(out=folder / "runs", jobs=1, use_cache=False))
     assert (result.completed, result.failed) == (1, 0)
     return next(iter(open_run(result.folder).cells))
 
@@ -81,7 +80,7 @@ def test_a_command_that_lets_no_time_pass_is_named(tmp_path, command, says):
     path.write_text(
         json.dumps({"kind": "scenario", "version": 1, "title": "Spins", "topology": "point_to_point", "script": [step], "limits": {"wall": "10 s"}})
     )
-    folder = run_scenario(str(path), RunOptions(use_cache=False, out=tmp_path / "runs"), Console(quiet=True)).folder
+    folder = run_scenario(str(path), RunOptions(use_cache=False, out=tmp_path / "runs")).folder
 
     (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
     assert status["status"] == "failed"

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy import stats
 
 from scpslab.engine.virtual import VirtualEngine
@@ -154,7 +153,7 @@ def test_nothing_arrives_in_an_outage(run_serial):
 
 def test_ftp_takes_the_time_of_its_bytes(tmp_path):
     """10 kB at 115,200 baud: not faster than the line carries the file, and slower by slow start and set-up only."""
-    folder = run_scenario("sgls/aero-fig02:test", RunOptions(use_cache=False, out=tmp_path), Console(quiet=True)).folder
+    folder = run_scenario("sgls/aero-fig02:test", RunOptions(use_cache=False, out=tmp_path)).folder
     (cell,) = open_run(folder).cells
     values = measure(cell)
 
@@ -188,7 +187,7 @@ def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
 
 def test_two_runs_give_the_same_bytes(tmp_path):
     """The channel, PPP, vsftpd and curl add nothing of the machine."""
-    runs = [run_scenario("sgls/itc-unbalanced:test", RunOptions(use_cache=False, out=tmp_path / name), Console(quiet=True)).folder for name in ("a", "b")]
+    runs = [run_scenario("sgls/itc-unbalanced:test", RunOptions(use_cache=False, out=tmp_path / name)).folder for name in ("a", "b")]
     assert digests(runs[0]) == digests(runs[1])
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.tables import Format, table_console
-from scpslab.results.table import as_csv, as_json, as_table, notes, read_results, summarise
+from scpslab.cli.tables import Format, print_summary, table_console
+from scpslab.results.table import as_csv, as_json, read_results, summarise
 from scpslab.runfolder import find_run
 
 
@@ -31,10 +31,7 @@ def results(
     """
     summary = summarise(read_results(find_run(run), rebuild=rebuild), split(by), split(metric))
     if format_ is Format.TABLE:
-        console = table_console()
-        console.print(as_table(summary))
-        for line in notes(summary):
-            console.print(line, style="dim", highlight=False)
+        print_summary(summary, table_console())
     else:
         typer.echo(as_csv(summary) if format_ is Format.CSV else as_json(summary), nl=False)
 

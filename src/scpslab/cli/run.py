@@ -9,7 +9,8 @@ import typer
 
 from scpslab import figures, results
 from scpslab.cli.consent import ask_for_host
-from scpslab.cli.tables import table_console
+from scpslab.cli.progress import ConsoleProgress
+from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.validate import todays_name
 from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
@@ -46,16 +47,17 @@ def run(  # typer calls it by name
     console = table_console(stderr=True)
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
-    options = RunOptions(engine, jobs, cache, out, list(set_ or []))
+    options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, out=out, overrides=list(set_ or []))
+    listeners = [ConsoleProgress(console)]
     scenario = todays_name(scenario)
     if is_campaign(scenario):
-        campaign = run_campaign(scenario, options, console)
+        campaign = run_campaign(scenario, options, listeners)
         typer.echo(campaign.folder)
         if campaign.failed:
             raise typer.Exit(FAILED_CELLS_EXIT)
         return
-    result = run_scenario(scenario, options, console)
-    results.table.render(result.folder, console)
+    result = run_scenario(scenario, options, listeners)
+    print_summary(results.table.summarise(results.table.read_results(result.folder)), console)
     verdicts = results.checks.evaluate(result.folder, result.checks)
     for verdict in verdicts:
         console.print(str(verdict), highlight=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from scpslab.cli.terminal import harmless
+from scpslab.results.table import Summary, as_table, notes
 
 WIDE = 180
 
@@ -38,3 +39,10 @@ def table_console(*, stderr: bool = False) -> Console:
 def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
     """A console that prints text as it is: titles, reasons and cell names come from files, and "[/b]" in one of them is no markup."""
     return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False)
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Prints the table of a run, and what a reader must know beside the numbers."""
+    console.print(as_table(summary))
+    for line in notes(summary):
+        console.print(line, style="dim", highlight=False)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
 from scpslab.running import RunOptions
 from scpslab.running.verify import Comparison
@@ -30,8 +31,7 @@ def verify(
 
     Exit code 0: all bytes are the same. 1: some are not; they are named, and whether kernel, guest image and lab program were the same.
     """
-    console = plain_console(stderr=True)
-    compared = run_again(archive, RunOptions(jobs=jobs), console, keep)
+    compared = run_again(archive, RunOptions(jobs=jobs), [ConsoleProgress(plain_console(stderr=True))], keep)
     for comparison in compared:
         _say(comparison)
     if not all(comparison.is_same for comparison in compared):

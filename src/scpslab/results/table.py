@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from scpslab.errors import ResultError, UsageError
@@ -84,18 +83,6 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     chosen_by = tuple(by) or results.axes
     chosen = tuple(metrics) or tuple(name for name in HEADLINE if any(number_in(row, name) is not None for row in results.rows))[:HEADLINE_COUNT]
     return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
-
-
-def render(run_dir: Path, console: Console, by: Sequence[str] = (), metrics: Sequence[str] = ()) -> None:
-    """Prints the table of a run.
-
-    Raises:
-        ResultError: see `read_results` and `summarise`.
-    """
-    summary = summarise(read_results(run_dir), by, metrics)
-    console.print(as_table(summary))
-    for line in notes(summary):
-        console.print(line, style="dim", highlight=False)
 
 
 def as_table(summary: Summary) -> Table:

@@ -1,4 +1,4 @@
-"""Campaigns: scenarios one after the other with one progress, and a folder that leads to their runs.
+"""Campaigns: scenarios one after the other with the same listeners, and a folder that leads to their runs.
 
 Each scenario's run is a run like any other, under the same name: what was run before counts, and an interrupted campaign goes on where it stopped.
 """
@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from scpslab.names import file_label, file_name
 from scpslab.runfolder import CampaignFolder, held
-from scpslab.running.progress import RunProgress
+from scpslab.running.events import CampaignDone, CampaignFailed, CampaignInterrupted, CampaignStarted, Event, Listener, Note, Tally
 from scpslab.running.runner import RunOptions, RunResult, ScenarioRun
 from scpslab.scenario.campaign import Campaign, load_campaign
 
@@ -34,7 +32,7 @@ class CampaignResult:
         return sum(run.failed for run in self.runs)
 
 
-def run_campaign(name: str, options: RunOptions, console: Console) -> CampaignResult:
+def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> CampaignResult:
     """Runs every scenario of a campaign (path or name, with or without a variant); all of them are planned before the first starts.
 
     Raises:
@@ -42,32 +40,47 @@ def run_campaign(name: str, options: RunOptions, console: Console) -> CampaignRe
         KeyboardInterrupt: finished cells are kept.
     """
     campaign = load_campaign(name)
+    tally = Tally()
+    listeners = (tally, *listeners)
     for pattern in campaign.left_out:
-        console.print(f"{campaign.name}: no scenario is called {pattern}; left out", highlight=False)
-    runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), console) for member in campaign.members]
+        _tell(listeners, Note(f"{campaign.name}: no scenario is called {pattern}; left out"))
+    runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), listeners) for member in campaign.members]
     folder = CampaignFolder(options.out / file_name(file_label(campaign.name), _hash(runs)))
     with held(folder.path):
-        return _run(folder, campaign, runs, console)
+        return _run(folder, campaign, runs, tally, listeners)
 
 
-def _run(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], console: Console) -> CampaignResult:
-    progress = RunProgress(console, sum(len(run.cells) for run in runs))
-    results: list[RunResult] = []
-    status = "interrupted"
+def _run(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], tally: Tally, listeners: Sequence[Listener]) -> CampaignResult:
     _write(folder, campaign, runs, {"status": "running"})
     started = time.monotonic()
+    _tell(listeners, CampaignStarted(campaign.name, folder.path, tuple(run.scenario.name for run in runs), sum(len(run.cells) for run in runs)))
     try:
-        with progress:
-            for number, run in enumerate(runs, start=1):
-                progress.scenario = f"{number} of {len(runs)} {run.scenario.name}"
-                results.append(run.run(progress))
+        results = _all(folder, campaign, runs, tally, started)
+    except KeyboardInterrupt:
+        _tell(listeners, CampaignInterrupted(campaign.name, folder.path))
+        raise
+    except Exception as error:
+        _tell(listeners, CampaignFailed(campaign.name, folder.path, error))
+        raise
+    _tell(listeners, CampaignDone(campaign.name, folder.path, round(time.monotonic() - started, 2)))
+    return CampaignResult(folder.path, results)
+
+
+def _all(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], tally: Tally, started: float) -> tuple[RunResult, ...]:
+    """The runs, one after the other; campaign.json says how they went whatever happens."""
+    status = "interrupted"
+    try:
+        results = tuple(run.run() for run in runs)
         status = "completed"
     finally:
-        facts = {"status": status, "cells": progress.done, "cells_from_cache": progress.cached, "virtual_s": round(progress.virtual_s, 3)}
+        facts = {"status": status, "cells": tally.done, "cells_from_cache": tally.cached, "virtual_s": round(tally.virtual_s, 3)}
         _write(folder, campaign, runs, {**facts, "wall_s": round(time.monotonic() - started, 2)})
-    progress.scenario = ""
-    console.print(progress.summary(), highlight=False)
-    return CampaignResult(folder.path, tuple(results))
+    return results
+
+
+def _tell(listeners: Sequence[Listener], event: Event) -> None:
+    for listener in listeners:
+        listener(event)
 
 
 def _hash(runs: Sequence[ScenarioRun]) -> str:

@@ -1,29 +1,25 @@
-"""Cells side by side, one per core; finished ones survive whatever happens to the rest."""
+"""One run: what has a result already, what an executor carries out, and what is kept; finished cells survive whatever happens to the rest."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-import queue
 import shutil
 import time
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from rich.console import Console
-
 from scpslab import planning, results, scenario
 from scpslab.engine import ENGINES, CellRun, Engine
-from scpslab.engine.base import Interrupted
 from scpslab.errors import CapabilityError, LabError, ResultError
 from scpslab.runfolder import NewerFormat, RunFolder, held
 from scpslab.runfolder.find import RUNS
 from scpslab.running.cache import ResultCache, cell_key
-from scpslab.running.progress import RunProgress
+from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted
+from scpslab.running.executors import EXECUTORS
 from scpslab.scenario.model import Check
 from scpslab.scratch import places, remove_dead
 from scpslab.setup import cache_dir
@@ -39,6 +35,7 @@ class RunOptions:
 
     engine: str = "virtual"
     jobs: int | None = None
+    executor: str = "local"
     use_cache: bool = True
     out: Path = RUNS
     overrides: list[str] = field(default_factory=list)
@@ -70,8 +67,8 @@ class Described(Protocol):
 class PlansRun:
     """One execution of plans, by cell id."""
 
-    def __init__(self, scenario: Described, resolved: str, plans: dict[str, dict[str, Any]], options: RunOptions, console: Console) -> None:
-        self.options, self.console = options, console
+    def __init__(self, scenario: Described, resolved: str, plans: dict[str, dict[str, Any]], options: RunOptions, listeners: Sequence[Listener] = ()) -> None:
+        self.options, self.listeners = options, tuple(listeners)
         self.scenario = scenario
         self.checks: tuple[Check, ...] = ()
         self.plans = plans
@@ -80,10 +77,12 @@ class PlansRun:
         self.folder = RunFolder.named(options.out, scenario.name, resolved, options.engine)
         self.engine: Engine = ENGINES[options.engine]()
         self.cache = ResultCache(cache_dir() / "results")
+        self.executor = EXECUTORS[options.executor](options.jobs)
         self.statuses: dict[str, str] = {}
+        self._told: set[str] = set()
 
-    def run(self, shared: RunProgress | None = None) -> RunResult:
-        """Runs every cell that has no result yet, then derives results.csv. A campaign shares one progress among its scenarios.
+    def run(self) -> RunResult:
+        """Runs every cell that has no result yet, then derives results.csv. The listeners hear of it (events.py).
 
         Raises:
             CapabilityError: the machine lacks something; nothing was run.
@@ -93,29 +92,31 @@ class PlansRun:
         _check_room(self.options.out)
         remove_dead(*places(), self.cache.root)
         with held(self.folder.path):
-            return self._run(shared)
+            return self._run()
 
-    def _run(self, shared: RunProgress | None) -> RunResult:
-        self.engine.prepare(lambda text: self.console.print(text, highlight=False), self.plans.values())
+    def _run(self) -> RunResult:
+        self.engine.prepare(lambda text: self._tell(Note(text)), self.plans.values())
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in self.plans.items()}
         engine_hashes = sorted({self.engine.hash(plan) for plan in self.plans.values()})
         facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hashes": engine_hashes, "seed": self.scenario.seed}
         self.manifest = self._open(facts | _machine())
         self._drop_foreign_cells()
         started = time.monotonic()
-        with nullcontext(shared) if shared else RunProgress(self.console, len(self.cells)) as progress:
-            waiting = [cell_id for cell_id in self.plans if not self._known(cell_id, progress)]
-            try:
-                self._run_cells(waiting, progress)
-            except KeyboardInterrupt:
-                self.manifest["status"] = "interrupted"
-                self.folder.write_manifest(self.manifest)
-                raise
-        self.manifest |= {"status": "completed", "wall_s": round(time.monotonic() - started, 2)}
-        self.folder.write_manifest(self.manifest)
-        results.collect(self.folder.path)
-        if shared is None:
-            self.console.print(progress.summary(), highlight=False)
+        name, folder = self.scenario.name, self.folder.path
+        self._tell(RunStarted(name, folder, self.engine.name, self.cells))
+        try:
+            self._carry_out()
+            wall_s = round(time.monotonic() - started, 2)
+            self.manifest |= {"status": "completed", "wall_s": wall_s}
+            self.folder.write_manifest(self.manifest)
+            results.collect(folder)
+        except KeyboardInterrupt:
+            self._tell(RunInterrupted(name, folder))
+            raise
+        except Exception as error:
+            self._tell(RunFailed(name, folder, error))
+            raise
+        self._tell(RunDone(name, folder, wall_s))
         counts = list(self.statuses.values())
         return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.checks)
 
@@ -130,10 +131,21 @@ class PlansRun:
                 what = f"found a damaged manifest.json, without which nobody knows what its measurements of engine {self.engine.name} are of"
                 raise ResultError(f"{self.folder.path}: {what}; expected the one of the last run. Move the folder away, and run the scenario again.") from error
             aside = self.folder.set_aside()
-            self.console.print(f"{aside}: a damaged manifest was set aside; cells are taken from the cache or run again", highlight=False, soft_wrap=True)
+            self._tell(Note(f"{aside}: a damaged manifest was set aside; cells are taken from the cache or run again"))
             return self.folder.open(self.resolved, facts)
 
-    def _known(self, cell_id: str, progress: RunProgress) -> bool:
+    def _carry_out(self) -> None:
+        """Gives every cell a result: the one that is there, or the executor's."""
+        waiting = [cell_id for cell_id in self.plans if not self._known(cell_id)]
+        cells = {cell_id: CellRun(self.plans[cell_id], self.folder.cell(cell_id).path) for cell_id in waiting}
+        try:
+            self.executor.run(self.engine, cells, self)
+        except KeyboardInterrupt:
+            self.manifest["status"] = "interrupted"
+            self.folder.write_manifest(self.manifest)
+            raise
+
+    def _known(self, cell_id: str) -> bool:
         """Whether the run folder or the cache has the cell already, and it can be read."""
         key = self.keys[cell_id]
         entry = self.manifest["cells"].get(cell_id, {})
@@ -146,7 +158,7 @@ class PlansRun:
         if status is None:
             return False
         self._note(cell_id, key, status)
-        progress.cell_done(cell_id, status, cached=True)
+        self._tell(CellDone(cell_id, status, cached=True))
         return True
 
     def _status_of(self, cell_id: str) -> dict[str, Any] | None:
@@ -161,50 +173,24 @@ class PlansRun:
         except ResultError:
             return None
 
-    def _run_cells(self, waiting: list[str], progress: RunProgress) -> None:
-        cores = sorted(os.sched_getaffinity(0))
-        jobs = min(self.options.jobs or len(cores), max(len(waiting), 1))
-        free: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        for job in range(jobs):
-            free.put(cores[job % len(cores)] if jobs <= len(cores) else None)
+    def started(self, cell_id: str) -> None:
+        """The executor begins with a cell."""
+        self._tell(CellStarted(cell_id))
 
-        def one(cell_id: str) -> dict[str, Any]:
-            core = free.get()
-            try:
-                return self.engine.run(CellRun(self.plans[cell_id], self.folder.cell(cell_id).path, core))
-            finally:
-                free.put(core)
-
-        pool = ThreadPoolExecutor(max_workers=jobs)
-        pending = {pool.submit(one, cell_id): cell_id for cell_id in waiting}
-        try:
-            while pending:
-                # A short timeout, so that an interrupt is answered at once.
-                self._record(pending, wait(pending, timeout=0.2, return_when=FIRST_COMPLETED).done, progress)
-        finally:
-            if pending:
-                self.engine.stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-            # What ended beside an interrupted or broken cell is a result like any other.
-            finished = {future for future in pending if not future.cancelled() and future.exception() is None}
-            self._record(pending, finished, progress)
-
-    def _record(self, pending: dict[Future[dict[str, Any]], str], done: set[Future[dict[str, Any]]], progress: RunProgress) -> None:
-        """Takes ended cells from `pending`; raises what one of them raised, after the others are recorded."""
-        for future in sorted(done, key=lambda future: future.exception() is not None):
-            try:
-                self._over(pending[future], future.result(), progress)
-            except Interrupted as interrupted:
-                raise KeyboardInterrupt from interrupted
-            del pending[future]
-
-    def _over(self, cell_id: str, status: dict[str, Any], progress: RunProgress) -> None:
+    def ended(self, cell_id: str, status: dict[str, Any]) -> None:
+        """The executor has a cell's result, which is kept before anybody is told."""
         key = self.keys[cell_id]
         self._note(cell_id, key, status)
         self.folder.write_manifest(self.manifest)
         if self.engine.deterministic and status["status"] in KEPT:
             self.cache.keep(key, self.folder.cell(cell_id).path)
-        progress.cell_done(cell_id, status, cached=False)
+        if cell_id not in self._told:
+            self._told.add(cell_id)
+            self._tell(CellDone(cell_id, status, cached=False))
+
+    def _tell(self, event: Event) -> None:
+        for listener in self.listeners:
+            listener(event)
 
     def _note(self, cell_id: str, key: str, status: dict[str, Any]) -> None:
         self.statuses[cell_id] = status["status"]
@@ -221,10 +207,10 @@ class PlansRun:
 class ScenarioRun(PlansRun):
     """One execution of a scenario."""
 
-    def __init__(self, name: str, options: RunOptions, console: Console) -> None:
+    def __init__(self, name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> None:
         loaded = scenario.load(name, options.overrides)
         plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
-        super().__init__(loaded, scenario.resolved_yaml(loaded), plans, options, console)
+        super().__init__(loaded, scenario.resolved_yaml(loaded), plans, options, listeners)
         self.checks = loaded.model.checks
 
 
@@ -246,6 +232,6 @@ def _machine() -> dict[str, Any]:
     return {"machine": {"kernel": platform.release(), "python": platform.python_version(), "cpus": os.cpu_count()}}
 
 
-def run_scenario(name: str, options: RunOptions, console: Console) -> RunResult:
+def run_scenario(name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> RunResult:
     """Runs a scenario (path or name, with or without a variant)."""
-    return ScenarioRun(name, options, console).run()
+    return ScenarioRun(name, options, listeners).run()

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from scpslab.engine import ENGINES
 from scpslab.errors import ResultError
 from scpslab.results.archive import ArchivedRun, digests_of, read_archive
+from scpslab.running.events import Listener
 from scpslab.running.runner import PlansRun, RunOptions
 from scpslab.scratch import scratch
 
@@ -40,7 +39,7 @@ class Comparison:
         return not (self.different or self.missing or self.new)
 
 
-def verify(path: Path, options: RunOptions, console: Console, keep: Path | None = None) -> list[Comparison]:
+def verify(path: Path, options: RunOptions, listeners: Sequence[Listener] = (), keep: Path | None = None) -> list[Comparison]:
     """Runs every plan of an archive in a folder of its own (`keep`, else one that is removed), without the result cache, and compares.
 
     Raises:
@@ -54,19 +53,19 @@ def verify(path: Path, options: RunOptions, console: Console, keep: Path | None 
             known = ", ".join(name for name, kind in ENGINES.items() if kind.deterministic)
             raise ResultError(f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}. Only there a run gives the same bytes again.")
     if keep is not None:
-        return _all(archived, options, console, keep)
+        return _all(archived, options, listeners, keep)
     with scratch() as folder:
-        return _all(archived, options, console, folder)
+        return _all(archived, options, listeners, folder)
 
 
-def _all(archived: Sequence[ArchivedRun], options: RunOptions, console: Console, out: Path) -> list[Comparison]:
-    return [_one(run, options, console, out) for run in archived]
+def _all(archived: Sequence[ArchivedRun], options: RunOptions, listeners: Sequence[Listener], out: Path) -> list[Comparison]:
+    return [_one(run, options, listeners, out) for run in archived]
 
 
-def _one(archived: ArchivedRun, options: RunOptions, console: Console, out: Path) -> Comparison:
+def _one(archived: ArchivedRun, options: RunOptions, listeners: Sequence[Listener], out: Path) -> Comparison:
     digest = archived.digest
     mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
-    run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, archived.plans, mine, console)
+    run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, archived.plans, mine, listeners)
     folder = run.run().folder
     found, expected = digests_of(folder), digest.files
     return Comparison(

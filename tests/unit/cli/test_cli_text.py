@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from scpslab.cli.app import complain
+from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, table_console
 from scpslab.cli.validate import validate
 from scpslab.errors import ScenarioError
 from scpslab.figures.canvas import new_figure, save
-from scpslab.running.progress import RunProgress
+from scpslab.running.events import CampaignStarted, CellDone, RunStarted
 
 EVIL = ["[/b] closes nothing", "[red]not red[/red]", ":smile:", "a [link=x] b"]
 # A title for the window, a bell, an erased screen by one octet, and text that runs from right to left.
@@ -52,12 +53,13 @@ def test_consoles_print_text_as_it_is(make, evil):
 
 
 @pytest.mark.parametrize("evil", EVIL)
-def test_progress_shows_names_and_reasons_as_they_are(evil):
+def test_progress_shows_names_and_reasons_as_they_are(evil, tmp_path):
     console = plain_console()
     console.file = io.StringIO()
-    with RunProgress(console, 2) as progress:
-        progress.scenario = evil
-        progress.cell_done("r1", {"status": "failed", "reason": evil, "virtual_s": 1.0}, cached=False)
+    show = ConsoleProgress(console)
+    show(CampaignStarted("two", tmp_path, (evil,), 2))
+    show(RunStarted(evil, tmp_path, "virtual", ("r1",)))
+    show(CellDone("r1", {"status": "failed", "reason": evil, "virtual_s": 1.0}, cached=False))
 
     assert evil in printed(console)
 

@@ -9,15 +9,16 @@ import json
 import pytest
 from rich.console import Console
 
+from scpslab.cli.tables import print_summary
 from scpslab.errors import ResultError, UsageError
-from scpslab.results import collect, table
+from scpslab.results import collect
 from scpslab.results.statistics import mean_of
 from scpslab.results.table import as_csv, as_json, read_results, summarise, with_interval
 
 
 def printed(run_dir, **choices):
     console = Console(width=160, file=io.StringIO())
-    table.render(run_dir, console, **choices)
+    print_summary(summarise(read_results(run_dir), **choices), console)
     return console.file.getvalue()
 
 

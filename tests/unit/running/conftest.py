@@ -6,7 +6,6 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from scpslab.running import RunOptions, run_scenario
 
@@ -27,6 +26,6 @@ def run_fake(monkeypatch, tmp_path):
     def run(*, repeats: bool = True):
         monkeypatch.setattr(module.Fake, "deterministic", repeats)
         monkeypatch.setitem(run_scenario.__globals__["ENGINES"], "virtual", module.Fake)
-        return run_scenario("links/transfer", RunOptions(out=tmp_path / "runs", jobs=1), Console(quiet=True))
+        return run_scenario("links/transfer", RunOptions(out=tmp_path / "runs", jobs=1))
 
     return run

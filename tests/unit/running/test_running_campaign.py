@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 from rich.console import Console
 
+from scpslab.cli.progress import ConsoleProgress
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Engine, Interrupted
 from scpslab.errors import ResultError
@@ -60,7 +61,7 @@ def campaign(tmp_path, monkeypatch):
     console = Console(file=io.StringIO(), width=200)
 
     def run():
-        return run_campaign(str(path), RunOptions(engine="paper", out=tmp_path / "runs", jobs=1), console), console.file.getvalue()
+        return run_campaign(str(path), RunOptions(engine="paper", out=tmp_path / "runs", jobs=1), [ConsoleProgress(console)]), console.file.getvalue()
 
     return run
 

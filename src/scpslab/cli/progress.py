@@ -1,0 +1,110 @@
+"""Progress for people: cells done, virtual seconds per wall second, time left. In a file or pipe: one line a cell.
+
+A campaign has one row for all of its scenarios, with the virtual hours done and how many a wall minute brings.
+"""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from scpslab.running.events import (
+    CampaignDone,
+    CampaignFailed,
+    CampaignInterrupted,
+    CampaignStarted,
+    CellDone,
+    Event,
+    Note,
+    RunDone,
+    RunFailed,
+    RunInterrupted,
+    RunStarted,
+    Tally,
+    virtual_seconds,
+)
+
+
+class ConsoleProgress:
+    """A listener that shows how runs go. In a campaign the scenario is named, and the pace is in hours a minute."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.scenarios: tuple[str, ...] = ()
+        self._begin(0)
+
+    def __call__(self, event: Event) -> None:
+        """Shows one event."""
+        match event:
+            case Note():
+                self.console.print(event.text, highlight=False, soft_wrap=True)
+            case CampaignStarted():
+                self.scenarios = event.scenarios
+                self._begin(event.cells)
+            case RunStarted() if self.scenarios:
+                self.number += 1
+                self.scenario = f"{self.number} of {len(self.scenarios)} {event.scenario}"
+            case RunStarted():
+                self._begin(len(event.cells))
+            case CellDone():
+                self.tally(event)
+                self._cell_done(event)
+            case CampaignDone() | CampaignInterrupted() | CampaignFailed():
+                self._end(is_done=isinstance(event, CampaignDone))
+                self.scenarios = ()
+            case RunDone() | RunInterrupted() | RunFailed() if not self.scenarios:
+                self._end(is_done=isinstance(event, RunDone))
+
+    def _begin(self, total: int) -> None:
+        self.total, self.tally, self.number, self.scenario, self.started = total, Tally(), 0, "", time.monotonic()
+        self.bar: Progress | None = None
+        if total and self.console.is_terminal:
+            self.bar = Progress(
+                SpinnerColumn(),
+                BarColumn(bar_width=30),
+                MofNCompleteColumn(),
+                TextColumn("cells"),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                TextColumn("{task.description}", markup=False),
+                console=self.console,
+            )
+            self.task = self.bar.add_task("", total=total)
+            self.bar.start()
+
+    def _end(self, *, is_done: bool) -> None:
+        if self.bar:
+            self.bar.stop()
+        if is_done:
+            self.scenario = ""
+            self.console.print(self._summary(), highlight=False)
+
+    def _cell_done(self, event: CellDone) -> None:
+        status = event.status
+        if self.bar:
+            self.bar.update(self.task, advance=1, description=self._pace())
+        else:
+            origin = "from the cache" if event.cached else f"{virtual_seconds(status):.1f} virtual s"
+            place = f"{self.scenario} {event.cell}" if self.scenario else event.cell
+            self.console.print(f"[{self.tally.done}/{self.total}] {place}: {status['status']}, {origin}", highlight=False, soft_wrap=True)
+        if status["status"] in ("failed", "unsupported"):
+            self.console.print(f"cell {event.cell} {status['status']}: {status['reason']}", style="red", highlight=False, soft_wrap=True)
+
+    def _pace(self) -> str:
+        """Virtual seconds per wall second so far."""
+        wall_s, virtual_s = max(time.monotonic() - self.started, 1e-9), self.tally.virtual_s
+        if self.scenario:
+            return f"{virtual_s / 3600:.1f} virtual h, {virtual_s / 60 / wall_s:.2f} h per minute; {self.scenario}"
+        return f"{virtual_s / wall_s:.0f} virtual s per s" if virtual_s else "from the cache"
+
+    def _summary(self) -> str:
+        """The closing line, of all scenarios together."""
+        parts = [f"{self.tally.done} cells in {time.monotonic() - self.started:.1f} s"]
+        if self.tally.cached:
+            parts.append(f"{self.tally.cached} of them from the cache")
+        if self.tally.virtual_s:
+            parts.append(f"{self.tally.virtual_s:.0f} virtual seconds, {self._pace()}")
+        return "; ".join(parts)

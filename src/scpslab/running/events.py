@@ -1,0 +1,136 @@
+"""What happens in a run, as values: whoever wants to know is a listener, a function of one event, and listeners are called in their order.
+
+A run: Note*, RunStarted, CellDone* (those that had a result), then CellStarted and CellDone for each cell that is run, and at the end exactly one of
+RunDone, RunInterrupted, RunFailed. A campaign: Note*, CampaignStarted, its runs one after the other, and exactly one of CampaignDone,
+CampaignInterrupted, CampaignFailed. A run that never started (the machine lacks something, another process has its folder) says Notes at most.
+
+All events of a run come from the thread that called it, one after the other; a cell has at most one CellStarted and one CellDone. A cell that
+was started and not done when its run ended has no result. A Note may come at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Note:
+    """A line for people: what is built, what was set aside."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """A run begins in its folder, whose lock it holds, with all these cells."""
+
+    scenario: str
+    folder: Path
+    engine: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CellStarted:
+    """A cell was handed to the engine."""
+
+    cell: str
+
+
+@dataclass(frozen=True)
+class CellDone:
+    """A cell has a result, which is kept: what status.json says of it, and whether it was there before."""
+
+    cell: str
+    status: dict[str, Any]
+    cached: bool
+
+
+@dataclass(frozen=True)
+class RunDone:
+    """Every cell has a result, and results.csv is written."""
+
+    scenario: str
+    folder: Path
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class RunInterrupted:
+    """The user ended the run; finished cells are kept."""
+
+    scenario: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class RunFailed:
+    """The run broke; finished cells are kept."""
+
+    scenario: str
+    folder: Path
+    error: Exception
+
+
+@dataclass(frozen=True)
+class CampaignStarted:
+    """A campaign begins in its folder: the names of its scenarios, and the number of cells of all of them."""
+
+    campaign: str
+    folder: Path
+    scenarios: tuple[str, ...]
+    cells: int
+
+
+@dataclass(frozen=True)
+class CampaignDone:
+    """Every run is done."""
+
+    campaign: str
+    folder: Path
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class CampaignInterrupted:
+    """The user ended the campaign; finished cells are kept."""
+
+    campaign: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class CampaignFailed:
+    """One of the runs broke; finished cells are kept."""
+
+    campaign: str
+    folder: Path
+    error: Exception
+
+
+Event = (
+    Note | RunStarted | CellStarted | CellDone | RunDone | RunInterrupted | RunFailed | CampaignStarted | CampaignDone | CampaignInterrupted | CampaignFailed
+)
+Listener = Callable[[Event], None]
+
+
+class Tally:
+    """A listener that counts: cells done, those of them that had a result, and virtual seconds of the others."""
+
+    def __init__(self) -> None:
+        self.done, self.cached, self.virtual_s = 0, 0, 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Counts a cell that is done."""
+        if isinstance(event, CellDone):
+            self.done += 1
+            self.cached += event.cached
+            self.virtual_s += 0.0 if event.cached else virtual_seconds(event.status)
+
+
+def virtual_seconds(status: dict[str, Any]) -> float:
+    """How long a cell took inside."""
+    return float(status.get("virtual_s") or 0.0)

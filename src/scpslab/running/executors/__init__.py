@@ -1,0 +1,8 @@
+"""Executors: where the cells of a run are carried out. One file an executor, one line in EXECUTORS."""
+
+from scpslab.running.executors.base import Executor, Reports
+from scpslab.running.executors.local import LocalExecutor
+
+EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor}
+
+__all__ = ["EXECUTORS", "Executor", "Reports"]

@@ -1,0 +1,187 @@
+"""Executors and listeners of one's own: a campaign run with both, and the order in which events come."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scpslab.engine import ENGINES
+from scpslab.engine.base import Engine, Interrupted
+from scpslab.errors import LabError
+from scpslab.running import RunOptions, run_campaign, run_scenario
+from scpslab.running.events import (
+    CampaignDone,
+    CampaignFailed,
+    CampaignInterrupted,
+    CampaignStarted,
+    CellDone,
+    CellStarted,
+    Note,
+    RunDone,
+    RunFailed,
+    RunInterrupted,
+    RunStarted,
+    Tally,
+)
+from scpslab.running.executors import EXECUTORS, Executor
+
+CELLS = ["delay=1ms,r1", "delay=25ms,r1", "delay=250ms,r1"]
+
+
+class StepEngine(Engine):
+    """Writes the files of a cell at once; `trouble` is what it raises at the cell `at`."""
+
+    name, deterministic = "step", True
+    at, trouble = "", None
+
+    def prepare(self, say, plans):
+        say("engine step: ready")
+
+    def hash(self, plan):
+        return "step"
+
+    def run(self, cell):
+        if cell.plan["cell"]["id"] == self.at:
+            raise self.trouble
+        cell.folder.mkdir(parents=True)
+        status = {"status": "incomplete", "reason": "nothing was sent", "virtual_s": 10.0, "epoch_realtime_ns": 0}
+        (cell.folder / "plan.json").write_text(json.dumps(cell.plan))
+        (cell.folder / "status.json").write_text(json.dumps(status))
+        return status
+
+    def stop(self):
+        """Nothing runs."""
+
+
+class BackwardsExecutor(Executor):
+    """Carries out the last cell first, in the caller's thread."""
+
+    def run(self, engine, cells, reports):
+        for cell_id in reversed(list(cells)):
+            reports.started(cell_id)
+            reports.ended(cell_id, engine.run(cells[cell_id]))
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A made-up engine and a made-up executor, registered; and a campaign of two small scenarios."""
+    monkeypatch.setitem(ENGINES, "step", StepEngine)
+    monkeypatch.setitem(EXECUTORS, "backwards", BackwardsExecutor)
+    monkeypatch.setattr("scpslab.running.runner.cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(StepEngine, "at", "")
+    campaign = tmp_path / "two.yaml"
+    campaign.write_text(
+        "kind: campaign\nversion: 1\ntitle: Two\nruns:\n  - {scenario: links/round-trip, variant: [test]}\n"
+        "  - {scenario: links/loss, variant: [test]}\n  - {scenario: nowhere/*}\n"
+    )
+    return tmp_path
+
+
+def options(place, executor="local"):
+    return RunOptions(engine="step", out=place / "runs", jobs=1, executor=executor)
+
+
+def words(events):
+    """Events in short: their kind, and the cell of those that have one."""
+    return [" ".join([type(event).__name__, *([event.cell] if isinstance(event, CellDone | CellStarted) else [])]) for event in events]
+
+
+def trouble(monkeypatch, at, error):
+    monkeypatch.setattr(StepEngine, "at", at)
+    monkeypatch.setattr(StepEngine, "trouble", error)
+
+
+def test_a_campaign_is_run_by_an_executor_and_heard_of_by_a_listener_of_one_s_own(place):
+    events = []
+
+    result = run_campaign(str(place / "two.yaml"), options(place, "backwards"), [events.append])
+
+    kinds = [type(event) for event in events]
+    assert kinds[:2] == [Note, CampaignStarted]
+    assert events[0].text.endswith("no scenario is called nowhere/*; left out")
+    assert kinds[-1] is CampaignDone
+    assert kinds.count(RunStarted) == kinds.count(RunDone) == len(result.runs) == 2
+    for run in result.runs:
+        begun = next(at for at, event in enumerate(events) if isinstance(event, RunStarted) and event.folder == run.folder)
+        mine = events[begun + 1 : begun + 1 + 2 * len(events[begun].cells)]
+        assert words(mine) == [f"{kind} {cell}" for cell in reversed(events[begun].cells) for kind in ("CellStarted", "CellDone")]
+        assert (run.folder / "results.csv").is_file()
+    assert events[1].cells == sum(len(event.cells) for event in events if isinstance(event, RunStarted)) == kinds.count(CellDone)
+
+
+def test_listeners_are_called_in_their_order_and_hear_of_results_that_were_there(place):
+    heard = []
+    run_scenario("links/transfer", options(place))
+
+    run_scenario("links/transfer", options(place), [lambda event: heard.append(("first", event)), lambda event: heard.append(("second", event))])
+
+    assert [name for name, _ in heard] == ["first", "second"] * (len(heard) // 2)
+    events = [event for name, event in heard if name == "first"]
+    assert words(events) == ["Note", "RunStarted", *(f"CellDone {cell}" for cell in CELLS), "RunDone"]
+    assert all(event.cached for event in events if isinstance(event, CellDone))
+
+
+def test_a_cell_is_begun_when_the_one_before_it_is_kept(place):
+    kept = []
+
+    def look(event):
+        if isinstance(event, CellStarted):
+            kept.append(len(list((place / "cache" / "results").glob("*/status.json"))))
+
+    run_scenario("links/transfer", options(place), [look])
+
+    assert kept == [0, 1, 2]
+
+
+@pytest.mark.parametrize("executor", ["local", "backwards"])
+def test_an_interrupted_run_says_so_last(place, monkeypatch, executor):
+    events, tally = [], Tally()
+    trouble(monkeypatch, CELLS[1], Interrupted() if executor == "local" else KeyboardInterrupt())
+
+    with pytest.raises(KeyboardInterrupt):
+        run_scenario("links/transfer", options(place, executor), [events.append, tally])
+
+    first = CELLS[0] if executor == "local" else CELLS[2]
+    assert words(events) == ["Note", "RunStarted", f"CellStarted {first}", f"CellDone {first}", f"CellStarted {CELLS[1]}", "RunInterrupted"]
+    assert isinstance(events[-1], RunInterrupted)
+    assert json.loads((events[-1].folder / "manifest.json").read_text())["status"] == "interrupted"
+    assert (tally.done, tally.cached, tally.virtual_s) == (1, 0, 10.0)
+
+
+def test_a_run_that_breaks_says_so_last_and_with_its_reason(place, monkeypatch):
+    events = []
+    trouble(monkeypatch, CELLS[1], LabError("broken"))
+
+    with pytest.raises(LabError):
+        run_scenario("links/transfer", options(place), [events.append])
+
+    assert words(events)[-2:] == [f"CellStarted {CELLS[1]}", "RunFailed"]
+    assert isinstance(events[-1], RunFailed)
+    assert str(events[-1].error) == "broken"
+
+
+@pytest.mark.parametrize(("error", "ends"), [(Interrupted(), [RunInterrupted, CampaignInterrupted]), (LabError("broken"), [RunFailed, CampaignFailed])])
+def test_a_campaign_ends_as_the_run_does_that_ended_it(place, monkeypatch, error, ends):
+    events = []
+    trouble(monkeypatch, "errors=independent,ber=1e-05,r1", error)
+
+    with pytest.raises((KeyboardInterrupt, LabError)):
+        run_campaign(str(place / "two.yaml"), options(place), [events.append])
+
+    assert [type(event) for event in events][-2:] == ends
+    assert json.loads((events[-1].folder / "campaign.json").read_text())["status"] == "interrupted"
+    assert [type(event) for event in events].count(RunStarted) == 2
+
+
+def test_what_ends_beside_a_broken_cell_is_kept_and_heard_of(place, monkeypatch):
+    events = []
+    trouble(monkeypatch, CELLS[0], LabError("broken"))
+
+    with pytest.raises(LabError):
+        run_scenario("links/transfer", RunOptions(engine="step", out=place / "runs", jobs=3), [events.append])
+
+    done = {event.cell for event in events if isinstance(event, CellDone)}
+    assert done <= set(CELLS[1:])
+    for cell in done:
+        assert (events[-1].folder / "cells" / cell / "status.json").is_file()
