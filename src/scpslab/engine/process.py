@@ -41,6 +41,10 @@ class ProcessEngine(Engine):
         """Looks at what the lab has left before anybody else does: "", or why the cell failed."""
         return ""
 
+    def hanging(self, process: subprocess.Popen[bytes]) -> str:
+        """What a lab that runs at its wall limit is busy with, as the end of a sentence; "" where nobody can tell."""
+        return ""
+
     def end(self, process: subprocess.Popen[bytes]) -> None:
         """Ends a lab's process at once; one that has ended already is no error."""
         process.kill()
@@ -89,7 +93,7 @@ class ProcessEngine(Engine):
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:
-            return f"the wall limit of {wall_s} s came before the cell was over"
+            return f"the wall limit of {wall_s} s came before the cell was over{self.hanging(process)}"
         finally:
             with self._lock:
                 self._running.discard(process)

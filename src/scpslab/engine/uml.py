@@ -22,6 +22,7 @@ from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
 from scpslab.engine.needs import Needs, own_images
 from scpslab.engine.process import ProcessEngine
+from scpslab.engine.standstill import standstill
 from scpslab.errors import CapabilityError, LabError
 from scpslab.lab.place import OUT
 from scpslab.runfolder import CellFiles
@@ -141,6 +142,10 @@ class UmlEngine(ProcessEngine):
         """Removes what is no file from what the guest left."""
         left = sweep(folder.out.path)
         return f"the guest left something that is no file in the cell's folder: {', '.join(left)}" if left else ""
+
+    def hanging(self, process: subprocess.Popen[bytes]) -> str:
+        """Which program of the guest lets no virtual time pass."""
+        return standstill(process.pid) if self.deterministic else ""
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
         """Ends a kernel and the processes it holds: they are one session of their own."""

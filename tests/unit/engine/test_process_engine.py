@@ -91,6 +91,15 @@ def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
     assert status["reason"] == "the wall limit of 0.1 s came before the cell was over"
 
 
+def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("scpslab.engine.uml.standstill", lambda kernel: f"; process {kernel} hangs")
+    monkeypatch.setattr(ScriptEngine, "hanging", lambda self, process: VirtualEngine().hanging(process))
+
+    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, PLAN | {"limits": {"wall_s": 0.1}})
+
+    assert "before the cell was over; process " in status["reason"]
+
+
 def test_a_cell_that_begins_after_an_interrupt_is_ended_and_leaves_nothing(tmp_path):
     engine = ScriptEngine(WAITS_FOR_EVER)
     engine.stop()
