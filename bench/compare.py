@@ -81,7 +81,7 @@ def cell(engine: VirtualEngine, by_size: dict[int, dict[str, Any]], folder: Path
     plan = by_size[size]
     status = engine.run(CellRun(plan, folder, core))
     if status["status"] != "completed":
-        sys.exit(f"error: {plan['cell']['id']}: found a cell that {status['status']}: {status['reason']}; expected it to complete.")
+        sys.exit(f"error: {plan.cell.id}: found a cell that {status['status']}: {status['reason']}; expected it to complete.")
 
 
 def ns3(program: str, core: int) -> Callable[[int], None]:

@@ -9,9 +9,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from scpslab import plan as plans
 from scpslab.cli import app
 from scpslab.engine import CellRun, Engine
-from scpslab.engine.cell_folder import plan_text
 from scpslab.running import runner
 from scpslab.scratch import scratch
 
@@ -38,7 +38,7 @@ class Fake(Engine):
         with scratch(Fake.memory) as home:
             (home / "socket").write_text("")
             part.mkdir()
-            (part / "plan.json").write_text(plan_text(cell.plan))
+            (part / "plan.json").write_text(plans.text(cell.plan))
             if Fake.started == Fake.hold:
                 print("holding", flush=True)
                 sys.stdin.readline()

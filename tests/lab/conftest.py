@@ -12,18 +12,30 @@ import pytest
 
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
+from scpslab.plan import read, write
+from scpslab.plan.cell import CellKey, Limits
 from scpslab.results.capture import read_packets
 from scpslab.topology import catalogue
-from scpslab.topology.layout import layout
+from scpslab.topology.layout import Layout, layout
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
+
+
+KEY = CellKey(id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32)
+LIMITS = Limits(virtual_s=3600, wall_s=120, memory_mib=512)
+
+
+def point_to_point(**parameters: str) -> Layout:
+    """The network of two hosts and a hop."""
+    module = catalogue.module("point_to_point")
+    return layout(module.describe(module.PARAMETERS.read(parameters)))
 
 
 @pytest.fixture(scope="session")
 def engine() -> VirtualEngine:
     """The engine, prepared once."""
     engine = VirtualEngine()
-    engine.prepare(print, [{"nodes": [], "serial_links": []}])
+    engine.prepare(print, [point_to_point().plan(KEY, LIMITS)])
     return engine
 
 
@@ -73,8 +85,7 @@ def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         change: Callable[[dict[str, Any], dict[str, Any]], None] = lambda data, ack: None,
         **parameters: str,
     ) -> Outcome:
-        module = catalogue.module("point_to_point")
-        network = layout(module.describe(module.PARAMETERS.read(parameters)))
+        network = write(point_to_point(**parameters).plan(KEY, LIMITS))
         data, ack = network["links"][0]["directions"]
         data["errors"], ack["errors"] = dict(ERRORS), dict(ERRORS)
         change(data, ack)
@@ -86,16 +97,8 @@ def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
 def run_network(
     engine: VirtualEngine, tmp_path: Path, network: dict[str, Any], workloads: list[dict[str, Any]], probes: tuple[dict[str, Any], ...] = ()
 ) -> Outcome:
-    """Runs workloads and probes on a laid-out network."""
-    plan = {
-        "format": 1,
-        "cell": {"id": "test", "scenario": "test", "axes": {}, "repeat": 1, "kernel_seed": "0d" * 32},
-        "limits": {"virtual_s": 3600, "wall_s": 120, "memory_mib": 512},
-        "containers": "process",
-        **network,
-        "workloads": workloads,
-        "probes": list(probes),
-    }
+    """Runs workloads and probes on the network of a plan, all as JSON has them."""
+    plan = read({**network, "workloads": workloads, "probes": list(probes)})
     folder = tmp_path / f"cell-{len(list(tmp_path.iterdir()))}"
     return Outcome(folder, engine.run(CellRun(plan, folder)))
 

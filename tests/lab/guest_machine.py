@@ -6,13 +6,14 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import scpslab
 from scpslab.engine.bundle import copy_programs
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.live import LiveEngine
 from scpslab.engine.needs import Needs
+from scpslab.plan import Plan
 from scpslab.setup import ensure_stack, ensure_tools
 
 IN_GUEST = Path(__file__).parent / "in_guest"
@@ -32,7 +33,7 @@ class HostInGuest(LiveEngine):
 
     name: ClassVar[str] = "host-in-guest"
 
-    def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
+    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """As engine `live`; and the folder that machines start from."""
         plans = list(plans)
         super().prepare(say, plans)

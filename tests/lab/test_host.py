@@ -11,8 +11,8 @@ import os
 
 import pytest
 
+from scpslab import plan as plans
 from scpslab import planning, scenario
-from scpslab.engine.cell_folder import plan_text
 from scpslab.engine.live import LiveEngine
 from scpslab.setup import ensure
 from tests.lab.guest_machine import program_folder
@@ -28,7 +28,7 @@ def plan_of(containers: str) -> str:
     """The plan of a small FY97 cell."""
     loaded = scenario.load("fy97/fig04:test", [*SETTINGS, f"containers={containers}"])
     (cell,) = scenario.cells(loaded)
-    return plan_text(planning.plan(cell))
+    return plans.text(planning.plan(cell))
 
 
 @pytest.fixture(scope="module")

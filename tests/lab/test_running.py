@@ -51,7 +51,7 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):
     ran: list[str] = []
 
     def interrupt_second(self, cell):
-        ran.append(cell.plan["cell"]["id"])
+        ran.append(cell.plan.cell.id)
         if len(ran) == 2:
             raise Interrupted
         return original(self, cell)
@@ -60,7 +60,7 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):
     monkeypatch.setattr(UmlEngine, "run", interrupt_second)
     with pytest.raises(KeyboardInterrupt):
         run_scenario(NAME, options)
-    monkeypatch.setattr(UmlEngine, "run", lambda self, cell: (ran.append(cell.plan["cell"]["id"]), original(self, cell))[1])
+    monkeypatch.setattr(UmlEngine, "run", lambda self, cell: (ran.append(cell.plan.cell.id), original(self, cell))[1])
     result = run_scenario(NAME, options)
 
     assert result.completed == 2

@@ -12,12 +12,13 @@ import pytest
 from scipy import stats
 
 from scpslab.engine.virtual import VirtualEngine
+from scpslab.plan import read, write
 from scpslab.results.collect import measure
 from scpslab.results.run import open_run
 from scpslab.running import RunOptions, run_scenario
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
-from tests.lab.conftest import ERRORS, Outcome, capture, datagrams, run_network
+from tests.lab.conftest import ERRORS, KEY, LIMITS, Outcome, capture, datagrams, run_network
 from tests.lab.test_determinism import digests
 
 pytestmark = pytest.mark.lab
@@ -41,12 +42,12 @@ def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         **parameters: object,
     ) -> Outcome:
         module = catalogue.module("sgls")
-        network = layout(module.describe(module.PARAMETERS.read(parameters)))
+        network = write(layout(module.describe(module.PARAMETERS.read(parameters))).plan(KEY, LIMITS))
         for direction, errors in zip(network["serial_links"][0]["directions"], (data, None), strict=True):
             direction["errors"] = ERRORS | (errors or {})
         for end in network["serial_links"][0]["ends"]:
             end["route"] |= route or {}
-        engine.prepare(print, [network])
+        engine.prepare(print, [read(network)])
         return run_network(engine, tmp_path, network, workloads, probes)
 
     return run

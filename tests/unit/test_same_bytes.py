@@ -10,6 +10,7 @@ from tools import same_bytes
 
 from scpslab import planning, scenario
 from scpslab.errormodels import MODELS
+from scpslab.plan import write
 from scpslab.presets import PRESETS
 from scpslab.scenario.model import Probe, Workload
 from scpslab.stacks.scps import CONGESTION_OF
@@ -19,7 +20,7 @@ from scpslab.topology import catalogue
 @pytest.fixture(scope="module")
 def plans() -> list[dict[str, Any]]:
     """Every plan of the chosen cells."""
-    return [planning.plan(cell) for path in sorted(same_bytes.SCENARIOS.glob("*.yaml")) for cell in scenario.cells(scenario.load(str(path)))]
+    return [write(planning.plan(cell)) for path in sorted(same_bytes.SCENARIOS.glob("*.yaml")) for cell in scenario.cells(scenario.load(str(path)))]
 
 
 def kinds(union: Any) -> set[str]:

@@ -74,7 +74,7 @@ def _campaigns() -> Table:
 def _size_of(loaded: scenario.Scenario) -> tuple[str, str]:
     """Number of cells, and the virtual time of all of them."""
     cells = scenario.cells(loaded)
-    seconds = sum(planning.least_virtual_s(cell, planning.plan(cell)) for cell in cells if cell.repeat == 1) * loaded.model.repeats
+    seconds = sum(planning.least_virtual_s(planning.plan(cell)) for cell in cells if cell.repeat == 1) * loaded.model.repeats
     return str(len(cells)), f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
+from scpslab import plan as plans
 from scpslab import planning, scenario
 from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, todays_name
 from scpslab.documents.places import one_of
@@ -33,6 +33,6 @@ def plan(
     if cell is None:
         typer.echo("\n".join(cells))
     elif cell in cells:
-        typer.echo(json.dumps(planning.plan(cells[cell]), indent=1))
+        typer.echo(plans.text(planning.plan(cells[cell])), nl=False)
     else:
         raise UsageError(f'--cell: found "{cell}"; {one_of(cell, cells)}')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,10 @@ from scpslab.cli.tables import plain_console
 from scpslab.documents.places import one_of
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.errors import ScenarioError, UsageError
-from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
+from scpslab.plan import Plan
+from scpslab.plan.cell import CellKey, Limits, Prompt
+from scpslab.plan.plan import Containers
+from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
 from scpslab.runfolder import CellFiles
 from scpslab.scratch import scratch
 from scpslab.topology import catalogue
@@ -45,7 +49,7 @@ def shell(
         if value not in known:
             raise UsageError(f'--{name}: found "{value}"; expected one of {", ".join(known)}. Choose one of these.')
     given = _given(set_ or [])
-    plan = shell_plan(topology, given, "bash" if bash else "mininet", containers)
+    plan = shell_plan(topology, given, "bash" if bash else "mininet", "docker" if containers == "docker" else "process")
     runner = ENGINES[engine]()
     console = plain_console(stderr=True)
     runner.prepare(lambda text: console.print(text, highlight=False), [plan])
@@ -88,7 +92,7 @@ def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[s
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
 
 
-def shell_plan(topology: str, given: dict[str, str], kind: str, containers: str) -> dict[str, object]:
+def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: Containers) -> Plan:
     """The plan of a topology that a person will use.
 
     Raises:
@@ -105,15 +109,8 @@ def shell_plan(topology: str, given: dict[str, str], kind: str, containers: str)
     laid_out = layout(network)
     in_docker = containers == "docker"
     if in_docker:
-        if laid_out["serial_links"]:
+        if laid_out.serial_links:
             raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Leave the option out.")
-        add_containers(laid_out["nodes"], (), {})
-    return {
-        "format": 1,
-        "cell": {"id": "shell", "scenario": "shell", "axes": {}, "repeat": 1, "kernel_seed": "", "shell": kind},
-        "limits": {"virtual_s": 10**9, "wall_s": 10**9, "memory_mib": MEMORY_MIB + (DOCKER_MEMORY_MIB if in_docker else 0)},
-        "containers": containers,
-        **laid_out,
-        "workloads": [],
-        "probes": [],
-    }
+        laid_out = replace(laid_out, nodes=with_containers(laid_out.nodes, (), {}))
+    limits = Limits(virtual_s=10**9, wall_s=10**9, memory_mib=MEMORY_MIB + (DOCKER_MEMORY_MIB if in_docker else 0))
+    return laid_out.plan(CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits, containers)

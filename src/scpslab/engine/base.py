@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from scpslab.errors import UsageError
+from scpslab.plan import Plan
 
 
 @dataclass(frozen=True)
 class CellRun:
     """One cell to run: its plan (docs/plan-format.md), the folder its files go to, and the CPU core it may use (None: any)."""
 
-    plan: dict[str, Any]
+    plan: Plan
     folder: Path
     core: int | None = None
 
@@ -29,7 +30,7 @@ class Engine(ABC):
     interactive: ClassVar[bool] = False
 
     @abstractmethod
-    def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
+    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """Builds or finds what the engine needs for these plans.
 
         Raises:
@@ -37,7 +38,7 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def hash(self, plan: dict[str, Any]) -> str:
+    def hash(self, plan: Plan) -> str:
         """Hash of everything of a prepared engine that determines the plan's results."""
 
     @abstractmethod
@@ -47,7 +48,7 @@ class Engine(ABC):
         A cell that hangs is ended at its limits and gets the status `failed`. Thread-safe.
         """
 
-    def interact(self, plan: dict[str, Any], folder: Path) -> int:
+    def interact(self, plan: Plan, folder: Path) -> int:
         """Runs a plan at the user's terminal until the user leaves; what is left is in `folder`/cell/out. Returns the lab's exit code.
 
         Raises:

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scpslab import plan as plans
 from scpslab.engine.vectors import write_vectors
 from scpslab.lab.place import OUT
 from scpslab.names import UNFINISHED
+from scpslab.plan import Plan
 from scpslab.runfolder import CellFiles
 
 CONSOLE_LINES_KEPT = 12
@@ -20,7 +22,7 @@ CONSOLE_LINES_KEPT = 12
 class CellFolder:
     """`path` is the engine's; `inside` is the part that the lab reads, and `out`, within it, is what the lab leaves."""
 
-    def __init__(self, path: Path, plan: dict[str, Any]) -> None:
+    def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
         self.console = path / "console.log"
         self.inside = path / "cell"
@@ -28,7 +30,7 @@ class CellFolder:
 
     @classmethod
     @contextmanager
-    def beside(cls, target: Path, plan: dict[str, Any]) -> Iterator[CellFolder]:
+    def beside(cls, target: Path, plan: Plan) -> Iterator[CellFolder]:
         """A new one beside the cell's place in the run folder, removed at the end: what is not finished never looks as if it were."""
         path = target.with_name(target.name + UNFINISHED)
         shutil.rmtree(path, ignore_errors=True)
@@ -42,7 +44,7 @@ class CellFolder:
         vectors = self.inside / "vectors"
         vectors.mkdir(parents=True)
         self.out.path.mkdir()
-        CellFiles(self.inside).plan.write_text(plan_text(self.plan))
+        CellFiles(self.inside).plan.write_text(plans.text(self.plan))
         write_vectors(self.plan, vectors)
 
     def finish(self, target: Path, ended: str, lab: str) -> dict[str, Any]:
@@ -72,8 +74,3 @@ class CellFolder:
         status = {"status": "failed", "reason": reason, "epoch_realtime_ns": None, "virtual_s": None}
         self.out.write_status(status)
         return status
-
-
-def plan_text(plan: dict[str, Any]) -> str:
-    """The plan as its file has it."""
-    return json.dumps(plan, indent=1) + "\n"

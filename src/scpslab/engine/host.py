@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.cell_folder import CellFolder
@@ -18,6 +18,7 @@ from scpslab.errors import CapabilityError, LabError
 from scpslab.hostlab import HostLab, dead_labs, remove
 from scpslab.hostlab.capabilities import missing
 from scpslab.lab import docker
+from scpslab.plan import Plan
 from scpslab.setup import ensure_stack, ensure_tools, trust
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.own_images import find_image
@@ -39,7 +40,7 @@ class HostEngine(ProcessEngine):
         super().__init__()
         self._programs: dict[bool, Path] = {}
 
-    def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
+    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """Checks the machine, removes what killed labs have left, builds the lab's programs."""
         plans = list(plans)
         lacking = missing(with_docker=any(Needs.of(plan).docker for plan in plans))
@@ -48,17 +49,17 @@ class HostEngine(ProcessEngine):
         own = {name for plan in plans for name in own_images(plan)}
         for name in own:
             find_image(name)
-        _check_images({node["container"]["image"] for plan in plans for node in plan["nodes"] if "container" in node} - own)
+        _check_images({node.container.image for plan in plans for node in plan.speaking if node.container} - own)
         for lab in dead_labs():
             say(f"engine host: {lab} was left by a process that was killed; removed {', '.join(remove(lab)) or 'its folder'}")
         for with_stack in {Needs.of(plan).stack for plan in plans}:
             self._programs[with_stack] = _install(say, with_stack)
 
-    def hash(self, plan: dict[str, Any]) -> str:
+    def hash(self, plan: Plan) -> str:
         """Hash of the lab program and the programs beside it."""
         return self._programs[Needs.of(plan).stack].name
 
-    def as_carried_out(self, plan: dict[str, Any]) -> dict[str, Any]:
+    def as_carried_out(self, plan: Plan) -> Plan:
         """The plan with how late the lab may be: a cell where real time was not kept fails."""
         return on_the_wall_clock(plan)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from scpslab.engine.uml import UmlEngine
 from scpslab.engine.wall_clock import on_the_wall_clock
+from scpslab.plan import Plan
 
 
 class LiveEngine(UmlEngine):
@@ -16,10 +17,10 @@ class LiveEngine(UmlEngine):
     interactive: ClassVar[bool] = True
     clock_arguments: ClassVar[list[str]] = []
 
-    def as_carried_out(self, plan: dict[str, Any]) -> dict[str, Any]:
+    def as_carried_out(self, plan: Plan) -> Plan:
         """The plan with how late the lab may be: a cell where real time was not kept fails."""
         return on_the_wall_clock(plan)
 
-    def seed_arguments(self, plan: dict[str, Any]) -> list[str]:
+    def seed_arguments(self, plan: Plan) -> list[str]:
         """None: the kernel takes its randomness from the host."""
         return []

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
+
+from scpslab.plan import Plan
+from scpslab.plan.workloads import Fp
 
 
 @dataclass(frozen=True)
@@ -14,12 +17,12 @@ class Needs:
     docker: bool
 
     @classmethod
-    def of(cls, plan: dict[str, Any]) -> Self:
+    def of(cls, plan: Plan) -> Self:
         """The needs of a plan. The `scps` program has a part as a stack, as the channel of a serial link, or as the file protocol over any stack."""
-        speaks = any(node.get("stack") == "scps" for node in plan["nodes"]) or any(workload["kind"] == "fp" for workload in plan.get("workloads", ()))
-        return cls(bool(plan["serial_links"]) or speaks, plan.get("containers") == "docker")
+        speaks = any(node.stack == "scps" for node in plan.speaking) or any(isinstance(workload, Fp) for workload in plan.workloads)
+        return cls(bool(plan.serial_links) or speaks, plan.containers == "docker")
 
 
-def own_images(plan: dict[str, Any]) -> list[str]:
+def own_images(plan: Plan) -> list[str]:
     """Names of the images that are not the project's."""
-    return sorted({node["container"]["image"] for node in plan["nodes"] if node.get("stack") == "image" and "container" in node})
+    return sorted({node.container.image for node in plan.speaking if node.stack == "image" and node.container})

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.cell_folder import CellFolder
+from scpslab.plan import Plan
 
 
 class ProcessEngine(Engine):
@@ -30,7 +31,7 @@ class ProcessEngine(Engine):
         What it says goes to the folder's console, or it has the user's terminal.
         """
 
-    def as_carried_out(self, plan: dict[str, Any]) -> dict[str, Any]:
+    def as_carried_out(self, plan: Plan) -> Plan:
         """The plan with what this engine adds to it."""
         return plan
 
@@ -55,11 +56,11 @@ class ProcessEngine(Engine):
             folder.fill()
             self.furnish(folder)
             with self.lab(folder, cell.core) as process:
-                ended = self._wait(process, folder.plan["limits"]["wall_s"])
+                ended = self._wait(process, folder.plan.limits.wall_s)
                 left = self.look_over(folder)
                 return folder.finish(cell.folder, ended or left, self.lab_name)
 
-    def interact(self, plan: dict[str, Any], folder: Path) -> int:
+    def interact(self, plan: Plan, folder: Path) -> int:
         """Runs a plan at the user's terminal until the user leaves; what is left is in `folder`/cell/out. Returns the lab's exit code."""
         if not self.interactive:
             return super().interact(plan, folder)

@@ -25,6 +25,8 @@ from scpslab.engine.process import ProcessEngine
 from scpslab.engine.standstill import standstill
 from scpslab.errors import CapabilityError, LabError
 from scpslab.lab.place import OUT
+from scpslab.plan import Plan
+from scpslab.plan.cell import CellKey, Limits
 from scpslab.runfolder import CellFiles
 from scpslab.scratch import scratch
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
@@ -54,7 +56,7 @@ class UmlEngine(ProcessEngine):
         self._bundles: dict[Needs, tuple[Path, str]] = {}
         self._own_images: dict[str, tuple[OwnImage, Path]] = {}
 
-    def prepare(self, say: Callable[[str], None], plans: Iterable[dict[str, Any]]) -> None:
+    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """Builds kernel, guest image, lab program and, where a plan needs it, the SCPS stack, unless they are in the cache."""
         _check_processes()
         plans = list(plans)
@@ -65,7 +67,7 @@ class UmlEngine(ProcessEngine):
             self._bundles[needs] = (ensure_bundle(images, scps, cache_dir(), partial(self._compile, images)), bundle_hash(images, scps))
         for plan in plans:
             if names := own_images(plan):
-                self._bring_images(names, plan["limits"]["memory_mib"], say)
+                self._bring_images(names, plan.limits.memory_mib, say)
 
     def _bring_images(self, names: list[str], memory_mib: int, say: Callable[[str], None]) -> None:
         for name in set(names) - set(self._own_images):
@@ -79,7 +81,7 @@ class UmlEngine(ProcessEngine):
                 f"Raise limits.memory by {OWN_IMAGES_SHARE * size_mib - memory_mib} MiB, or make the image smaller."
             )
 
-    def hash(self, plan: dict[str, Any]) -> str:
+    def hash(self, plan: Plan) -> str:
         """Hash of kernel, guest image, lab program and, where the plan needs them, the SCPS stack and images of others."""
         bundle = self._bundles[Needs.of(plan)][1]
         ids = [self._own_images[name][0].id for name in own_images(plan)]
@@ -97,23 +99,23 @@ class UmlEngine(ProcessEngine):
                 (work / name).symlink_to(target.resolve())
             self._kernel, self._tools = images.kernel, images.tools_dir
             (cell / OUT).mkdir(exist_ok=True)
-            folder = CellFolder(work, {"limits": limits, "cell": {"kernel_seed": "0" * 64}})
+            folder = CellFolder(work, _no_network(limits))
             with self.lab(folder) as process:
                 return self._wait(process, limits["wall_s"]) or folder.console_tail()
 
-    def command(self, plan: dict[str, Any], console: str) -> list[str]:
+    def command(self, plan: Plan, console: str) -> list[str]:
         """The kernel's command line for a plan."""
-        limits = plan["limits"]
-        words = [str(self._kernel), f"mem={limits['memory_mib']}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
+        limits = plan.limits
+        words = [str(self._kernel), f"mem={limits.memory_mib}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
         return [*words, *self.clock_arguments, *self.seed_arguments(plan)]
 
     def confine(self, work: Path, memory: Path) -> list[str]:
         """What stands before the kernel's command line: it confines the kernel to the folders it needs, and ends it when this program ends."""
         return launcher(self._tools, self._kernel, work, memory)
 
-    def seed_arguments(self, plan: dict[str, Any]) -> list[str]:
+    def seed_arguments(self, plan: Plan) -> list[str]:
         """What seeds the guest's random numbers."""
-        return [f"lab_seed={plan['cell']['kernel_seed']}"]
+        return [f"lab_seed={plan.cell.kernel_seed}"]
 
     def furnish(self, folder: CellFolder) -> None:
         """Puts boot folder, lab program and images of others where the kernel finds them."""
@@ -153,6 +155,13 @@ class UmlEngine(ProcessEngine):
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
+
+
+def _no_network(limits: dict[str, int]) -> Plan:
+    """A plan for a guest in which no cell runs."""
+    key = CellKey(id="boot", scenario="boot", axes={}, repeat=1, kernel_seed="0" * 64)
+    bounds = Limits(virtual_s=limits["wall_s"], wall_s=limits["wall_s"], memory_mib=limits["memory_mib"])
+    return Plan(cell=key, limits=bounds, containers="process", topology="none", nodes=(), links=(), serial_links=(), workloads=(), probes=())
 
 
 def _check_processes() -> None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from scpslab.errormodels import bit_map, gap_vector
 from scpslab.names import file_name
+from scpslab.plan import Plan
+from scpslab.plan.error_models import VectorFile
 
 
-def write_vectors(plan: dict[str, Any], folder: Path) -> None:
+def write_vectors(plan: Plan, folder: Path) -> None:
     """Writes the gap vector of every direction that has one: <link>-<direction>.u64, little-endian.
 
     Serial links draw their models themselves; stored vectors become bit maps for them: <link>-<direction>.bits.
     """
-    for link in plan["serial_links"]:
-        for direction in link["directions"]:
-            if direction["errors"] and direction["errors"]["model"] == "vector-file":
-                (folder / file_name(link["name"], direction["name"], suffix=".bits")).write_bytes(bit_map(direction["errors"]["settings"]))
-    for link in plan["links"]:
-        for direction in link["directions"]:
-            gaps = gap_vector(direction["errors"])
+    for serial in plan.serial_links:
+        for line in serial.directions:
+            if line.errors and isinstance(line.errors.settings, VectorFile):
+                (folder / file_name(serial.name, line.name, suffix=".bits")).write_bytes(bit_map(line.errors.settings))
+    for link in plan.links:
+        for direction in link.directions:
+            gaps = gap_vector(direction.errors)
             if len(gaps):
-                (folder / file_name(link["name"], direction["name"], suffix=".u64")).write_bytes(gaps.astype("<u8").tobytes())
+                (folder / file_name(link.name, direction.name, suffix=".u64")).write_bytes(gaps.astype("<u8").tobytes())

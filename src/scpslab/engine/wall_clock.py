@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+
+from scpslab.plan import Plan
 
 # Real time has failed where more than this share of the lab's clock's ticks comes later than this.
-LATENESS = {"tick_ns": 10_000_000, "late_ns": 5_000_000, "late_share": 0.01}
+TICK_NS, LATE_NS, LATE_SHARE = 10_000_000, 5_000_000, 0.01
 
 
-def on_the_wall_clock(plan: dict[str, Any]) -> dict[str, Any]:
+def on_the_wall_clock(plan: Plan) -> Plan:
     """The plan with what holds only where time is real: how late the lab may be."""
-    return {**plan, "limits": {**LATENESS, **plan["limits"]}}
+    limits = plan.limits
+    late_ns = LATE_NS if limits.late_ns is None else limits.late_ns
+    return replace(plan, limits=replace(limits, tick_ns=TICK_NS, late_ns=late_ns, late_share=LATE_SHARE))

@@ -6,22 +6,20 @@ The mean bit error rate is kept: events are as much rarer as they are larger.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from scpslab.errormodels.draws import Draws
+from scpslab.plan.error_models import Clustered
 
 
-def clustered(settings: Mapping[str, Any], n: int, draws: Draws) -> npt.NDArray[np.uint64]:
+def clustered(settings: Clustered, n: int, draws: Draws) -> npt.NDArray[np.uint64]:
     """Gaps of `ber`, `mean_errors_per_burst` (default 4, the FY97 calibration) and `mean_gap_in_burst` (bits, default 3)."""
-    ber = float(settings["ber"])
+    ber = settings.ber
     if ber <= 0:
         return np.zeros(0, dtype=np.uint64)
-    mean = float(settings["mean_errors_per_burst"])
-    inner = float(settings["mean_gap_in_burst"])
+    mean = settings.mean_errors_per_burst
+    inner = settings.mean_gap_in_burst
     # One burst and the gap before it hold `mean` errors in outer + (mean - 1) inner bits, and that ratio is the bit error rate.
     outer = max(mean / ber - (mean - 1.0) * inner, 1.0)
     starts = draws.uniform(n) <= 1.0 / mean

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from scpslab.errormodels.draws import Draws
+from scpslab.plan.error_models import GilbertElliott
 
 BLOCK = 1 << 14
 
 
-def gilbert_elliott(settings: Mapping[str, Any], n: int, draws: Draws) -> npt.NDArray[np.uint64]:
+def gilbert_elliott(settings: GilbertElliott, n: int, draws: Draws) -> npt.NDArray[np.uint64]:
     """Gaps of `p_good_bad`, `p_bad_good` (transition probabilities per bit) and `ber_good`, `ber_bad`; starts in the good state."""
-    leave = (float(settings["p_good_bad"]), float(settings["p_bad_good"]))
-    ber = (float(settings["ber_good"]), float(settings["ber_bad"]))
+    leave = (settings.p_good_bad, settings.p_bad_good)
+    ber = (settings.ber_good, settings.ber_bad)
     if ber == (0.0, 0.0):
         return np.zeros(0, dtype=np.uint64)
     logs = tuple(float(np.log1p(-p)) if p < 1.0 else -np.inf for p in (*leave, *ber))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from scpslab.errormodels.draws import Draws
+from scpslab.plan.error_models import Independent
 
 
-def independent(settings: Mapping[str, Any], n: int, draws: Draws) -> npt.NDArray[np.uint64]:
-    """Gaps of `settings["ber"]` (probability per bit): geometric."""
-    ber = float(settings["ber"])
+def independent(settings: Independent, n: int, draws: Draws) -> npt.NDArray[np.uint64]:
+    """Gaps of `settings.ber` (probability per bit): geometric."""
+    ber = settings.ber
     return draws.geometric(ber, n) if ber > 0 else np.zeros(0, dtype=np.uint64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from scpslab.errormodels.draws import Draws
 from scpslab.errormodels.gilbert_elliott import gilbert_elliott
 from scpslab.errormodels.independent import independent
 from scpslab.errormodels.vector_file import vector_file
+from scpslab.plan.error_models import Errors
 
 GapVector = npt.NDArray[np.uint64]
 
-MODELS: dict[str, Callable[[Mapping[str, Any], int, Draws], GapVector]] = {
+MODELS: dict[str, Callable[[Any, int, Draws], GapVector]] = {
     "independent": independent,
     "clustered": clustered,
     "gilbert-elliott": gilbert_elliott,
@@ -24,12 +25,12 @@ MODELS: dict[str, Callable[[Mapping[str, Any], int, Draws], GapVector]] = {
 }
 
 
-def gap_vector(errors: Mapping[str, Any] | None) -> GapVector:
+def gap_vector(errors: Errors | None) -> GapVector:
     """The gaps (uint64[n], bits, each at least 1) of a plan's `errors`; empty when no bit is ever wrong.
 
     Gap 0 is the distance from just before the first bit to the first error; after the last one the vector repeats.
     """
-    if errors is None or errors["model"] == "none":
+    if errors is None or errors.model == "none":
         return np.zeros(0, dtype=np.uint64)
-    draws = Draws(errors["seed"])
-    return MODELS[errors["model"]](errors["settings"], int(errors["vector_errors"]), draws)
+    draws = Draws(errors.seed)
+    return MODELS[errors.model](errors.settings, errors.vector_errors, draws)

@@ -6,31 +6,30 @@ Two formats: text with one gap in bits per line, or `.bits`, raw bytes in which 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scpslab.errormodels.draws import Draws
 from scpslab.errors import ScenarioError
+from scpslab.plan.error_models import VectorFile
 
 LARGEST_BYTES, LONGEST_MAP_BITS = 256 << 20, 1 << 28
 
 
-def vector_file(settings: Mapping[str, Any], _n: int, _draws: Draws) -> npt.NDArray[np.uint64]:
-    """Gaps of the file `settings["file"]`.
+def vector_file(settings: VectorFile, _n: int, _draws: Draws) -> npt.NDArray[np.uint64]:
+    """Gaps of the file `settings.file`.
 
     Raises:
         ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the plan was made.
     """
-    path = Path(settings["file"])
-    data = _read(path, settings.get("sha256"))
+    path = Path(settings.file)
+    data = _read(path, settings.sha256)
     return gaps_of_bits(data) if path.suffix == ".bits" else gaps_of_text(path, data)
 
 
-def _read(path: Path, sha256: str | None) -> bytes:
+def _read(path: Path, sha256: str) -> bytes:
     try:
         # A plan may come from anywhere: a device or a pipe would be read for ever.
         if not path.is_file():
@@ -40,7 +39,7 @@ def _read(path: Path, sha256: str | None) -> bytes:
         data = path.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}; expected an error vector. Name a file that can be read.") from error
-    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+    if hashlib.sha256(data).hexdigest() != sha256:
         raise ScenarioError(f"{path}: found another content than the plan was made with; expected the same bytes. Put the file of then there.")
     return data
 
@@ -76,14 +75,14 @@ def _with_tail(gaps: npt.NDArray[np.int64], tail: int) -> npt.NDArray[np.uint64]
     return rotated.astype(np.uint64)
 
 
-def bit_map(settings: Mapping[str, Any]) -> bytes:
-    """The error vector of `settings["file"]` as a bit map in which 1 is an error, first bit first; gaps end with their last error, filled up to a whole byte.
+def bit_map(settings: VectorFile) -> bytes:
+    """The error vector of `settings.file` as a bit map in which 1 is an error, first bit first; gaps end with their last error, filled up to a whole byte.
 
     Raises:
         ScenarioError: as for `vector_file`.
     """
-    path = Path(settings["file"])
-    data = _read(path, settings.get("sha256"))
+    path = Path(settings.file)
+    data = _read(path, settings.sha256)
     if path.suffix == ".bits":
         return data
     gaps = gaps_of_text(path, data)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.hostlab import owned
+from scpslab.plan import Plan
+from scpslab.plan.workloads import Bulk, Iperf3
 
 PYTHON = "/usr/bin/python3"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -40,7 +42,7 @@ exec "$@"
 class HostLab:
     """One lab: what comes in is in `cell` (plan.json, vectors), what goes out will be in `cell`/out. `programs`: the lab program's folder."""
 
-    def __init__(self, plan: dict[str, Any], programs: Path, cell: Path) -> None:
+    def __init__(self, plan: Plan, programs: Path, cell: Path) -> None:
         self.plan, self.programs, self.cell = plan, programs, cell
         self.id = owned.new_id()
         self.state = owned.STATE / self.id
@@ -49,7 +51,7 @@ class HostLab:
         """Starts the lab program; `options` are Popen's. It ends with the process that started it; then the rest is `owned.remove`'s."""
         owned.STATE.mkdir(exist_ok=True)
         self.state.mkdir()
-        if self.plan["containers"] == "docker":
+        if self.plan.containers == "docker":
             (self.state / owned.MAY_HAVE_CONTAINERS).touch()
         (self.state / "work").mkdir()
         self._allow_congestion_controls()
@@ -78,8 +80,8 @@ class HostLab:
 
     def _allow_congestion_controls(self) -> None:
         """Loads the congestion controls of the plan, and lets the lab's namespaces choose them; what was before is kept for `owned.remove`."""
-        wanted = {node["sysctls"].get("net.ipv4.tcp_congestion_control") for node in self.plan["nodes"] if node["kind"] == "host"}
-        wanted |= {workload.get("congestion") for workload in self.plan["workloads"]}
+        wanted = {node.sysctls.get("net.ipv4.tcp_congestion_control") for node in self.plan.speaking}
+        wanted |= {workload.congestion for workload in self.plan.workloads if isinstance(workload, Bulk | Iperf3)}
         modules = [*MODULES, *(f"tcp_{name}" for name in sorted(filter(None, wanted)) if name not in AVAILABLE.read_text().split())]
         for module in modules:
             if shutil.which("modprobe"):

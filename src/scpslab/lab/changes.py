@@ -19,7 +19,6 @@ GAPS_KEPT = 1 << 16
 FOR_EVER_NS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
 GAP_OFFSET, GAP_COUNT, WINDOW_OFFSET, WINDOW_COUNT, GAP_AT, BITS_TO_ERROR, WINDOW_AT = 2, 3, 4, 5, 12, 13, 14
-CHANGES = ("ber", "delay", "rate", "state")
 
 
 class ChangeError(ValueError):
@@ -95,14 +94,14 @@ class LinkChanges:
         self.network.change_delay(direction, options if "rate" in options or "seed" in options else f"{options} rate {ORDER_RATE}")
 
     def _rate(self, direction: DirectionStages, rate_bps: int) -> None:
-        queue = direction.plan["queue"]
-        if queue is None or queue["discipline"] != "drop-tail":
+        queue = direction.plan.queue
+        if queue is None or queue.discipline != "drop-tail":
             raise ChangeError(f"link {direction.link} {direction.name}: found no serialiser with a drop-tail queue; expected one to change the rate of")
         if rate_bps < 8 or rate_bps % 8:
             raise ChangeError(f"link {direction.link}: found {rate_bps} bit/s; expected a multiple of 8 bit/s")
         name, place = self.network.names[direction.entering], self.network.places[direction.entering]
         where = [] if self.network.pid(place) is None else ["-n", place]
-        overhead = str(direction.plan["overhead_bytes"] - ETHERNET_HEADER_BYTES)
+        overhead = str(direction.plan.overhead_bytes - ETHERNET_HEADER_BYTES)
         words = ["qdisc", "change", "dev", name, "root", "handle", "1:", "netem", "limit", str(NETEM_LIMIT), "rate", f"{rate_bps}bit", overhead]
         subprocess.run(["tc", *where, *words], check=True, capture_output=True)
         self.stages.entries.write(slot_of(direction.entering), struct.pack("=Q", rate_bps // 8))
@@ -120,10 +119,9 @@ class LinkChanges:
 
 def _first(direction: DirectionStages) -> dict[str, int | float | str]:
     plan = direction.plan
-    errors = plan["errors"] or {}
-    found: dict[str, int | float | str] = {"state": "up", "ber": errors.get("settings", {}).get("ber", 0)}
-    if plan["rate_bps"]:
-        found["rate"] = plan["rate_bps"]
+    found: dict[str, int | float | str] = {"state": "up", "ber": getattr(plan.errors.settings, "ber", 0) if plan.errors else 0}
+    if plan.rate_bps:
+        found["rate"] = plan.rate_bps
     if direction.relay is not None:
-        found["delay"] = plan["delay_ns"]
+        found["delay"] = plan.delay_ns
     return found

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.lab.place import CELL, LAB_ID
+from scpslab.plan import nodes as planned
 
 SOCKET = Path("/var/run/docker.sock")
 VERSION = "v1.41"
@@ -125,19 +126,19 @@ class Daemon:
 class Container:
     """A container without a network of Docker's, from its start to `remove`."""
 
-    def __init__(self, node: str, spec: dict[str, Any], folders: dict[str, str]) -> None:
+    def __init__(self, node: str, spec: planned.Container, folders: dict[str, str]) -> None:
         """`spec`: the plan's `container` of a node. `folders`: paths in the container to paths as the daemon sees them (":ro" may follow)."""
         host = {
             "NetworkMode": "none",
             "Init": True,
-            "Memory": spec["memory_bytes"],
-            "PidsLimit": spec["pids"],
-            "CapAdd": spec["capabilities"],
-            "Devices": [{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rw"} for path in spec["devices"]],
+            "Memory": spec.memory_bytes,
+            "PidsLimit": spec.pids,
+            "CapAdd": spec.capabilities,
+            "Devices": [{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rw"} for path in spec.devices],
             "Binds": [f"{outside}:{inside}" for inside, outside in folders.items()],
         }
         wanted = {
-            "Image": spec["image"],
+            "Image": spec.image,
             "Hostname": node,
             "Labels": {LABEL: LAB_ID},
             "Healthcheck": {"Test": ["NONE"]},

@@ -10,6 +10,7 @@ from scpslab.lab.docker import Container
 from scpslab.lab.nodes import FORWARDING, LabNode
 from scpslab.lab.place import CGROUP, LABTOOL, WORK, WORK_OUTSIDE
 from scpslab.names import file_name
+from scpslab.plan import nodes as planned
 
 SECOND_NS = 10**9
 # What Docker gives a container whose image names none.
@@ -22,7 +23,7 @@ VARIABLES = {"to": "SCPSLAB_PEER", "port": "SCPSLAB_PORT", "bytes": "SCPSLAB_BYT
 class DockerNode(LabNode):
     """A host in a container."""
 
-    def __init__(self, name: str, container: dict[str, Any], **params: Any) -> None:
+    def __init__(self, name: str, container: planned.Container, **params: Any) -> None:
         self.spec = container
         super().__init__(name, **params)
 
@@ -56,7 +57,7 @@ class DockerNode(LabNode):
         """The command that does a role of the contract in the container: as the image's user, with the image's environment."""
         words = [DEFAULT_PATH, *self.docker.environment, f"SCPSLAB_ROLE={role}", *(f"{name}={value}" for name, value in variables.items())]
         user = self.docker.user or "0"
-        if "NET_ADMIN" not in self.spec["capabilities"]:
+        if "NET_ADMIN" not in self.spec.capabilities:
             return ["env", "--ignore-environment", *words, LABTOOL, "exec", "--user", user, str(self.pid), "endpoint"]
         keep = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=+net_admin", "--ambient-caps=+net_admin"]
         return ["env", "--ignore-environment", *words, *self.prefix, *keep, "endpoint"]

@@ -15,6 +15,9 @@ from typing import Any
 
 from scpslab.lab.netns import inside
 from scpslab.lab.network import LabNetwork
+from scpslab.plan import Plan
+from scpslab.plan.nodes import Switch
+from scpslab.plan.serial_links import SerialEnd
 
 SIOCGIFMTU = 0x8921
 SYSCTLS = (
@@ -36,16 +39,16 @@ SYSCTLS = (
 )
 
 
-def write(path: Path, plan: dict[str, Any], network: LabNetwork) -> None:
+def write(path: Path, plan: Plan, network: LabNetwork) -> None:
     """Writes environment.json."""
     # Mininet does not know the interfaces that pppd makes.
-    serial = [end for link in plan["serial_links"] for end in link["ends"]]
+    serial = [end for link in plan.serial_links for end in link.ends]
     found = {
         "kernel": platform.release(),
         "congestion_controls": Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split(),
         "python": platform.python_version(),
         "packages": _packages(),
-        "nodes": {node["name"]: _node(network, node["name"], serial) for node in plan["nodes"] if node["kind"] != "switch"},
+        "nodes": {node.name: _node(network, node.name, serial) for node in plan.nodes if not isinstance(node, Switch)},
     }
     path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 
@@ -58,8 +61,8 @@ def _packages() -> dict[str, str]:
     return dict(line.split(maxsplit=1) for line in listed.read_text().splitlines() if line)
 
 
-def _node(network: LabNetwork, node: str, serial: list[dict[str, Any]]) -> dict[str, Any]:
-    names = {*network.node(node).nameToIntf, *(end["interface"] for end in serial if end["node"] == node)}
+def _node(network: LabNetwork, node: str, serial: list[SerialEnd]) -> dict[str, Any]:
+    names = {*network.node(node).nameToIntf, *(end.interface for end in serial if end.node == node)}
     with inside(network.pid(node)):
         folder = Path("/proc/sys/net/ipv4")
         settings = {name: " ".join((folder / name).read_text().split()) for name in SYSCTLS}

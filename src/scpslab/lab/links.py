@@ -7,6 +7,7 @@ import errno
 import fcntl
 import socket
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -17,6 +18,20 @@ from scpslab.lab.netns import inside
 SIOCETHTOOL = 0x8946
 # ETHTOOL_SRXCSUM stays on: it is what checks the sums that nobody has computed in advance. Off: tx checksums, scatter-gather, TSO, GSO, GRO.
 ETHTOOL_OFF = {"tx-checksumming": 0x17, "scatter-gather": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+
+
+@dataclass(frozen=True)
+class Port:
+    """An end of a veth pair: whose it is, and its index, which is unique in the whole lab."""
+
+    node: str
+    interface: str
+    mac: str
+    ip: str | None
+    index: int
+
+
+Leg = tuple[Port, Port]
 
 
 class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
@@ -41,27 +56,27 @@ def offloads_off(interface: str) -> None:
 
 
 class LabLink(Link):  # type: ignore[misc]  # Mininet has no types
-    """One veth pair. `ends` are the plan's two ends (node, interface, mac, ip) with their indices."""
+    """One veth pair."""
 
-    def __init__(self, node1: Any, node2: Any, ends: list[dict[str, Any]], mtu_bytes: int, **_params: Any) -> None:
+    def __init__(self, node1: Any, node2: Any, ends: Leg, mtu_bytes: int, **_params: Any) -> None:
         nodes = (node1, node2)
-        veths = [VethEnd(end["index"], end["interface"], end["mac"], mtu_bytes, node_pid(node)) for end, node in zip(ends, nodes, strict=True)]
+        veths = [VethEnd(end.index, end.interface, end.mac, mtu_bytes, node_pid(node)) for end, node in zip(ends, nodes, strict=True)]
         here = Netlink()
         here.veth((veths[0], veths[1]))
         here.close()
         for end, node in zip(ends, nodes, strict=True):
             with inside(node_pid(node)):
                 there = Netlink()
-                offloads_off(end["interface"])
-                there.up(end["index"])
-                if end["ip"]:
-                    there.address(end["index"], end["ip"])
+                offloads_off(end.interface)
+                there.up(end.index)
+                if end.ip:
+                    there.address(end.index, end.ip)
                 there.close()
         self.intf1, self.intf2 = (self._interface(end, node) for end, node in zip(ends, nodes, strict=True))
 
-    def _interface(self, end: dict[str, Any], node: Any) -> LabIntf:
-        interface = LabIntf(name=end["interface"], node=node, link=self, mac=end["mac"], moveIntfFn=lambda *_args: None)
-        interface.ip, interface.prefixLen = end["ip"].split("/") if end["ip"] else (None, None)
+    def _interface(self, end: Port, node: Any) -> LabIntf:
+        interface = LabIntf(name=end.interface, node=node, link=self, mac=end.mac, moveIntfFn=lambda *_args: None)
+        interface.ip, interface.prefixLen = end.ip.split("/") if end.ip else (None, None)
         return interface
 
     def delete(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,18 @@ from mininet.topo import Topo
 
 from scpslab.lab.changes import GAPS_KEPT
 from scpslab.lab.docker_nodes import DockerNode, DockerRouter
-from scpslab.lab.links import LabLink
+from scpslab.lab.links import LabLink, Leg, Port
 from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
 from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.nodes import LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, tc_lines
 from scpslab.lab.switches import LabSwitch
+from scpslab.plan import Plan
+from scpslab.plan.links import Link
+from scpslab.plan.nodes import Host, Router, Switch
+from scpslab.plan.probes import TcpInfo, Verdicts
+from scpslab.plan.routes import Route, RouteOptions
 
 ROOT = 0xFFFFFFFF
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
@@ -34,50 +41,57 @@ NODE_CLASSES = {"host": LabNode, "router": LabRouter}
 DOCKER_CLASSES = {"host": DockerNode, "router": DockerRouter}
 
 
-def indexed(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """The plan's links as veth pairs whose interfaces have indices unique in the whole lab: a link via a switch is two pairs."""
-    pairs: list[dict[str, Any]] = []
-    index = FIRST_INDEX
-    for link in plan["links"]:
-        ends = [dict(end) for end in link["ends"]]
-        if link["via"] is None:
+@dataclass(frozen=True)
+class Pair:
+    """A link of the plan as veth pairs: one, or two where it goes via a switch."""
+
+    link: Link
+    legs: tuple[Leg, ...]
+
+
+def indexed(plan: Plan) -> list[Pair]:
+    """The plan's links as veth pairs whose interfaces have indices unique in the whole lab."""
+    indices = itertools.count(FIRST_INDEX)
+    pairs: list[Pair] = []
+    for link in plan.links:
+        ends = [(end.node, end.interface, end.mac, end.ip) for end in link.ends]
+        if link.via is None or link.relay_interfaces is None:
             legs = [ends]
         else:
-            relays = [{"node": link["via"], "interface": name, "mac": "", "ip": None} for name in link["relay_interfaces"]]
+            relays = [(link.via, name, "", None) for name in link.relay_interfaces]
             legs = [[ends[0], relays[0]], [ends[1], relays[1]]]
-        for leg in legs:
-            for end in leg:
-                end["index"] = index
-                end["mac"] = end["mac"] or f"02:fe:00:00:{index >> 8:02x}:{index & 255:02x}"
-                index += 1
-        pairs.append({"link": link, "legs": legs})
+        pairs.append(Pair(link, tuple((_port(*first, next(indices)), _port(*second, next(indices))) for first, second in legs)))
     return pairs
+
+
+def _port(node: str, interface: str, mac: str, ip: str | None, index: int) -> Port:
+    return Port(node, interface, mac or f"02:fe:00:00:{index >> 8:02x}:{index & 255:02x}", ip, index)
 
 
 class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
     """The plan as a Mininet topology: every node and link names its class, so that plain `mn` builds it too."""
 
-    def build(self, plan: dict[str, Any], pairs: list[dict[str, Any]], standalone: bool = False) -> None:
+    def build(self, plan: Plan, pairs: list[Pair], standalone: bool = False) -> None:
         """Adds nodes and links. `standalone`: there is no LabNetwork around, so the switches see to everything else when they start."""
-        for node in plan["nodes"]:
-            if node["kind"] == "switch":
-                self.addSwitch(node["name"], cls=LabSwitch, mirror_to=node["mirror_to"], wiring=Wiring(plan, pairs) if standalone else None)
-            elif "container" in node:
-                self.addHost(node["name"], cls=DOCKER_CLASSES[node["kind"]], container=node["container"])
+        for node in plan.nodes:
+            if isinstance(node, Switch):
+                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, wiring=Wiring(plan, pairs) if standalone else None)
+            elif node.container is not None:
+                self.addHost(node.name, cls=DOCKER_CLASSES[node.kind], container=node.container)
             else:
-                self.addHost(node["name"], cls=NODE_CLASSES[node["kind"]])
+                self.addHost(node.name, cls=NODE_CLASSES[node.kind])
         for pair in pairs:
-            for leg in pair["legs"]:
-                self.addLink(leg[0]["node"], leg[1]["node"], cls=LabLink, ends=leg, mtu_bytes=pair["link"]["mtu_bytes"])
+            for leg in pair.legs:
+                self.addLink(leg[0].node, leg[1].node, cls=LabLink, ends=leg, mtu_bytes=pair.link.mtu_bytes)
 
 
 class Wiring:
     """What a plan says beyond nodes and links: settings, neighbours and routes of the hosts, and the stages of the links."""
 
-    def __init__(self, plan: dict[str, Any], pairs: list[dict[str, Any]]) -> None:
+    def __init__(self, plan: Plan, pairs: list[Pair]) -> None:
         self.plan, self.pairs = plan, pairs
-        self.names = {end["index"]: end["interface"] for pair in pairs for leg in pair["legs"] for end in leg}
-        self.places = {end["index"]: end["node"] for pair in pairs for leg in pair["legs"] for end in leg}
+        self.names = {end.index: end.interface for pair in pairs for leg in pair.legs for end in leg}
+        self.places = {end.index: end.node for pair in pairs for leg in pair.legs for end in leg}
         self.directions = [direction for pair in pairs for direction in _directions(pair)]
 
     def configure(self, nodes: Mapping[str, Any]) -> None:
@@ -92,9 +106,9 @@ class Wiring:
 
     def load_stages(self, vectors: Path) -> Stages:
         """Loads the programs of the links' stages."""
-        logged = {(probe["link"], probe["direction"]) for probe in self.plan["probes"] if probe["kind"] == "verdicts"}
+        logged = {(probe.link, probe.direction) for probe in self.plan.probes if isinstance(probe, Verdicts)}
         # Only links that can change need room for it: more would change what every other cell does at its start.
-        changes = self.plan.get("script") or self.plan.get("cell", {}).get("shell")
+        changes = self.plan.script or self.plan.cell.shell
         return Stages(self.directions, vectors, logged, GAPS_KEPT if changes else 0)
 
     def pid(self, name: str) -> int | None:
@@ -104,41 +118,39 @@ class Wiring:
 
     def _configure_hosts(self) -> None:
         addresses = self._addresses()
-        for node in self.plan["nodes"]:
-            if node["kind"] == "switch":
-                continue
-            host = self.nodes[node["name"]]
-            host.sysctls(node["sysctls"])
+        for node in self.plan.speaking:
+            host = self.nodes[node.name]
+            host.sysctls(node.sysctls)
             with inside(host.pid):
                 here = Netlink()
-                for index, subnet in addresses[node["name"]]:
+                for index, subnet in addresses[node.name]:
                     for other, ip, mac in subnet:
-                        if other != node["name"]:
+                        if other != node.name:
                             here.neighbour(index, ip, mac)
                 for route in self._routes(node, late=False):
-                    here.route(route["to"], route["via"], route_metrics(route))
+                    here.route(route.to, route.via, route_metrics(route))
                 here.close()
 
-    def _routes(self, node: dict[str, Any], late: bool) -> list[dict[str, Any]]:
+    def _routes(self, node: Host | Router, late: bool) -> list[Route]:
         """A node's routes: those through a serial link (`late`) have to wait until it is up, or the others."""
-        peers = {end["ip"].split("/")[0] for link in self.plan["serial_links"] for end in link["ends"]}
-        return [route for route in node["routes"] if (route["via"] in peers) is late]
+        peers = {end.ip.split("/")[0] for link in self.plan.serial_links for end in link.ends}
+        return [route for route in node.routes if (route.via in peers) is late]
 
-    def late_routes(self) -> dict[str, list[dict[str, Any]]]:
+    def late_routes(self) -> dict[str, list[Route]]:
         """Routes by node that go through serial links."""
-        return {node["name"]: self._routes(node, late=True) for node in self.plan["nodes"] if node["kind"] != "switch"}
+        return {node.name: self._routes(node, late=True) for node in self.plan.speaking}
 
     def _addresses(self) -> dict[str, list[tuple[int, list[tuple[str, str, str]]]]]:
         """Per node its addressed interfaces, each with everybody (node, ip, mac) on the same subnet."""
         subnets: dict[str, list[tuple[str, str, str]]] = {}
-        own: dict[str, list[tuple[int, str]]] = {node["name"]: [] for node in self.plan["nodes"]}
+        own: dict[str, list[tuple[int, str]]] = {node.name: [] for node in self.plan.nodes}
         for pair in self.pairs:
-            for leg in pair["legs"]:
+            for leg in pair.legs:
                 for end in leg:
-                    if end["ip"]:
-                        ip = end["ip"].split("/")[0]
-                        subnets.setdefault(_subnet(end["ip"]), []).append((end["node"], ip, end["mac"]))
-                        own[end["node"]].append((end["index"], _subnet(end["ip"])))
+                    if end.ip:
+                        ip = end.ip.split("/")[0]
+                        subnets.setdefault(_subnet(end.ip), []).append((end.node, ip, end.mac))
+                        own[end.node].append((end.index, _subnet(end.ip)))
         return {name: [(index, subnets[subnet]) for index, subnet in places] for name, places in own.items()}
 
     def run_tc(self, logs: Path) -> None:
@@ -167,7 +179,8 @@ class Wiring:
 class LabNetwork:
     """The network of a plan, up from construction to `stop`."""
 
-    def __init__(self, plan: dict[str, Any], vectors: Path, logs: Path) -> None:
+    def __init__(self, plan: Plan, vectors: Path, logs: Path) -> None:
+        self.plan = plan
         pairs = indexed(plan)
         self.wiring = Wiring(plan, pairs)
         without_ipv6()
@@ -191,6 +204,33 @@ class LabNetwork:
         node: LabNode = self.mininet.get(name)
         return node
 
+    def inside(self, name: str, path: str) -> Path:
+        """A path of a node as seen from here."""
+        return Path(f"/proc/{self.pid(name)}/root{path}")
+
+    def direction(self, link: str, name: str) -> DirectionStages:
+        """A direction of a link. Raises KeyError."""
+        for direction in self.directions:
+            if (direction.link, direction.name) == (link, name):
+                return direction
+        raise KeyError(f"{link}.{name}")
+
+    def account(self, direction: DirectionStages) -> dict[str, int]:
+        """The counters of a direction's stages."""
+        return self.stages.account(direction)
+
+    def sysctl(self, name: str, setting: str, default: str) -> str:
+        """The plan's setting of a node's kernel, or the kernel's default as the caller knows it."""
+        return next((node.sysctls.get(setting, default) for node in self.plan.speaking if node.name == name), default)
+
+    def is_sampled(self, name: str) -> bool:
+        """Whether a tcp_info probe looks at a node."""
+        return any(isinstance(probe, TcpInfo) and probe.node == name for probe in self.plan.probes)
+
+    def limit_sending(self, port: int, segments: int) -> None:
+        """Limits the send window of the kernel's connections to a port."""
+        self.stages.send_ceilings.put(port, segments)
+
     def change_delay(self, direction: DirectionStages, options: str) -> None:
         """Changes stage 2 of a direction while traffic flows."""
         assert direction.relay is not None
@@ -201,8 +241,8 @@ class LabNetwork:
         """Packets that a managed queue (RED, CoDel, acknowledgement filter) dropped, by link and direction; drop-tail queues count their own."""
         drops: dict[tuple[str, str], int] = {}
         for direction in self.directions:
-            queue = direction.plan["queue"]
-            if queue is None or queue["discipline"] == "drop-tail":
+            queue = direction.plan.queue
+            if queue is None or queue.discipline == "drop-tail":
                 continue
             with inside(self.pid(self.places[direction.entering])):
                 here = Netlink()
@@ -215,13 +255,14 @@ class LabNetwork:
         self.mininet.stop()
 
 
-def route_metrics(route: dict[str, Any]) -> dict[int, int]:
+def route_metrics(route: RouteOptions) -> dict[int, int]:
     """The plan's route options as netlink metrics."""
     metrics: dict[int, int] = {}
     locked = 0
     for key, number in ROUTE_METRICS.items():
-        if route.get(key) is not None:
-            metrics[number] = route[key]
+        value: int | None = getattr(route, key)
+        if value is not None:
+            metrics[number] = value
             if number == RTAX_RTO_MIN:
                 locked |= 1 << number
     if locked:
@@ -235,13 +276,15 @@ def _subnet(cidr: str) -> str:
     return f"{value >> (32 - int(prefix))}/{prefix}"
 
 
-def _directions(pair: dict[str, Any]) -> list[DirectionStages]:
-    link, legs = pair["link"], pair["legs"]
-    forward, reverse = link["directions"]
-    first, second = legs[0][0], legs[-1][0] if len(legs) == 2 else legs[0][1]
-    relay_towards_second = legs[1][1]["index"] if len(legs) == 2 else None
-    relay_towards_first = legs[0][1]["index"] if len(legs) == 2 else None
+def _directions(pair: Pair) -> list[DirectionStages]:
+    forward, reverse = pair.link.directions
+    first, far = pair.legs[0]
+    towards_first = towards_second = None
+    second = far
+    if len(pair.legs) == 2:
+        second, beside_second = pair.legs[1]
+        towards_first, towards_second = far.index, beside_second.index
     return [
-        DirectionStages(link["name"], forward, first["index"], second["index"], relay_towards_second),
-        DirectionStages(link["name"], reverse, second["index"], first["index"], relay_towards_first),
+        DirectionStages(pair.link.name, forward, first.index, second.index, towards_second),
+        DirectionStages(pair.link.name, reverse, second.index, first.index, towards_first),
     ]

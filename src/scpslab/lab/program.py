@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import traceback
 
+from scpslab import plan as plans
 from scpslab.lab.cell import Cell, finish
 from scpslab.lab.place import CELL, WORK
 from scpslab.lab.shell import interact
@@ -13,12 +13,12 @@ from scpslab.lab.shell import interact
 
 def main() -> int:
     """Runs /cell/plan.json; exit code 0 when a status was written."""
-    plan = json.loads((CELL / "plan.json").read_text())
     WORK.mkdir(parents=True, exist_ok=True)
     cell: Cell | None = None
     try:
+        plan = plans.parse((CELL / "plan.json").read_bytes())
         cell = Cell(plan)
-        status = interact(cell) if plan["cell"].get("shell") else cell.run()
+        status = interact(cell) if plan.cell.shell else cell.run()
     except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs
         (WORK / "logs").mkdir(exist_ok=True)
         (WORK / "logs" / "lab-error.log").write_text(traceback.format_exc())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,17 @@ class Records:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+@dataclass(frozen=True)
+class Trace:
+    """An SCPS program's finished trace: its file, the wall-clock instant of its time zero, the connection's ends and its segment size."""
+
+    path: Path
+    origin_ns: int
+    local: str
+    remote: str
+    mss_bytes: int
 
 
 def trace_path(records: Path, workload: str, node: str) -> Path:

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from typing import TYPE_CHECKING, Any
 
 from scpslab.lab.changes import LinkChanges
+from scpslab.lab.context import Context
 from scpslab.lab.records import Records
 from scpslab.names import file_name
-
-if TYPE_CHECKING:
-    from scpslab.lab.cell import Cell
+from scpslab.plan.script import LinkStep, RunStep, Step
 
 
 class Script:
     """The steps of a cell. `reason` says which required command did not end in time."""
 
-    def __init__(self, cell: Cell, steps: list[dict[str, Any]]) -> None:
-        self.cell, self.steps = cell, steps
+    def __init__(self, context: Context, steps: tuple[Step, ...]) -> None:
+        self.context, self.steps = context, steps
         self.reason = ""
-        self.left: int = sum(step["do"] == "link" or step["required"] for step in steps)
+        self.left: int = sum(isinstance(step, LinkStep) or step.required for step in steps)
         self.processes: list[subprocess.Popen[bytes]] = []
         if steps:
-            self.records = Records(cell.records / "script.jsonl")
-            self.changes = LinkChanges(cell.network)
+            self.records = Records(context.folders.records / "script.jsonl")
+            self.changes = LinkChanges(context.network)
 
     def schedule(self) -> None:
         """Puts the steps on the loop."""
         for number, step in enumerate(self.steps, start=1):
-            self.cell.loop.at(self.cell.epoch.realtime_ns + step["t_ns"], lambda number=number, step=step: self._do(number, step))  # type: ignore[misc]
+            self.context.loop.at(self.context.epoch.realtime_ns + step.t_ns, lambda number=number, step=step: self._do(number, step))  # type: ignore[misc]
 
     def done(self) -> bool:
         """Whether every step that the cell waits for is over."""
@@ -53,32 +51,32 @@ class Script:
         if self.steps:
             self.records.close()
 
-    def _do(self, number: int, step: dict[str, Any]) -> None:
-        if step["do"] == "link":
-            seeds = step.get("seeds") or [""] * len(step["directions"])
-            for name, seed in zip(step["directions"], seeds, strict=True):
-                self.changes.change(step["link"], name, step["change"], step["value"], seed)
-            self.records.write(t_s=self.cell.epoch.now_s(), step=number, link=step["link"], change=step["change"], value=step["value"])
+    def _do(self, number: int, step: Step) -> None:
+        if isinstance(step, LinkStep):
+            seeds = step.seeds or ("",) * len(step.directions)
+            for name, seed in zip(step.directions, seeds, strict=True):
+                self.changes.change(step.link, name, step.change, step.value, seed)
+            self.records.write(t_s=self.context.epoch.now_s(), step=number, link=step.link, change=step.change, value=step.value)
             self.left -= 1
         else:
             self._run(number, step)
 
-    def _run(self, number: int, step: dict[str, Any]) -> None:
-        start_t_s = self.cell.epoch.now_s()
-        with (self.cell.logs / file_name("script", str(number), step["node"], suffix=".log")).open("wb") as log:
-            node = self.cell.network.node(step["node"])
-            process = node.start(["sh", "-c", step["command"]], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
+    def _run(self, number: int, step: RunStep) -> None:
+        start_t_s = self.context.epoch.now_s()
+        with (self.context.folders.logs / file_name("script", str(number), step.node, suffix=".log")).open("wb") as log:
+            node = self.context.network.node(step.node)
+            process = node.start(["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
         self.processes.append(process)
 
         def ended(code: int) -> None:
             if not self.records.closed:
-                self.records.write(t_s=start_t_s, step=number, node=step["node"], command=step["command"], end_t_s=self.cell.epoch.now_s(), exit_code=code)
-            self.left -= step["required"]
+                self.records.write(t_s=start_t_s, step=number, node=step.node, command=step.command, end_t_s=self.context.epoch.now_s(), exit_code=code)
+            self.left -= step.required
 
         def give_up() -> None:
             if process.poll() is None:
-                self.reason = self.reason or f"script step {number}: patience ran out: {step['command']}"
+                self.reason = self.reason or f"script step {number}: patience ran out: {step.command}"
                 process.send_signal(signal.SIGTERM)
 
-        self.cell.loop.on_exit(process, ended)
-        self.cell.loop.at(self.cell.now_ns() + step["patience_ns"], give_up)
+        self.context.loop.on_exit(process, ended)
+        self.context.loop.at(self.context.now_ns() + step.patience_ns, give_up)

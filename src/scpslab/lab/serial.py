@@ -22,6 +22,8 @@ from scpslab.lab.place import PROGRAMS
 from scpslab.lab.records import Records
 from scpslab.lab.serial_options import channel_options, crossing_ns, pppd_options
 from scpslab.names import file_name
+from scpslab.plan import serial_links as planned
+from scpslab.plan.routes import Route
 
 SCPS = str(PROGRAMS / "scps")
 SET_UP_LIMIT_NS = 600 * SECOND_NS
@@ -33,8 +35,8 @@ RECEIVED_AT, SENT_AT = 0, 8
 class SerialLink:
     """One serial link of the plan: a channel, and pppd on both ends."""
 
-    def __init__(self, plan: dict[str, Any], network: LabNetwork, loop: Loop, vectors: Path, logs: Path) -> None:
-        self.plan, self.network, self.loop, self.logs, self.name = plan, network, loop, logs, plan["name"]
+    def __init__(self, plan: planned.SerialLink, network: LabNetwork, loop: Loop, vectors: Path, logs: Path) -> None:
+        self.plan, self.network, self.loop, self.logs, self.name = plan, network, loop, logs, plan.name
         self.vectors = vectors
         self.said: list[dict[str, Any]] = []
         self.channel_ended = False
@@ -42,7 +44,7 @@ class SerialLink:
         self.gone: dict[str, int] = {}
         self.at_epoch: dict[str, dict[str, int]] = {}
 
-    def set_up(self, now_ns: Callable[[], int], routes: dict[str, list[dict[str, Any]]]) -> None:
+    def set_up(self, now_ns: Callable[[], int], routes: dict[str, list[Route]]) -> None:
         """Starts the channel, then pppd in both nodes, waits until IP is up and gives the peers their routes.
 
         Raises:
@@ -58,15 +60,15 @@ class SerialLink:
         self.loop.run_until(lambda: bool(self.said) or self.channel_ended)
         if self.channel_ended:
             raise OSError(self.channel.returncode, f"serial link {self.name}: scps channel ended; see logs/{self.name}-channel.log")
-        for index, end in enumerate(self.plan["ends"]):
+        for index, end in enumerate(self.plan.ends):
             # A node has a /tmp of its own, but the same terminals.
-            self._start_pppd(index, end["node"], os.readlink(ends[index]))
+            self._start_pppd(index, end.node, os.readlink(ends[index]))
         self.loop.run_until(lambda: len(self.up) == 2 or bool(self.gone), now_ns() + SET_UP_LIMIT_NS)
         if len(self.up) < 2:
-            node = next(iter(self.gone), self.plan["ends"][0]["node"])
+            node = next(iter(self.gone), self.plan.ends[0].node)
             raise OSError(self.gone.get(node, 0), f"serial link {self.name}: PPP did not come up; see logs/{self.name}-pppd-{node}.log")
-        for index, end in enumerate(self.plan["ends"]):
-            self._add_routes(end, self.plan["ends"][1 - index], routes[end["node"]])
+        for index, end in enumerate(self.plan.ends):
+            self._add_routes(end, self.plan.ends[1 - index], routes[end.node])
 
     def _start_pppd(self, index: int, node: str, terminal: str) -> None:
         process = self.network.node(node).start(
@@ -86,17 +88,17 @@ class SerialLink:
         self.loop.on_lines(process.stdout, said)
         self.loop.on_exit(process, ended)
 
-    def _add_routes(self, end: dict[str, Any], peer: dict[str, Any], routes: list[dict[str, Any]]) -> None:
-        own, other = (one["ip"].split("/")[0] for one in (end, peer))
-        node = self.network.node(end["node"])
-        options = end["route"]
-        words = ["initcwnd", "initrwnd", "advmss", "quickack"]
-        given = [word for name in words if options[name] is not None for word in (name, str(options[name]))]
-        if options["rto_min_ms"] is not None:
-            given += ["rto_min", f"{options['rto_min_ms']}ms"]
+    def _add_routes(self, end: planned.SerialEnd, peer: planned.SerialEnd, routes: list[Route]) -> None:
+        own, other = (one.ip.split("/")[0] for one in (end, peer))
+        node = self.network.node(end.node)
+        options = end.route
+        words = (("initcwnd", options.initcwnd), ("initrwnd", options.initrwnd), ("advmss", options.advmss), ("quickack", options.quickack))
+        given = [word for name, value in words if value is not None for word in (name, str(value))]
+        if options.rto_min_ms is not None:
+            given += ["rto_min", f"{options.rto_min_ms}ms"]
         if given:
             # pppd has made the route to the peer; it gets the host's options.
-            argv = ["ip", "route", "change", f"{other}/32", "dev", end["interface"], "proto", "kernel", "scope", "link", "src", own, *given]
+            argv = ["ip", "route", "change", f"{other}/32", "dev", end.interface, "proto", "kernel", "scope", "link", "src", own, *given]
             process = node.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             _, complaint = process.communicate()
             if process.returncode:
@@ -104,7 +106,7 @@ class SerialLink:
         with inside(node.pid):
             here = Netlink()
             for route in routes:
-                here.route(route["to"], route["via"], route_metrics(route))
+                here.route(route.to, route.via, route_metrics(route))
             here.close()
 
     def _channel_exit(self, _code: int) -> None:
@@ -117,7 +119,7 @@ class SerialLink:
 
     def settle(self, now_ns: Callable[[], int], rest: Callable[[int], None]) -> None:
         """Waits until neither end has sent or got anything for as long as a frame takes to cross the link."""
-        pause_ns = max(crossing_ns(self.plan, direction) for direction in self.plan["directions"])
+        pause_ns = max(crossing_ns(self.plan, direction) for direction in self.plan.directions)
         limit_ns = now_ns() + SETTLE_LIMIT_NS
         before: dict[str, dict[str, int]] = {}
         while now_ns() < limit_ns and before != (before := self._interfaces()):
@@ -132,19 +134,19 @@ class SerialLink:
         file = Records(records / file_name(self.name, suffix=".jsonl"))
         for node, interface in after.items():
             file.write(event="ppp", node=node, **{name: value - self.at_epoch[node][name] for name, value in interface.items()})
-        for direction, key in zip(self.plan["directions"], ("a_to_b", "b_to_a"), strict=True):
-            start, end = direction["from"], direction["to"]
+        for direction, key in zip(self.plan.directions, ("a_to_b", "b_to_a"), strict=True):
+            start, end = direction.from_, direction.to
             sent = after[start]["sent_packets"] - self.at_epoch[start]["sent_packets"]
             received = after[end]["received_packets"] - self.at_epoch[end]["received_packets"]
             channel = {} if counters is None else counters[key]
             # While bytes are under way, frames that have not arrived are not lost.
             lost = sent - received if channel.get("under_way_bytes") == 0 else None
-            file.write(event="direction", direction=direction["name"], sent_frames=sent, received_frames=received, lost_frames=lost, **channel)
+            file.write(event="direction", direction=direction.name, sent_frames=sent, received_frames=received, lost_frames=lost, **channel)
         file.close()
 
     def _interfaces(self) -> dict[str, dict[str, int]]:
         """Counters of the PPP interface of each end."""
-        return {end["node"]: interface_counters(self.network.pid(end["node"]), end["interface"]) for end in self.plan["ends"]}
+        return {end.node: interface_counters(self.network.pid(end.node), end.interface) for end in self.plan.ends}
 
 
 def interface_counters(pid: int | None, interface: str) -> dict[str, int]:

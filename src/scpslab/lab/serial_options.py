@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from scpslab.names import file_name
+from scpslab.plan import schema
+from scpslab.plan.error_models import Errors
+from scpslab.plan.serial_links import SerialDirection, SerialLink
 
 SECOND_NS = 10**9
 PPP_FLAG = 0x7E
@@ -16,56 +18,56 @@ LEAST_LCP_RESTART_S = 3
 SET_UP_FRAME_BYTES = 200
 
 
-def channel_options(plan: dict[str, Any], vectors: Path) -> list[str]:
+def channel_options(plan: SerialLink, vectors: Path) -> list[str]:
     """Options of `scps channel` for a serial link of the plan; vector files are taken from the folder `vectors`."""
     options = ["--hold"]
-    shared = f"bits={plan['bits_per_byte']},buffer={plan['buffer_bytes']},period={plan['vector_bits']},grain={GRAIN_BYTES},flush={PPP_FLAG:#x}"
+    shared = f"bits={plan.bits_per_byte},buffer={plan.buffer_bytes},period={plan.vector_bits},grain={GRAIN_BYTES},flush={PPP_FLAG:#x}"
     options += ["--both", shared]
-    for direction, option in zip(plan["directions"], ("--a-to-b", "--b-to-a"), strict=True):
-        words = [f"baud={direction['rate_bps']}", f"delay-ms={direction['delay_ns'] / 10**6:.6f}"]
-        errors = direction["errors"]
+    for direction, option in zip(plan.directions, ("--a-to-b", "--b-to-a"), strict=True):
+        words = [f"baud={direction.rate_bps}", f"delay-ms={direction.delay_ns / 10**6:.6f}"]
+        errors = direction.errors
         if errors is not None:
-            words += [f"outage={start / 10**9:.9f}..{end / 10**9:.9f}" for start, end in errors["outages"]]
-            words += error_words(errors, vectors / file_name(plan["name"], direction["name"], suffix=".bits"))
+            words += [f"outage={start / 10**9:.9f}..{end / 10**9:.9f}" for start, end in errors.outages]
+            words += error_words(errors, vectors / file_name(plan.name, direction.name, suffix=".bits"))
         options += [option, ",".join(words)]
-    seeds = [direction["errors"]["seed"] for direction in plan["directions"] if direction["errors"]]
+    seeds = [direction.errors.seed for direction in plan.directions if direction.errors]
     # 48 bits of it; the two directions draw from streams of their own.
     return [*options, "--seed", str(int(seeds[0][:12], 16) if seeds else 0)]
 
 
-def error_words(errors: dict[str, Any], vector: Path) -> list[str]:
+def error_words(errors: Errors, vector: Path) -> list[str]:
     """The plan's error model in the channel's words."""
-    settings = errors["settings"]
-    match errors["model"]:
+    settings = errors.settings
+    match errors.model:
         case "none":
             return []
         case "vector-file":
             return ["errors=file", f"file={vector}"]
         case model:
             names = {"mean_errors_per_burst": "burst-errors", "mean_gap_in_burst": "burst-gap"}
-            return [f"errors={model}", *(f"{names.get(name, name.replace('_', '-'))}={value!r}" for name, value in settings.items())]
+            return [f"errors={model}", *(f"{names.get(name, name.replace('_', '-'))}={value!r}" for name, value in schema.write(settings).items())]
 
 
-def crossing_ns(plan: dict[str, Any], direction: dict[str, Any]) -> int:
+def crossing_ns(plan: SerialLink, direction: SerialDirection) -> int:
     """How long the longest frame takes over a direction, every character of it escaped, and a second more, ns."""
-    longest_bits = 2 * plan["ppp"]["mru_bytes"] * plan["bits_per_byte"]
-    return int(SECOND_NS + direction["delay_ns"] + longest_bits * SECOND_NS // direction["rate_bps"])
+    longest_bits = 2 * plan.ppp.mru_bytes * plan.bits_per_byte
+    return int(SECOND_NS + direction.delay_ns + longest_bits * SECOND_NS // direction.rate_bps)
 
 
-def pppd_options(plan: dict[str, Any], index: int) -> list[str]:
+def pppd_options(plan: SerialLink, index: int) -> list[str]:
     """Options of pppd for end `index` of a serial link. Nothing comes from its files but what the command line does not say."""
-    own, other = (plan["ends"][which]["ip"].split("/")[0] for which in (index, 1 - index))
-    ppp = plan["ppp"]
+    own, other = (plan.ends[which].ip.split("/")[0] for which in (index, 1 - index))
+    ppp = plan.ppp
     # A request and its answer must fit between two tries, or the set-up never ends.
-    slowest = min(direction["rate_bps"] for direction in plan["directions"])
-    round_trip_s = sum(direction["delay_ns"] for direction in plan["directions"]) / SECOND_NS + 2 * SET_UP_FRAME_BYTES * plan["bits_per_byte"] / slowest
+    slowest = min(direction.rate_bps for direction in plan.directions)
+    round_trip_s = sum(direction.delay_ns for direction in plan.directions) / SECOND_NS + 2 * SET_UP_FRAME_BYTES * plan.bits_per_byte / slowest
     restart = str(max(LEAST_LCP_RESTART_S, 1 + int(round_trip_s)))
-    mru = str(ppp["mru_bytes"])
+    mru = str(ppp.mru_bytes)
     return [
         *("nodetach", "local", "nocrtscts", "nolock", "noauth", "noipv6", "nodefaultroute", "noproxyarp", "nopersist"),
         # Compression of data would hide what the papers measure; only headers may be compressed.
-        *("noccp", "nobsdcomp", "nodeflate", *(() if ppp["header_compression"] else ("novj",))),
-        *("mru", mru, "mtu", mru, "asyncmap", f"{ppp['asyncmap']:x}"),
+        *("noccp", "nobsdcomp", "nodeflate", *(() if ppp.header_compression else ("novj",))),
+        *("mru", mru, "mtu", mru, "asyncmap", f"{ppp.asyncmap:x}"),
         *("lcp-restart", restart, "ipcp-restart", restart, "lcp-max-configure", "100", "ipcp-max-configure", "100"),
         # The line is up for as long as the cell; a burst of errors must not end it.
         *("lcp-echo-interval", "0", "lcp-echo-failure", "0"),

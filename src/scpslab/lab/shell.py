@@ -19,6 +19,7 @@ from scpslab.lab.place import LABTOOL, PROGRAMS, WORK
 from scpslab.lab.records import Records
 from scpslab.lab.watch import Watch
 from scpslab.names import file_name
+from scpslab.plan.nodes import Switch
 
 TOPOLOGIES = str(PROGRAMS / "topologies")
 LOOK_AGAIN_S = 0.5
@@ -95,7 +96,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             print(f'capture: found "{node}"; expected a host or router')
             return
         argv = [LABTOOL, "exec-net", str(self.cell.network.pid(node)), "tcpdump", "-i", "any", "-n", "-U", "-Z", "root"]
-        argv += ["-w", str(self.cell.captures / file_name(str(node), suffix=".pcap")), *([chosen] if chosen else [])]
+        argv += ["-w", str(self.cell.folders.captures / file_name(str(node), suffix=".pcap")), *([chosen] if chosen else [])]
         self.captures[node] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         print(f"captures/{node}.pcap begins")
 
@@ -154,8 +155,8 @@ def as_text(what: str, value: float | str) -> float | str:
 
 def interact(cell: Cell) -> dict[str, Any]:
     """Talks to the person at the console until they leave."""
-    if cell.plan["cell"]["shell"] == "bash":
-        _bash(cell.plan["topology"])
+    if cell.plan.cell.shell == "bash":
+        _bash(cell.plan.topology)
     else:
         _mininet(cell)
     return {"status": "completed", "reason": "", "epoch_realtime_ns": None, "virtual_s": None}
@@ -163,8 +164,8 @@ def interact(cell: Cell) -> dict[str, Any]:
 
 def _mininet(cell: Cell) -> None:
     cell.set_up()
-    hosts = [node["name"] for node in cell.plan["nodes"] if node["kind"] != "switch"]
-    print(f"The network {cell.plan['topology']} is up. Nodes: {', '.join(hosts)}.")
+    hosts = [node.name for node in cell.plan.nodes if not isinstance(node, Switch)]
+    print(f"The network {cell.plan.topology} is up. Nodes: {', '.join(hosts)}.")
     print(f"Type a node and a command ({hosts[0]} ip addr), link, watch, capture, help, or exit.")
     prompt = LabCLI(cell)
     prompt.close()

@@ -21,6 +21,7 @@ from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.names import file_name
+from scpslab.plan.links import Direction, Disorder, Queue
 
 FIRST_INDEX = 1000
 ETHERNET_HEADER_BYTES = 14
@@ -60,6 +61,10 @@ ACTIONS = {"drop": 0, "flip": 1}
 NETEM_LIMIT = 1_000_000_000
 # A rate so high that it costs a packet nothing measurable, but makes netem keep the order when a delay shrinks.
 ORDER_RATE = "80gbit"
+# What limits in packets count where the kernel counts bytes.
+FULL_PACKET_BYTES = 1500
+# RED's probability for each byte between its thresholds: tc takes nothing below 2^-31.
+LEAST_RED_SLOPE = 2.0**-30
 
 
 def slot_of(index: int) -> int:
@@ -70,8 +75,8 @@ def slot_of(index: int) -> int:
 class DirectionStages:
     """One direction of one link: where it enters, where it is delayed, where it arrives."""
 
-    def __init__(self, link: str, plan: dict[str, Any], entering: int, arriving: int, relay: int | None) -> None:
-        self.link, self.plan, self.name = link, plan, plan["name"]
+    def __init__(self, link: str, plan: Direction, entering: int, arriving: int, relay: int | None) -> None:
+        self.link, self.plan, self.name = link, plan, plan.name
         self.entering, self.arriving, self.relay = entering, arriving, relay
 
 
@@ -113,44 +118,43 @@ class Stages:
             self.gaps.extend(repeat(1, gaps))
             self.windows.extend((0, 0))
 
-    def _entry(self, plan: dict[str, Any], logged: bool) -> bytes:
-        queue = plan["queue"] or {}
-        policed = plan["rate_bps"] and queue.get("discipline") == "drop-tail"
-        limit_bytes, limit_packets = (queue.get("limit_bytes") or 0, queue.get("limit_packets") or 0) if policed else (0, 0)
+    def _entry(self, plan: Direction, logged: bool) -> bytes:
+        rate = limit_bytes = limit_packets = 0
+        if plan.rate_bps and plan.queue and plan.queue.discipline == "drop-tail":
+            rate, limit_bytes, limit_packets = plan.rate_bps // 8, plan.queue.limit_bytes or 0, plan.queue.limit_packets or 0
         ring = 0
         if limit_bytes or limit_packets:
-            most = limit_packets or limit_bytes // max(28 + plan["overhead_bytes"], 1)
+            most = limit_packets or limit_bytes // max(28 + plan.overhead_bytes, 1)
             ring = min(1 << (most + 1).bit_length(), RING_LIMIT)
         offset, self.rings = self.rings, self.rings + ring
-        rate = plan["rate_bps"] // 8 if policed else 0
-        return ENTRY.pack(rate, plan["overhead_bytes"], limit_bytes, limit_packets, offset, max(ring - 1, 0), logged, *[0] * 10)
+        return ENTRY.pack(rate, plan.overhead_bytes, limit_bytes, limit_packets, offset, max(ring - 1, 0), logged, *[0] * 10)
 
     def _arrival(self, direction: DirectionStages, vectors: Path, logged: bool) -> bytes:
-        errors = direction.plan["errors"] or {}
+        errors = direction.plan.errors
         gap_offset = len(self.gaps)
         vector = vectors / file_name(direction.link, direction.name, suffix=".u64")
-        if errors and errors["model"] != "none" and vector.exists():
+        if errors and errors.model != "none" and vector.exists():
             self.gaps.frombytes(vector.read_bytes())
         gap_count = len(self.gaps) - gap_offset
         first_error = self.gaps[gap_offset] - 1 if gap_count else 0
         window_offset = len(self.windows) // 2
-        for start, end in errors.get("outages") or []:
+        for start, end in errors.outages if errors else ():
             self.windows.extend((start, end))
         drop_offset = len(self.drops)
-        self.drops.extend(sorted(errors.get("drop_packets") or []))
+        self.drops.extend(sorted(errors.drop_packets if errors else ()))
         return ARRIVAL.pack(
-            direction.plan["overhead_bytes"],
-            ACTIONS[errors.get("action", "drop")],
+            direction.plan.overhead_bytes,
+            ACTIONS[errors.action] if errors else ACTIONS["drop"],
             gap_offset,
             gap_count,
             window_offset,
             len(self.windows) // 2 - window_offset,
             drop_offset,
             len(self.drops) - drop_offset,
-            errors.get("drop_min_bytes", 0),
+            errors.drop_min_bytes if errors else 0,
             0,
             logged,
-            *_duplicates(direction.plan["disorder"], first_error),
+            *_duplicates(direction.plan.disorder, first_error),
             *[0] * 14,
         )
 
@@ -215,19 +219,19 @@ class Stages:
         return list(VERDICT.iter_unpack(data)) if self.logged else [], count - kept if self.logged else 0
 
 
-def _duplicates(disorder: dict[str, Any] | None, first_error: int) -> tuple[int, ...]:
+def _duplicates(disorder: Disorder | None, first_error: int) -> tuple[int, ...]:
     """Settings and state of an arrival from `duplicate_below` to `draw`; the first error's distance is among them."""
     below, draw = 0, 0
-    if disorder and disorder["duplicate"]:
-        below = min(int(disorder["duplicate"] * 2.0**64), 2**64 - 1)
-        draw = int(disorder["seed"][:16], 16) or 1
+    if disorder and disorder.duplicate:
+        below = min(int(disorder.duplicate * 2.0**64), 2**64 - 1)
+        draw = int(disorder.seed[:16], 16) or 1
     return (below, 0, first_error, 0, 0, 0, 0, draw)
 
 
 def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, list[str]]:
     """The tc commands of a direction by place: `entering`, `relay`, `arriving` (batch form, without the leading "tc")."""
     plan = direction.plan
-    overhead = plan["overhead_bytes"] - ETHERNET_HEADER_BYTES
+    overhead = plan.overhead_bytes - ETHERNET_HEADER_BYTES
     entering, arriving = names[direction.entering], names[direction.arriving]
     lines: dict[str, list[str]] = {"entering": [], "relay": [], "arriving": []}
     lines["entering"] += [
@@ -235,12 +239,12 @@ def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, lis
         f"filter add dev {entering} egress prio 1 bpf direct-action object-pinned {PINS}/entering",
     ]
     lines["arriving"].append(f"filter add dev {arriving} ingress prio 1 bpf direct-action object-pinned {PINS}/arriving")
-    queue = plan["queue"]
-    rate = plan["rate_bps"]
+    queue = plan.queue
+    rate = plan.rate_bps
     serialised_at_relay = ""
-    if rate and queue["discipline"] == "drop-tail":
+    if rate and queue and queue.discipline == "drop-tail":
         lines["entering"].append(f"qdisc add dev {entering} root handle 1: netem limit {NETEM_LIMIT} rate {rate}bit {overhead}")
-    elif rate:
+    elif rate and queue:
         lines["entering"] += _managed_queue(entering, rate, overhead, queue)
         serialised_at_relay = f" rate {rate}bit {overhead}"
     if direction.relay is not None:
@@ -248,46 +252,50 @@ def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, lis
     return lines
 
 
-def first_delay_ns(plan: dict[str, Any]) -> int:
+def first_delay_ns(plan: Direction) -> int:
     """The delay a direction starts with, ns."""
-    return int(plan["delay_table"][0][1] if plan["delay_table"] else plan["delay_ns"])
+    return int(plan.delay_table[0][1] if plan.delay_table else plan.delay_ns)
 
 
-def delay_options(plan: dict[str, Any], delay_ns: int, rate: str = "") -> str:
+def delay_options(plan: Direction, delay_ns: int, rate: str = "") -> str:
     """Netem's options for stage 2."""
-    disorder = plan["disorder"]
-    if disorder and disorder["jitter_ns"]:
+    disorder = plan.disorder
+    if disorder and disorder.jitter_ns:
         # A number of its own, or the guest's randomness would depend on what else is drawn.
-        return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns {disorder['jitter_ns']}ns seed {int(disorder['seed'][16:28], 16)}"
-    if plan["delay_table"] and not rate:
+        return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns {disorder.jitter_ns}ns seed {int(disorder.seed[16:28], 16)}"
+    if plan.delay_table and not rate:
         rate = f" rate {ORDER_RATE}"
     return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns{rate}"
 
 
-def _managed_queue(interface: str, rate: int, overhead: int, queue: dict[str, Any]) -> list[str]:
+def _managed_queue(interface: str, rate: int, overhead: int, queue: Queue) -> list[str]:
     """A token bucket of one packet with RED or CoDel inside, or CAKE: it releases a packet when its turn comes, and stage 2 adds its packet time."""
-    limit = queue["limit_bytes"] or queue["limit_packets"] * 1500
-    if queue["discipline"] == "ack-filter":
+    limit = queue.limit_bytes or (queue.limit_packets or 0) * FULL_PACKET_BYTES
+    if queue.discipline == "ack-filter":
         # Only the filter is asked for: one queue for all, and CAKE's own CoDel put off for longer than any cell.
         shaper = f"cake bandwidth {rate}bit besteffort flowblind interplanetary overhead {overhead + ETHERNET_HEADER_BYTES} memlimit {limit}"
         return [f"qdisc add dev {interface} root handle 1: {shaper} ack-filter-aggressive"]
-    ecn = " ecn" if queue["ecn"] else ""
+    ecn = " ecn" if queue.ecn else ""
     # tbf's own overhead cannot be negative; the size table's can.
     sizes = f"stab overhead {overhead} linklayer ethernet"
     lines = [f"qdisc add dev {interface} root handle 1: {sizes} tbf rate {rate}bit burst 1600 limit {limit}"]
-    if queue["discipline"] == "red":
-        least = queue.get("red_min_bytes") or limit // 4
-        most = queue.get("red_max_bytes") or limit // 2
-        probability = queue.get("red_probability") or 0.1
-        lines.append(
-            f"qdisc add dev {interface} parent 1:1 handle 11: red limit {limit} min {least} max {most} avpkt 1000"
-            f" burst {max(1, (2 * least + most) // 3000)} probability {probability} bandwidth {rate}bit{ecn}"
-        )
-    else:
-        target = queue.get("codel_target_ns") or 5_000_000
-        interval = queue.get("codel_interval_ns") or 100_000_000
-        packets = queue["limit_packets"] or max(1, limit // 1500)
-        lines.append(
-            f"qdisc add dev {interface} parent 1:1 handle 11: codel limit {packets} target {target // 1000}us interval {interval // 1000}us{ecn or ' noecn'}"
-        )
-    return lines
+    inside = f"qdisc add dev {interface} parent 1:1 handle 11:"
+    return [*lines, f"{inside} {_red(queue, rate, limit) + ecn if queue.discipline == 'red' else _codel(queue, limit) + (ecn or ' noecn')}"]
+
+
+def _red(queue: Queue, rate: int, limit: int) -> str:
+    assert queue.red_min_bytes is not None
+    assert queue.red_max_bytes is not None
+    assert queue.red_probability is not None
+    least, most = queue.red_min_bytes, queue.red_max_bytes
+    # tc cannot state a probability of 0: the least that it can is a packet in many millions for each byte between the two thresholds.
+    probability = queue.red_probability or (most - least) * LEAST_RED_SLOPE
+    burst = max(1, (2 * least + most) // 3000)
+    return f"red limit {limit} min {least} max {most} avpkt 1000 burst {burst} probability {probability} bandwidth {rate}bit"
+
+
+def _codel(queue: Queue, limit: int) -> str:
+    assert queue.codel_target_ns is not None
+    assert queue.codel_interval_ns is not None
+    packets = queue.limit_packets or max(1, limit // FULL_PACKET_BYTES)
+    return f"codel limit {packets} target {queue.codel_target_ns // 1000}us interval {queue.codel_interval_ns // 1000}us"

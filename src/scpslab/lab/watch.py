@@ -32,7 +32,7 @@ class Watch:
 
     def lines(self) -> list[str]:
         """Takes one look, and returns a line for each direction that can fill and each connection."""
-        found = [self._direction(direction) for direction in self.network.directions if direction.plan["rate_bps"]]
+        found = [self._direction(direction) for direction in self.network.directions if direction.plan.rate_bps]
         for name in sorted(node.name for node in self.network.mininet.hosts):
             found += self._connections(name)
         return found
@@ -53,7 +53,7 @@ class Watch:
             queued = sum(q["backlog_bytes"] for q in here.qdiscs() if q["index"] == direction.entering and q["parent"] == ROOT)
             here.close()
         lost = sum(counters[f"{cause}_packets"] for cause in ("queue", "corrupt", "outage", "policy"))
-        course = self._course(name, rate_bps, direction.plan["rate_bps"])
+        course = self._course(name, rate_bps, direction.plan.rate_bps)
         return f"{name:<16} {course} {rate_bps / 1e3:9.1f} kbit/s   queue {queued:>8} B   lost {lost}"
 
     def _connections(self, node: str) -> list[str]:

@@ -12,6 +12,8 @@ LARGEST_MEMORY_MIB = 1 << 20
 # Seconds that 64 signed bits hold in nanoseconds.
 LONGEST_S = 9_223_372_037
 
+Prompt = Literal["mininet", "bash"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class CellKey:
@@ -22,7 +24,7 @@ class CellKey:
     axes: dict[Label, AxisValue]
     repeat: Amount
     kernel_seed: KernelSeed
-    shell: Literal["mininet", "bash"] | None = None
+    shell: Prompt | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from scpslab import names
+from scpslab.plan.cell import Limits
 from scpslab.plan.links import Direction, Link, Queue
 from scpslab.plan.nodes import Host, Switch
 from scpslab.plan.plan import Plan
@@ -24,6 +25,7 @@ NAMES_SHOWN = 12
 
 def problems(plan: Plan) -> Iterator[Problem]:
     """Every place of a plan that does not fit, with what was found and expected."""
+    yield from _limits(plan.limits)
     yield from _nodes(plan)
     yield from _links(plan)
     yield from _serial_links(plan)
@@ -32,6 +34,13 @@ def problems(plan: Plan) -> Iterator[Problem]:
     yield from _probes(plan)
     yield from _script(plan)
     yield from _files(plan)
+
+
+def _limits(limits: Limits) -> Iterator[Problem]:
+    if limits.tick_ns is not None:
+        for key, value in (("late_ns", limits.late_ns), ("late_share", limits.late_share)):
+            if value is None:
+                yield f"limits.{key}", "found no such key beside tick_ns; expected one"
 
 
 def _nodes(plan: Plan) -> Iterator[Problem]:

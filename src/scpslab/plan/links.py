@@ -9,6 +9,7 @@ from scpslab.plan.error_models import Errors
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Interface, IpWithPrefix, Mac, Name, Nanoseconds, Period, Probability, Rate, Seed, Size
 
+Discipline = Literal["drop-tail", "red", "codel", "ack-filter"]
 Mtu = Annotated[int, Range(68, 65_535)]
 
 
@@ -16,7 +17,7 @@ Mtu = Annotated[int, Range(68, 65_535)]
 class Queue:
     """The queue before the serialiser; one of the limits is None."""
 
-    discipline: Literal["drop-tail", "red", "codel", "ack-filter"]
+    discipline: Discipline
     limit_bytes: Amount | None
     limit_packets: Amount | None
     red_min_bytes: Size | None

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.links import Link
-from scpslab.plan.nodes import Node
+from scpslab.plan.nodes import Host, Node, Router, Switch
 from scpslab.plan.probes import Probe
 from scpslab.plan.schema import Items
 from scpslab.plan.script import Step
@@ -16,6 +16,7 @@ from scpslab.plan.values import Label
 from scpslab.plan.workloads import Workload
 
 FORMAT: Literal[1] = 1
+Containers = Literal["process", "docker"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class Plan:
     format_: Literal[1] = FORMAT
     cell: CellKey
     limits: Limits
-    containers: Literal["process", "docker"]
+    containers: Containers
     topology: Label
     nodes: Annotated[tuple[Node, ...], Items(1)]
     links: tuple[Link, ...]
@@ -33,3 +34,13 @@ class Plan:
     workloads: tuple[Workload, ...]
     probes: tuple[Probe, ...]
     script: tuple[Step, ...] | None = None
+
+    @property
+    def speaking(self) -> tuple[Host | Router, ...]:
+        """The nodes that have programs and addresses: all but the switches."""
+        return tuple(node for node in self.nodes if not isinstance(node, Switch))
+
+    @property
+    def all_links(self) -> tuple[Link | SerialLink, ...]:
+        """Links of packets, then serial links."""
+        return (*self.links, *self.serial_links)

@@ -6,14 +6,21 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.schema import Kinds
-from scpslab.plan.values import Amount, Filter, Interface, Name, Period
+from scpslab.plan.values import Amount, Filter, Interface, Name, Period, Word
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capture:
-    """tcpdump on an interface: captures/<name>.pcap."""
+class Observer:
+    """What every probe says: its name, which is its file's too."""
 
     name: Name
+    kind: Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capture(Observer):
+    """tcpdump on an interface: `captures/<name>.pcap`, with nanosecond time stamps."""
+
     kind: Literal["capture"] = "capture"
     node: Name
     interface: Interface
@@ -22,20 +29,18 @@ class Capture:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TcpInfo:
-    """Samples of a node's TCP connections: records/<name>.jsonl."""
+class TcpInfo(Observer):
+    """Samples of a node's TCP connections: `records/<name>.jsonl`; of SCPS programs on it also their traces: `records/<workload>-<node>-trace.jsonl`."""
 
-    name: Name
     kind: Literal["tcp_info"] = "tcp_info"
     node: Name
     interval_ns: Period
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueDepth:
-    """Samples of what waits in a stage of a direction: records/<name>.jsonl."""
+class QueueDepth(Observer):
+    """Samples of what waits in a stage of a direction: `records/<name>.jsonl`."""
 
-    name: Name
     kind: Literal["queue"] = "queue"
     link: Name
     direction: Name
@@ -44,10 +49,9 @@ class QueueDepth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdicts:
-    """Every packet of a direction that did not pass unharmed: records/<name>.jsonl."""
+class Verdicts(Observer):
+    """Every packet of a direction that did not pass unharmed: `records/<name>.jsonl`."""
 
-    name: Name
     kind: Literal["verdicts"] = "verdicts"
     link: Name
     direction: Name

@@ -26,6 +26,9 @@ class RouteOptions:
     quickack: Metric | None
 
 
+NO_OPTIONS: dict[str, None] = dict.fromkeys(("initcwnd", "initrwnd", "advmss", "rto_min_ms", "quickack"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Route(RouteOptions, RouteTarget):
     """A route of a host or router."""

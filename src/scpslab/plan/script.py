@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from scpslab.plan.schema import DependsOn, Items, Kinds
 from scpslab.plan.values import Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
 
+Change = Literal["ber", "delay", "rate", "state"]
 CHANGES: dict[str, Any] = {"ber": Probability, "delay": Nanoseconds, "rate": Rate, "state": Literal["down", "up"]}
 
 
@@ -19,7 +20,7 @@ class LinkStep:
     do: Literal["link"] = "link"
     link: Name
     directions: Annotated[tuple[Name, ...], Items(1, 2)]
-    change: Literal["ber", "delay", "rate", "state"]
+    change: Change
     value: Annotated[float | int | str, DependsOn("change", CHANGES)]
     seeds: Annotated[tuple[Seed, ...], Items(1, 2)] | None = None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import scpslab
+from scpslab.plan.nodes import Container, Host, Node, Router, Switch
 from scpslab.scenario.model import CongestionTraffic, Workload
 from scpslab.stacks import NodePlan
 
@@ -16,7 +17,6 @@ from scpslab.stacks import NodePlan
 NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
 # What a guest needs besides for dockerd, and the images in its memory.
 DOCKER_MEMORY_MIB = 1280
-TUN = "/dev/net/tun"
 
 
 @cache
@@ -26,33 +26,34 @@ def version() -> str:
     return found
 
 
-def add_containers(nodes: list[dict[str, Any]], workloads: tuple[Workload, ...], hosts: Mapping[str, NodePlan]) -> None:
-    """Gives every node but the switches its `container` (docs/plan-format.md); `hosts` says what is planned for the hosts, where anything is."""
+def with_containers(nodes: Iterable[Node], workloads: tuple[Workload, ...], hosts: Mapping[str, NodePlan]) -> tuple[Node, ...]:
+    """Every node with its `container` (docs/plan-format.md), but the switches; `hosts` says what is planned for the hosts, where anything is."""
+    nodes = tuple(nodes)
     others = _ends(workloads, congestion=False)
     loads = _ends(workloads, congestion=True) - others
-    mirrors = {node["mirror_to"] for node in nodes if node["kind"] == "switch"} - others
-    for node in nodes:
-        if node["kind"] == "switch":
-            continue
-        own = hosts[node["name"]].image if node["name"] in hosts else None
+    mirrors = {node.mirror_to for node in nodes if isinstance(node, Switch)} - others
+
+    def container(node: Host | Router) -> Container:
+        own = hosts[node.name].image if node.name in hosts else None
         if own is not None:
-            node["container"] = _container(own["image"], own["memory_bytes"], is_admin=own["device"], has_tun=own["device"])
-            continue
-        scps = node["stack"] == "scps"
+            return _container(own.image, own.memory_bytes, is_admin=own.device, has_tun=own.device)
+        scps = node.stack == "scps"
         # For its device; and for a receive buffer that a fixed window needs, which is more than the machine allows everybody.
-        is_admin = scps or (node["name"] in hosts and hosts[node["name"]].receive_window_bytes is not None)
-        image = f"scpslab/{_kind(node, node['name'] in mirrors, node['name'] in loads)}:{version()}"
-        node["container"] = _container(image, NODE_MEMORY_BYTES, is_admin, has_tun=scps)
+        is_admin = scps or (node.name in hosts and hosts[node.name].receive_window_bytes is not None)
+        image = f"scpslab/{_kind(node, node.name in mirrors, node.name in loads)}:{version()}"
+        return _container(image, NODE_MEMORY_BYTES, is_admin, has_tun=scps)
+
+    return tuple(node if isinstance(node, Switch) else replace(node, container=container(node)) for node in nodes)
 
 
-def _container(image: str, memory_bytes: int, is_admin: bool, has_tun: bool) -> dict[str, Any]:
-    return {
-        "image": image,
-        "memory_bytes": memory_bytes,
-        "pids": NODE_PROCESSES,
-        "capabilities": ["NET_ADMIN"] if is_admin else [],
-        "devices": [TUN] if has_tun else [],
-    }
+def _container(image: str, memory_bytes: int, is_admin: bool, has_tun: bool) -> Container:
+    return Container(
+        image=image,
+        memory_bytes=memory_bytes,
+        pids=NODE_PROCESSES,
+        capabilities=("NET_ADMIN",) if is_admin else (),
+        devices=("/dev/net/tun",) if has_tun else (),
+    )
 
 
 def _ends(workloads: tuple[Workload, ...], congestion: bool) -> set[str]:
@@ -60,10 +61,10 @@ def _ends(workloads: tuple[Workload, ...], congestion: bool) -> set[str]:
     return {end for workload in chosen for end in (workload.from_, workload.to)}
 
 
-def _kind(node: dict[str, Any], is_mirror: bool, is_load: bool) -> str:
-    if node["kind"] == "router":
+def _kind(node: Host | Router, is_mirror: bool, is_load: bool) -> str:
+    if isinstance(node, Router):
         return "router"
-    if node["stack"] == "scps":
+    if node.stack == "scps":
         return "scps-host"
     if is_load:
         return "traffic"

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from scpslab.scenario import Cell
-from scpslab.scenario.rates import slowest_bps, way
+from scpslab.plan import Plan
+from scpslab.plan.ways import slowest, way
+from scpslab.plan.workloads import Iperf3, Ping, Traffic
 
 SECOND_NS = 10**9
 
 
-def least_virtual_s(cell: Cell, plan: dict[str, Any]) -> float:
+def least_virtual_s(plan: Plan) -> float:
     """Virtual seconds until the last required workload can be over when nothing is lost and nothing waits."""
-    return max((_end_ns(cell, workload) for workload in plan["workloads"] if workload["required"]), default=0) / SECOND_NS
+    return max((_end_ns(plan, workload) for workload in plan.workloads if workload.required), default=0) / SECOND_NS
 
 
-def _end_ns(cell: Cell, workload: dict[str, Any]) -> int:
-    found = way(cell.network, workload["from"], workload["to"])
-    delay_ns = sum(direction.delay_ns for _, direction in found)
-    rate = slowest_bps(cell.model, found)
-    match workload["kind"]:
-        case "ping":
-            busy_ns = (workload["count"] - 1) * workload["interval_ns"]
-        case "iperf3" if workload["duration_ns"]:
-            busy_ns = workload["duration_ns"]
-        case _:
-            # A kind that sends no number of bytes takes no time that is known.
-            busy_ns = workload.get("bytes", 0) * 8 * SECOND_NS // rate if rate else 0
+def _end_ns(plan: Plan, workload: Traffic) -> int:
+    found = way(plan.all_links, workload.from_, workload.to)
+    delay_ns = sum(hop.direction.delay_ns for hop in found)
+    hop = slowest(found)
     # A round trip to connect and one for the last acknowledgement.
-    return int(workload["start_ns"] + busy_ns + 4 * delay_ns)
+    return workload.start_ns + _busy_ns(workload, hop.direction.rate_bps if hop else None) + 4 * delay_ns
+
+
+def _busy_ns(workload: Traffic, rate_bps: int | None) -> int:
+    match workload:
+        case Ping():
+            return (workload.count - 1) * workload.interval_ns
+        case Iperf3() if workload.duration_ns:
+            return workload.duration_ns
+    # A kind that sends no number of bytes takes no time that is known.
+    sent: int | None = getattr(workload, "bytes_", None)
+    return sent * 8 * SECOND_NS // rate_bps if sent and rate_bps else 0

@@ -2,69 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 
 from scpslab import units
-from scpslab.planning.containers import DOCKER_MEMORY_MIB, add_containers
-from scpslab.planning.links import apply_overrides
+from scpslab.plan import Plan
+from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan.nodes import Host
+from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
+from scpslab.planning.links import with_overrides
 from scpslab.planning.probes import plan_probe
-from scpslab.planning.scps import ScpsAddresses, add_routes
+from scpslab.planning.scps import ScpsAddresses, with_routes
 from scpslab.planning.script import plan_script
-from scpslab.planning.workloads import plan_workload
+from scpslab.planning.workloads import Setting, plan_workload
 from scpslab.scenario import Cell
 from scpslab.seeds import stream
 from scpslab.stacks import KernelHost, NodePlan, plan_node
-from scpslab.topology.layout import layout
+from scpslab.topology.layout import Layout, layout
 
-FORMAT = 1
 SECOND_NS = 10**9
 
 
-def plan(cell: Cell) -> dict[str, Any]:
+def plan(cell: Cell) -> Plan:
     """The plan of a cell (docs/plan-format.md)."""
-    network = layout(cell.network)
-    hosts = {node["name"]: plan_node(cell.model.hosts.get(node["name"], KernelHost())) for node in network["nodes"] if node["kind"] == "host"}
-    links = [*network["links"], *network["serial_links"]]
-    apply_overrides(links, cell)
-    scps = ScpsAddresses([name for name, planned in hosts.items() if planned.stack == "scps"])
-    add_routes(network["nodes"], links, scps)
-    for node in network["nodes"]:
-        if node["name"] in hosts:
-            _configure(node, hosts[node["name"]])
-    in_docker = cell.model.containers == "docker"
-    if in_docker:
-        add_containers(network["nodes"], cell.model.workloads, hosts)
-    for end in (end for link in network["serial_links"] for end in link["ends"]):
-        end["route"] = hosts[end["node"]].route_options()
-    addresses = {end["node"]: end["ip"].split("/")[0] for link in links for end in link["ends"] if end["ip"]}
+    hosts = {node.name: plan_node(cell.model.hosts.get(node.name, KernelHost())) for node in cell.network.nodes if node.kind == "host"}
+    scps = ScpsAddresses([name for name, node in hosts.items() if node.stack == "scps"])
+    network = _configured(with_routes(with_overrides(layout(cell.network), cell), scps), hosts)
+    if cell.model.containers == "docker":
+        network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts))
+    setting = Setting(cell, network, hosts, {node: ip.split("/")[0] for node, ip in network.addresses()}, scps)
+    return network.plan(
+        _key(cell),
+        _limits(cell),
+        cell.model.containers,
+        workloads=tuple(plan_workload(workload, setting) for workload in cell.model.workloads),
+        probes=tuple(plan_probe(probe, network) for probe in cell.model.probes),
+        script=plan_script(cell, network),
+    )
+
+
+def _key(cell: Cell) -> CellKey:
+    return CellKey(
+        id=cell.id,
+        # Without the variant: a cell is the same cell in the demo and in the whole experiment.
+        scenario=cell.scenario.base_name,
+        axes=dict(cell.axes),
+        repeat=cell.repeat,
+        kernel_seed=stream(cell.scenario.seed, "kernel", cell.id),
+    )
+
+
+def _limits(cell: Cell) -> Limits:
     limits = cell.model.limits
-    return {
-        "format": FORMAT,
-        "cell": {
-            "id": cell.id,
-            # Without the variant: a cell is the same cell in the demo and in the whole experiment.
-            "scenario": cell.scenario.base_name,
-            "axes": dict(cell.axes),
-            "repeat": cell.repeat,
-            "kernel_seed": stream(cell.scenario.seed, "kernel", cell.id),
-        },
-        "limits": {
-            "virtual_s": -(-units.parse("duration", limits.virtual) // SECOND_NS),
-            "wall_s": -(-units.parse("duration", limits.wall) // SECOND_NS),
-            "memory_mib": (units.parse("size", limits.memory) >> 20) + (DOCKER_MEMORY_MIB if in_docker else 0),
-            **({"late_ns": units.parse("duration", limits.lateness)} if limits.lateness else {}),
-        },
-        "containers": cell.model.containers,
-        **network,
-        "workloads": [plan_workload(workload, cell, addresses, hosts, scps) for workload in cell.model.workloads],
-        "probes": [plan_probe(probe, links) for probe in cell.model.probes],
-        # Not there without one: a plan is part of what results are kept under.
-        **({"script": plan_script(cell, links)} if cell.model.script else {}),
-    }
+    return Limits(
+        virtual_s=-(-units.parse("duration", limits.virtual) // SECOND_NS),
+        wall_s=-(-units.parse("duration", limits.wall) // SECOND_NS),
+        memory_mib=(units.parse("size", limits.memory) >> 20) + (DOCKER_MEMORY_MIB if cell.model.containers == "docker" else 0),
+        late_ns=units.parse("duration", limits.lateness) if limits.lateness else None,
+    )
 
 
-def _configure(node: dict[str, Any], planned: NodePlan) -> None:
-    node["stack"] = planned.stack
-    node["sysctls"] = planned.sysctls
-    for route in node["routes"]:
-        route.update(planned.route_options())
+def _configured(network: Layout, hosts: Mapping[str, NodePlan]) -> Layout:
+    """The network with the hosts' stacks, kernel settings and route options."""
+    serial_links = []
+    for link in network.serial_links:
+        first, second = (replace(end, route=hosts[end.node].route_options()) for end in link.ends)
+        serial_links.append(replace(link, ends=(first, second)))
+    nodes = tuple(_host(node, hosts[node.name]) if isinstance(node, Host) else node for node in network.nodes)
+    return replace(network, nodes=nodes, serial_links=tuple(serial_links))
+
+
+def _host(node: Host, planned: NodePlan) -> Host:
+    routes = tuple(replace(route, **asdict(planned.route_options())) for route in node.routes)
+    return replace(node, stack=planned.stack, sysctls=planned.sysctls, routes=routes)

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from scpslab import units
+from scpslab.plan import script as planned
 from scpslab.scenario import Cell
 from scpslab.scenario.model import LinkStep, RunStep
 from scpslab.seeds import stream
+from scpslab.topology.layout import Layout
 
 
-def plan_script(cell: Cell, links: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The steps of a cell in the order of their times."""
-    steps = [_link(step, number, cell, links) if isinstance(step, LinkStep) else _run(step) for number, step in enumerate(cell.model.script or ())]
-    return sorted(steps, key=lambda step: int(step["t_ns"]))
+def plan_script(cell: Cell, network: Layout) -> tuple[planned.Step, ...] | None:
+    """The steps of a cell in the order of their times; None without one: a plan is part of what results are kept under."""
+    if not cell.model.script:
+        return None
+    steps = [_link(step, number, cell, network) if isinstance(step, LinkStep) else _run(step) for number, step in enumerate(cell.model.script)]
+    return tuple(sorted(steps, key=lambda step: step.t_ns))
 
 
-def _link(step: LinkStep, number: int, cell: Cell, links: list[dict[str, Any]]) -> dict[str, Any]:
-    link = next(link for link in links if link["name"] == step.link)
-    names = [direction["name"] for direction in link["directions"] if step.direction in (None, direction["name"])]
-    planned: dict[str, Any] = {"t_ns": units.parse("duration", step.at), "do": "link", "link": step.link, "directions": names}
-    if step.ber is not None:
+def _link(step: LinkStep, number: int, cell: Cell, network: Layout) -> planned.LinkStep:
+    link = next(link for link in network.all_links if link.name == step.link)
+    names = tuple(direction.name for direction in link.directions if step.direction in (None, direction.name))
+    change, value = _change(step)
+    return planned.LinkStep(
+        t_ns=units.parse("duration", step.at),
+        link=step.link,
+        directions=names,
+        change=change,
+        value=value,
         # The directions' errors are independent of each other.
-        return planned | {"change": "ber", "value": step.ber, "seeds": [stream(cell.scenario.seed, "script", number, name, cell.repeat) for name in names]}
+        seeds=tuple(stream(cell.scenario.seed, "script", number, name, cell.repeat) for name in names) if change == "ber" else None,
+    )
+
+
+def _change(step: LinkStep) -> tuple[planned.Change, float | int | str]:
+    if step.ber is not None:
+        return "ber", step.ber
     if step.delay is not None:
-        return planned | {"change": "delay", "value": units.parse("duration", step.delay)}
+        return "delay", units.parse("duration", step.delay)
     if step.rate is not None:
-        return planned | {"change": "rate", "value": units.parse("rate", step.rate)}
-    return planned | {"change": "state", "value": step.state}
+        return "rate", units.parse("rate", step.rate)
+    assert step.state is not None  # the step's model asks for one change
+    return "state", step.state
 
 
-def _run(step: RunStep) -> dict[str, Any]:
-    return {
-        "t_ns": units.parse("duration", step.at),
-        "do": "run",
-        "node": step.node,
-        "command": step.command,
-        "patience_ns": units.parse("duration", step.patience),
-        "required": step.required,
-    }
+def _run(step: RunStep) -> planned.RunStep:
+    return planned.RunStep(
+        t_ns=units.parse("duration", step.at),
+        node=step.node,
+        command=step.command,
+        patience_ns=units.parse("duration", step.patience),
+        required=step.required,
+    )

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from scpslab import plan as plans
 from scpslab import strict_json
 from scpslab.errors import ResultError
-from scpslab.plan import schema
+from scpslab.plan import Plan, schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
 from scpslab.results.archive_members import MemberError, is_member_name, wanted_members
@@ -63,7 +63,7 @@ class ArchivedRun:
     """One run as an archive has it: digests, plans by cell id, the resolved scenario, and the manifest of then."""
 
     digest: RunDigest
-    plans: dict[str, dict[str, Any]]
+    plans: dict[str, Plan]
     resolved: str
     manifest: dict[str, Any]
 
@@ -162,7 +162,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> ArchivedRun:
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Plan] = {}
     for name, expected in digest.files.items():
         member = f"{digest.run}/{name}"
         if PurePosixPath(name).name != PLAN:
@@ -176,7 +176,7 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
             raise ResultError(f"{path}: {member}: {error}. {AGAIN}") from error
         if name != f"{CELLS}/{plan.cell.id}/{PLAN}":
             raise ResultError(f"{path}: {member}: found the plan of cell {plan.cell.id}; {EXPECTED}")
-        found[plan.cell.id] = plans.write(plan)
+        found[plan.cell.id] = plan
     if not found:
         raise ResultError(f"{path}: {digest.run}: found no plan; expected at least one. Export the run again.")
     return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files))

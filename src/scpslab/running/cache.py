@@ -6,15 +6,16 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
+from scpslab import plan as plans
 from scpslab.names import UNFINISHED
+from scpslab.plan import Plan
 from scpslab.scratch import scratch
 
 
-def cell_key(plan: dict[str, Any], engine_hash: str) -> str:
+def cell_key(plan: Plan, engine_hash: str) -> str:
     """Hash of a plan and of the engine that carries it out."""
-    return hashlib.sha256(f"{engine_hash}\n{json.dumps(plan, sort_keys=True)}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{engine_hash}\n{json.dumps(plans.write(plan), sort_keys=True)}".encode()).hexdigest()[:32]
 
 
 class ResultCache:

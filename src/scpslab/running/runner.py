@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from scpslab import plan as plans
 from scpslab import planning, results, scenario
 from scpslab.engine import ENGINES, CellRun, Engine
 from scpslab.errors import CapabilityError, LabError, ResultError
+from scpslab.plan import Plan
 from scpslab.runfolder import NewerFormat, RunFolder, held
 from scpslab.runfolder.find import RUNS
 from scpslab.running.cache import ResultCache, cell_key
@@ -67,7 +69,7 @@ class Described(Protocol):
 class PlansRun:
     """One execution of plans, by cell id."""
 
-    def __init__(self, scenario: Described, resolved: str, plans: dict[str, dict[str, Any]], options: RunOptions, listeners: Sequence[Listener] = ()) -> None:
+    def __init__(self, scenario: Described, resolved: str, plans: dict[str, Plan], options: RunOptions, listeners: Sequence[Listener] = ()) -> None:
         self.options, self.listeners = options, tuple(listeners)
         self.scenario = scenario
         self.checks: tuple[Check, ...] = ()
@@ -167,7 +169,7 @@ class PlansRun:
         try:
             if not cell.has_ended or results.open_cell(cell.path).id != cell_id:
                 return None
-            if self.engine.deterministic and json.loads(cell.plan.read_bytes()) != json.loads(json.dumps(self.plans[cell_id])):
+            if self.engine.deterministic and json.loads(cell.plan.read_bytes()) != plans.write(self.plans[cell_id]):
                 return None
             return cell.status()
         except ResultError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scpslab import units
+from scpslab.plan.ways import fewest
 from scpslab.scenario.model import ScenarioFile
 from scpslab.topology.description import Direction, Link, Network
 
@@ -11,16 +12,10 @@ Way = list[tuple[Link, Direction]]
 
 def way(network: Network, source: str, destination: str) -> Way:
     """The link directions from one node to another over the fewest links; empty when there is none."""
-    reached: dict[str, Way] = {source: []}
-    frontier = [source]
-    while frontier and destination not in reached:
-        here = frontier.pop(0)
-        for link in network.links:
-            for start, end, direction in ((link.a, link.b, link.forward), (link.b, link.a, link.reverse)):
-                if start == here and end not in reached:
-                    reached[end] = [*reached[here], (link, direction)]
-                    frontier.append(end)
-    return reached.get(destination, [])
+    ends = (
+        (link, start, end, direction) for link in network.links for start, end, direction in ((link.a, link.b, link.forward), (link.b, link.a, link.reverse))
+    )
+    return fewest(((start, end, (link, direction)) for link, start, end, direction in ends), source, destination)
 
 
 def rate_bps(model: ScenarioFile, link: Link, direction: Direction) -> int | None:

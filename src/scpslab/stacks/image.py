@@ -12,7 +12,7 @@ from scpslab.documents.quantities import Size
 from scpslab.names import IMAGE
 from scpslab.presets import PRESETS
 from scpslab.stacks.kernel import sysctls
-from scpslab.stacks.node import NodePlan
+from scpslab.stacks.node import NodePlan, OwnImage
 
 
 class ImageHost(Part):
@@ -31,5 +31,5 @@ def image_node(host: ImageHost) -> NodePlan:
         stack="image",
         sysctls=sysctls(PRESETS["modern"]),
         timestamps=PRESETS["modern"].timestamps,
-        image={"image": host.image, "memory_bytes": units.parse("size", host.memory), "device": host.device, "options": host.options},
+        image=OwnImage(host.image, units.parse("size", host.memory), host.device, host.options),
     )

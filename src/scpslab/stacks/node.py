@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from scpslab.plan.routes import RouteOptions
+from scpslab.plan.values import AxisValue
+
+
+@dataclass(frozen=True)
+class OwnImage:
+    """A host's own image: its name, what its container may use, whether it makes a network device, further words for its roles."""
+
+    image: str
+    memory_bytes: int
+    device: bool
+    options: str
 
 
 @dataclass(frozen=True)
@@ -25,10 +37,10 @@ class NodePlan:
     send_window_bytes: int | None = None
     receive_window_bytes: int | None = None
     delayed_ack: bool = False
-    scps: dict[str, Any] | None = None
+    scps: dict[str, AxisValue] | None = None
     paced_by_slowest_hop: bool = False
-    image: dict[str, Any] | None = None
+    image: OwnImage | None = None
 
-    def route_options(self) -> dict[str, int | None]:
+    def route_options(self) -> RouteOptions:
         """The options that each of the host's routes carries."""
-        return {"initcwnd": self.initcwnd, "initrwnd": self.initrwnd, "advmss": self.advmss, "rto_min_ms": self.rto_min_ms, "quickack": self.quickack}
+        return RouteOptions(initcwnd=self.initcwnd, initrwnd=self.initrwnd, advmss=self.advmss, rto_min_ms=self.rto_min_ms, quickack=self.quickack)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from scpslab.names import EXPECTED, is_name, shown
+from scpslab.plan.links import Discipline
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Queue:
 
     limit_bytes: int | None = None
     limit_packets: int | None = None
-    discipline: str = "drop-tail"
+    discipline: Discipline = "drop-tail"
     ecn: bool = False
 
 

@@ -2,66 +2,122 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from scpslab.topology.description import Direction, Link, Network, Serial
+from scpslab.plan import Plan
+from scpslab.plan import links as planned
+from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan.nodes import Host, Node, Router, Switch
+from scpslab.plan.plan import Containers
+from scpslab.plan.probes import Probe
+from scpslab.plan.routes import NO_OPTIONS, Route, RouteOptions
+from scpslab.plan.script import Step
+from scpslab.plan.serial_links import Ppp, SerialDirection, SerialEnd, SerialLink
+from scpslab.plan.workloads import Workload
+from scpslab.topology.description import Direction, Link, Network, Queue, Serial
 
 LONGEST_INTERFACE_NAME = 15
 # A host has at most one serial link, and pppd begins to count at 0.
 PPP_INTERFACE = "ppp0"
-NO_ROUTE_OPTIONS: dict[str, int | None] = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None, "quickack": None}
 
 
-def layout(network: Network) -> dict[str, Any]:
-    """The plan's `topology`, `nodes`, `links` and `serial_links` (docs/plan-format.md) with no errors, kernel settings or route options yet."""
+@dataclass(frozen=True)
+class Layout:
+    """The network of a plan: with no errors, kernel settings or route options as `layout` gives it."""
+
+    topology: str
+    nodes: tuple[Node, ...]
+    links: tuple[planned.Link, ...]
+    serial_links: tuple[SerialLink, ...]
+
+    @property
+    def all_links(self) -> tuple[planned.Link | SerialLink, ...]:
+        """Links of packets, then serial links."""
+        return (*self.links, *self.serial_links)
+
+    def addresses(self) -> list[tuple[str, str]]:
+        """Every node with each of its addresses, prefix included."""
+        return [(end.node, end.ip) for link in self.all_links for end in link.ends if end.ip]
+
+    def plan(
+        self,
+        cell: CellKey,
+        limits: Limits,
+        containers: Containers = "process",
+        workloads: tuple[Workload, ...] = (),
+        probes: tuple[Probe, ...] = (),
+        script: tuple[Step, ...] | None = None,
+    ) -> Plan:
+        """The plan of a cell on this network."""
+        return Plan(
+            cell=cell,
+            limits=limits,
+            containers=containers,
+            topology=self.topology,
+            nodes=self.nodes,
+            links=self.links,
+            serial_links=self.serial_links,
+            workloads=workloads,
+            probes=probes,
+            script=script,
+        )
+
+
+def layout(network: Network) -> Layout:
+    """The network's nodes and links (docs/plan-format.md)."""
     macs = iter(range(1, 1 << 16))
-    return {
-        "topology": network.name,
-        "nodes": [_node(network, node.name) for node in network.nodes],
-        "links": [_link(link, macs) for link in network.links if link.serial is None],
-        "serial_links": [_serial_link(link, link.serial) for link in network.links if link.serial is not None],
-    }
+    return Layout(
+        topology=network.name,
+        nodes=tuple(_node(network, node.name) for node in network.nodes),
+        links=tuple(_link(link, macs) for link in network.links if link.serial is None),
+        serial_links=tuple(_serial_link(link, link.serial) for link in network.links if link.serial is not None),
+    )
 
 
-def _node(network: Network, name: str) -> dict[str, Any]:
+def _node(network: Network, name: str) -> Node:
     node = network.node(name)
     if node.kind == "switch":
-        return {"name": name, "kind": "switch", "mirror_to": node.mirror_to}
-    routes = [{"to": to, "via": via, **NO_ROUTE_OPTIONS} for owner, to, via in network.routes if owner == name]
-    return {"name": name, "kind": node.kind, "stack": "kernel", "sysctls": {}, "routes": routes}
+        return Switch(name=name, mirror_to=node.mirror_to)
+    routes = tuple(Route(to=to, via=via, **NO_OPTIONS) for owner, to, via in network.routes if owner == name)
+    return (Router if node.kind == "router" else Host)(name=name, stack="kernel", sysctls={}, routes=routes)
 
 
-def _link(link: Link, macs: Any) -> dict[str, Any]:
+def _link(link: Link, macs: Iterator[int]) -> planned.Link:
     far = (link.name, link.name) if link.via else (link.b, link.a)
-    ends = [
-        {"node": node, "interface": _interface(node, other), "mac": _mac(next(macs)), "ip": ip}
-        for node, other, ip in ((link.a, far[0], link.a_ip), (link.b, far[1], link.b_ip))
-    ]
-    return {
-        "name": link.name,
-        "via": link.via,
-        "mtu_bytes": link.mtu_bytes,
-        "ends": ends,
-        "relay_interfaces": [_interface(link.via, link.a), _interface(link.via, link.b)] if link.via else None,
-        "directions": [_direction(link.forward, link.a, link.b), _direction(link.reverse, link.b, link.a)],
-    }
+    return planned.Link(
+        name=link.name,
+        via=link.via,
+        mtu_bytes=link.mtu_bytes,
+        ends=(
+            planned.End(node=link.a, interface=_interface(link.a, far[0]), mac=_mac(next(macs)), ip=link.a_ip),
+            planned.End(node=link.b, interface=_interface(link.b, far[1]), mac=_mac(next(macs)), ip=link.b_ip),
+        ),
+        relay_interfaces=(_interface(link.via, link.a), _interface(link.via, link.b)) if link.via else None,
+        directions=(_direction(link.forward, link.a, link.b), _direction(link.reverse, link.b, link.a)),
+    )
 
 
-def _serial_link(link: Link, serial: Serial) -> dict[str, Any]:
-    ends = ((link.a, link.a_ip), (link.b, link.b_ip))
-    directions = ((link.forward, link.a, link.b), (link.reverse, link.b, link.a))
-    return {
-        "name": link.name,
-        "bits_per_byte": serial.bits_per_byte,
-        "buffer_bytes": serial.buffer_bytes,
-        "vector_bits": serial.vector_bits,
-        "ppp": {"mru_bytes": serial.mru_bytes, "asyncmap": serial.asyncmap, "header_compression": serial.header_compression},
-        "ends": [{"node": node, "interface": PPP_INTERFACE, "ip": ip, "route": dict(NO_ROUTE_OPTIONS)} for node, ip in ends],
-        "directions": [
-            {"name": direction.name, "from": start, "to": end, "rate_bps": direction.rate_bps, "delay_ns": direction.delay_ns, "errors": None}
-            for direction, start, end in directions
-        ],
-    }
+def _serial_link(link: Link, serial: Serial) -> SerialLink:
+    return SerialLink(
+        name=link.name,
+        bits_per_byte=serial.bits_per_byte,
+        buffer_bytes=serial.buffer_bytes,
+        vector_bits=serial.vector_bits,
+        ppp=Ppp(mru_bytes=serial.mru_bytes, asyncmap=serial.asyncmap, header_compression=serial.header_compression),
+        ends=(_serial_end(link.a, link.a_ip), _serial_end(link.b, link.b_ip)),
+        directions=(_serial_direction(link.forward, link.a, link.b), _serial_direction(link.reverse, link.b, link.a)),
+    )
+
+
+def _serial_end(node: str, ip: str | None) -> SerialEnd:
+    assert ip is not None  # Network.serial_link asks for it
+    return SerialEnd(node=node, interface=PPP_INTERFACE, ip=ip, route=RouteOptions(**NO_OPTIONS))
+
+
+def _serial_direction(direction: Direction, start: str, end: str) -> SerialDirection:
+    assert direction.rate_bps is not None  # Network.serial_link asks for it
+    return SerialDirection(name=direction.name, from_=start, to=end, rate_bps=direction.rate_bps, delay_ns=direction.delay_ns, errors=None)
 
 
 def _interface(node: str, other: str) -> str:
@@ -75,30 +131,30 @@ def _mac(number: int) -> str:
     return f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}"
 
 
-def _direction(direction: Direction, start: str, end: str) -> dict[str, Any]:
-    queue = None
-    if direction.rate_bps is not None:
-        given = direction.queue
-        queue = {
-            "discipline": given.discipline if given else "drop-tail",
-            "limit_bytes": given.limit_bytes if given else None,
-            "limit_packets": given.limit_packets if given else None,
-            "red_min_bytes": None,
-            "red_max_bytes": None,
-            "red_probability": None,
-            "codel_target_ns": None,
-            "codel_interval_ns": None,
-            "ecn": given.ecn if given else False,
-        }
-    return {
-        "name": direction.name,
-        "from": start,
-        "to": end,
-        "rate_bps": direction.rate_bps,
-        "overhead_bytes": direction.overhead_bytes,
-        "queue": queue,
-        "delay_ns": direction.delay_ns,
-        "delay_table": None,
-        "disorder": None,
-        "errors": None,
-    }
+def _direction(direction: Direction, start: str, end: str) -> planned.Direction:
+    return planned.Direction(
+        name=direction.name,
+        from_=start,
+        to=end,
+        rate_bps=direction.rate_bps,
+        overhead_bytes=direction.overhead_bytes,
+        queue=_queue(direction.queue or Queue()) if direction.rate_bps is not None else None,
+        delay_ns=direction.delay_ns,
+        delay_table=None,
+        disorder=None,
+        errors=None,
+    )
+
+
+def _queue(queue: Queue) -> planned.Queue:
+    return planned.Queue(
+        discipline=queue.discipline,
+        limit_bytes=queue.limit_bytes,
+        limit_packets=queue.limit_packets,
+        red_min_bytes=None,
+        red_max_bytes=None,
+        red_probability=None,
+        codel_target_ns=None,
+        codel_interval_ns=None,
+        ecn=queue.ecn,
+    )

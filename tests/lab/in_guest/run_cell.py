@@ -3,13 +3,13 @@
 /opt/scpslab has this file, `source` (the project's Python code) and `programs` (a lab program's folder). Standard library only.
 """
 
-import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, "/opt/scpslab/source")
+from scpslab import plan as plans
 from scpslab.hostlab import HostLab
 from scpslab.lab import docker
 
@@ -19,11 +19,11 @@ CELL = Path("/cell")
 
 def main():
     """Runs the lab to its end, and removes it."""
-    plan = json.loads((CELL / "plan.json").read_text())
+    plan = plans.parse((CELL / "plan.json").read_bytes())
     (CELL / "out").mkdir()
     PROGRAMS.parent.mkdir()
     shutil.copytree("/opt/scpslab/programs", PROGRAMS)
-    if plan["containers"] == "docker":
+    if plan.containers == "docker":
         logs = Path("/tmp/logs")
         logs.mkdir()
         docker.Daemon(logs).wait()

@@ -19,11 +19,12 @@ from scpslab.lab import docker
 
 PROGRAMS = Path("/var/lib/scpslab/programs")
 MAKER = """
-import json, sys
+import sys
 from pathlib import Path
 sys.path.insert(0, "/opt/scpslab/source")
+from scpslab import plan as plans
 from scpslab.hostlab import HostLab
-lab = HostLab(json.loads(Path(sys.argv[1], "plan.json").read_text()), Path(sys.argv[2]), Path(sys.argv[1]))
+lab = HostLab(plans.parse(Path(sys.argv[1], "plan.json").read_bytes()), Path(sys.argv[2]), Path(sys.argv[1]))
 code = lab.start().wait()
 lab.remove()
 sys.exit(code)

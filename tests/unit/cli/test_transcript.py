@@ -7,6 +7,7 @@ import pytest
 from scpslab import planning, scenario, units
 from scpslab.cli.shell import transcript
 from scpslab.errors import ScenarioError
+from scpslab.plan import write
 
 STEPS = [
     {"at": "220 ms", "do": "run", "node": "h1", "command": "iperf3 -c 10.0.0.2 -t 12", "required": False},
@@ -21,7 +22,7 @@ def plan_of(tmp_path, steps):
     path.write_text(transcript(steps, "point_to_point", {"data_rate": "4 Mbit/s"}))
     loaded = scenario.load(str(path))
     (cell,) = scenario.cells(loaded)
-    return planning.plan(cell)
+    return write(planning.plan(cell))
 
 
 def test_a_transcript_is_a_scenario_with_the_same_steps(tmp_path):

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -14,9 +15,22 @@ from scpslab.engine.base import Interrupted
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.errors import UsageError
+from scpslab.plan import Plan, write
+from scpslab.plan.cell import CellKey, Limits
 from scpslab.runfolder import CellFiles
 
-PLAN = {"limits": {"wall_s": 60}, "links": [], "serial_links": []}
+LIMITS = Limits(virtual_s=60, wall_s=60, memory_mib=512)
+PLAN = Plan(
+    cell=CellKey(id="r1", scenario="test", axes={}, repeat=1, kernel_seed=""),
+    limits=LIMITS,
+    containers="process",
+    topology="test",
+    nodes=(),
+    links=(),
+    serial_links=(),
+    workloads=(),
+    probes=(),
+)
 WRITES_STATUS = 'open("out/status.json", "w").write(\'{"status": "completed", "reason": ""}\')'
 WAITS_FOR_EVER = "import sys; sys.stdin.readline()"
 
@@ -37,7 +51,7 @@ class ScriptEngine(ProcessEngine):
         return "script"
 
     def as_carried_out(self, plan):
-        return {**plan, "added": True}
+        return replace(plan, topology="added")
 
     @contextmanager
     def lab(self, folder, core=None, *, at_terminal=False):
@@ -64,7 +78,7 @@ def test_a_cell_that_ends_is_moved_into_place_with_its_plan_and_folders(tmp_path
     status, files = run(engine, tmp_path)
 
     assert status == files.status() == {"status": "completed", "reason": ""}
-    assert json.loads(files.plan.read_text()) == PLAN | {"added": True}
+    assert json.loads(files.plan.read_text()) == write(replace(PLAN, topology="added"))
     assert [folder.is_dir() for folder in (files.records, files.captures, files.logs)] == [True] * 3
     assert list(files.logs.iterdir()) == []
     assert [path.name for path in files.path.parent.iterdir()] == ["r1"]
@@ -86,7 +100,7 @@ def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
 
 
 def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
-    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, PLAN | {"limits": {"wall_s": 0.1}})
+    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, limits=replace(LIMITS, wall_s=0.1)))
 
     assert status["reason"] == "the wall limit of 0.1 s came before the cell was over"
 
@@ -95,7 +109,7 @@ def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("scpslab.engine.uml.standstill", lambda kernel: f"; process {kernel} hangs")
     monkeypatch.setattr(ScriptEngine, "hanging", lambda self, process: VirtualEngine().hanging(process))
 
-    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, PLAN | {"limits": {"wall_s": 0.1}})
+    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, limits=replace(LIMITS, wall_s=0.1)))
 
     assert "before the cell was over; process " in status["reason"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +12,26 @@ import pytest
 from scpslab.errormodels import bit_map, gap_vector
 from scpslab.errormodels.vector_file import gaps_of_bits
 from scpslab.errors import ScenarioError
+from scpslab.plan.error_models import MODELS, Clustered, Errors, Independent, VectorFile
 
 N = 400_000
 BURST_TOLERANCE = 0.03
 
 
 def vector(model: str, n: int = N, **settings):
-    return gap_vector({"model": model, "settings": settings, "seed": "2a" * 32, "vector_errors": n})
+    if model == "vector-file":
+        path = Path(settings["file"])
+        settings["sha256"] = hashlib.sha256(path.read_bytes() if path.exists() else b"").hexdigest()
+    return gap_vector(errors(MODELS[model](**settings), model, n))
+
+
+def errors(settings, model, n, seed="2a" * 32):
+    common = {"action": "drop", "drop_packets": (), "drop_min_bytes": 0, "outages": ()}
+    return Errors(model=model, settings=settings, seed=seed, vector_errors=n, **common)
+
+
+def stored(path):
+    return VectorFile(file=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 @pytest.mark.parametrize("ber", [1e-7, 1e-5, 1e-3, 0.5])
@@ -97,25 +111,25 @@ def test_a_missing_vector_file_is_named(tmp_path):
 def test_gaps_and_their_bit_map_are_the_same_vector(tmp_path):
     text, bits = tmp_path / "some.txt", tmp_path / "some.bits"
     text.write_text("3\n1\n20\n")
-    bits.write_bytes(bit_map({"file": str(text)}))
+    bits.write_bytes(bit_map(stored(text)))
     assert bits.read_bytes() == bytes([0b00110000, 0, 0b00000001])
-    assert bit_map({"file": str(bits)}) == bits.read_bytes()
+    assert bit_map(stored(bits)) == bits.read_bytes()
     assert list(gaps_of_bits(bits.read_bytes())) == [3, 1, 20]
 
 
-@pytest.mark.parametrize("read", [lambda settings: gap_vector({"model": "vector-file", "settings": settings, "seed": "0", "vector_errors": 1}), bit_map])
+@pytest.mark.parametrize("read", [lambda settings: gap_vector(errors(settings, "vector-file", 1)), bit_map])
 def test_a_vector_that_is_another_one_now_or_no_file_is_refused(tmp_path, read):
     path = tmp_path / "v.txt"
     path.write_text("3\n5\n")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     os.mkfifo(tmp_path / "pipe")
 
-    read({"file": str(path), "sha256": digest})
+    read(VectorFile(file=str(path), sha256=digest))
     with pytest.raises(ScenarioError, match="another content"):
-        read({"file": str(path), "sha256": "0" * 64})
+        read(VectorFile(file=str(path), sha256="0" * 64))
     for name in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "none")):
         with pytest.raises(ScenarioError, match="found no file"):
-            read({"file": name, "sha256": digest})
+            read(VectorFile(file=name, sha256=digest))
 
 
 def test_gaps_that_no_memory_holds_as_a_map_are_refused(tmp_path):
@@ -123,15 +137,15 @@ def test_gaps_that_no_memory_holds_as_a_map_are_refused(tmp_path):
     path.write_text(f"{2**62}\n" * 8)
 
     with pytest.raises(ScenarioError, match="add up to"):
-        bit_map({"file": str(path)})
+        bit_map(stored(path))
 
 
 @pytest.mark.parametrize("ber", [5e-324, 1e-300, 1e-25])
 @pytest.mark.parametrize("model", ["independent", "clustered"])
 @pytest.mark.filterwarnings("error")
 def test_the_smallest_rates_give_gaps_that_are_never_reached(model, ber):
-    settings = {"ber": ber, "mean_errors_per_burst": 1.0, "mean_gap_in_burst": 3.0}
-    gaps = gap_vector({"model": model, "settings": settings, "seed": "5c" * 32, "vector_errors": 1000})
+    settings = Independent(ber=ber) if model == "independent" else Clustered(ber=ber, mean_errors_per_burst=1.0, mean_gap_in_burst=3.0)
+    gaps = gap_vector(errors(settings, model, 1000, seed="5c" * 32))
 
     assert gaps.min() > 10**15
     assert gaps.max() <= 2**62

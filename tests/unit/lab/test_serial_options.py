@@ -7,18 +7,21 @@ from pathlib import Path
 import pytest
 
 from scpslab.lab.serial_options import channel_options, crossing_ns, pppd_options
+from scpslab.plan import schema
+from scpslab.plan.serial_links import SerialLink
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
 
-ERRORS = {"model": "none", "settings": {}, "seed": "5c" * 32, "outages": []}
+ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
 
 
-def serial_link(**parameters):
+def serial_link(data_errors=None, **parameters):
     module = catalogue.module("sgls")
-    (link,) = layout(module.describe(module.PARAMETERS.read(parameters)))["serial_links"]
+    link = schema.write(layout(module.describe(module.PARAMETERS.read(parameters))).serial_links[0])
     for direction in link["directions"]:
         direction["errors"] = dict(ERRORS)
-    return link
+    link["directions"][0]["errors"] |= data_errors or {}
+    return schema.read(SerialLink, link)
 
 
 def words(options: list[str], option: str) -> dict[str, str]:
@@ -50,14 +53,12 @@ def test_frames_are_handed_on_at_their_flag():
             {"model": "gilbert-elliott", "settings": {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "ber_bad": 0.01}},
             {"errors": "gilbert-elliott", "p-good-bad": "1e-06", "p-bad-good": "0.001", "ber-good": "0.0", "ber-bad": "0.01"},
         ),
-        ({"model": "vector-file", "settings": {"file": "/home/a.bits", "sha256": "0"}}, {"errors": "file", "file": "/vectors/serial-data.bits"}),
+        ({"model": "vector-file", "settings": {"file": "/home/a.bits", "sha256": "5c" * 32}}, {"errors": "file", "file": "/vectors/serial-data.bits"}),
         ({"model": "none", "settings": {}, "outages": [[10 * 10**9, 125 * 10**8]]}, {"outage": "10.000000000..12.500000000"}),
     ],
 )
 def test_every_error_model_has_its_words(errors, expected):
-    link = serial_link()
-    link["directions"][0]["errors"] = ERRORS | errors
-    data = words(channel_options(link, Path("/vectors")), "--a-to-b")
+    data = words(channel_options(serial_link(errors), Path("/vectors")), "--a-to-b")
     assert {key: value for key, value in data.items() if key not in ("baud", "delay-ms")} == expected
 
 
@@ -84,6 +85,6 @@ def test_a_try_of_the_set_up_outlasts_the_round_trip(parameters, least_s):
 
 def test_the_longest_frame_crosses_the_slowest_line_in_the_time_that_is_waited():
     link = serial_link(ack_rate="2400 bit/s")
-    data, ack = (crossing_ns(link, direction) for direction in link["directions"])
+    data, ack = (crossing_ns(link, direction) for direction in link.directions)
     assert data == 10**9 + 23_300_000 + 30_000 * 10**9 // 115_200
     assert ack == 10**9 + 23_300_000 + 12_500_000_000

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from scpslab import planning, scenario
+from scpslab.plan import write
 
 SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text()
 
@@ -20,7 +21,7 @@ def plans(tmp_path):
             text = text.replace(old, new)
         path = tmp_path / "small.yaml"
         path.write_text(text)
-        return {cell.id: planning.plan(cell) for cell in scenario.cells(scenario.load(str(path), overrides))}
+        return {cell.id: write(planning.plan(cell)) for cell in scenario.cells(scenario.load(str(path), overrides))}
 
     return make
 

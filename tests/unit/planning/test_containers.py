@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from scpslab import planning, scenario
+from scpslab.plan import write
 
 
 def containers(*overrides):
     loaded = scenario.load("fy97/fig04:test", ["sweep={}", "containers=docker", *overrides])
     (cell,) = scenario.cells(loaded)
-    return {node["name"]: node.get("container") for node in planning.plan(cell)["nodes"]}
+    return {node["name"]: node.get("container") for node in write(planning.plan(cell))["nodes"]}
 
 
 def test_every_node_but_the_switches_has_the_image_of_its_part():
@@ -53,7 +54,7 @@ def test_plans_without_containers_do_not_speak_of_them():
     """Results are kept by the hash of the plan: those of process nodes stay what they were."""
     loaded = scenario.load("fy97/fig04:test", ["sweep={}"])
     (cell,) = scenario.cells(loaded)
-    plan = planning.plan(cell)
+    plan = write(planning.plan(cell))
 
     assert plan["containers"] == "process"
     assert not any("container" in node for node in plan["nodes"])

@@ -1,11 +1,14 @@
 """Plans say everything, in base units, and the same thing every time."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scpslab import planning, scenario, units
+from scpslab.plan import write
+from scpslab.plan.workloads import Traffic
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
 
@@ -70,7 +73,7 @@ def test_contract_names_every_key(keys):
 
 def test_plan_of_the_report_s_network():
     (first, *_) = scenario.cells(scenario.load("fy97/fig04:kernel"))
-    plan = planning.plan(first)
+    plan = write(planning.plan(first))
     data = hop(plan)["data"]
     assert (data["rate_bps"], data["delay_ns"], data["overhead_bytes"], data["queue"]["limit_bytes"]) == (2_000_000, 265_000_000, 4, 132_500)
     (transfer,) = plan["workloads"]
@@ -90,7 +93,7 @@ def test_plan_of_the_report_s_network():
 
 def test_interface_names_and_addresses_are_unique_and_short_enough():
     for name in scenario.names():
-        plan = planning.plan(scenario.cells(scenario.load(name))[0])
+        plan = write(planning.plan(scenario.cells(scenario.load(name))[0]))
         ends = [end for link in plan["links"] for end in link["ends"]]
         interfaces = [end["interface"] for end in ends] + [name for link in plan["links"] for name in link["relay_interfaces"] or ()]
         assert len(set(interfaces)) == len(interfaces)
@@ -102,8 +105,8 @@ def test_interface_names_and_addresses_are_unique_and_short_enough():
 def test_a_star_has_a_hop_for_every_terminal():
     module = catalogue.module("star")
     network = layout(module.describe(module.PARAMETERS.read({"terminals": 200})))
-    addresses = [end["ip"] for link in network["links"] for end in link["ends"]]
-    assert len(network["links"]) == 201
+    addresses = [end.ip for link in network.links for end in link.ends]
+    assert len(network.links) == 201
     assert len(set(addresses)) == len(addresses)
 
 
@@ -133,8 +136,10 @@ def test_words_on_a_host_go_over_its_preset(first):
 
 
 def test_route_options_are_on_every_route():
-    plan = planning.plan(
-        scenario.cells(scenario.load("fy97/fig04:kernel", ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"]))[0]
+    plan = write(
+        planning.plan(
+            scenario.cells(scenario.load("fy97/fig04:kernel", ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"]))[0]
+        )
     )
     assert plan["nodes"][0]["routes"] == [
         {"to": "default", "via": "10.1.0.254", "initcwnd": 1, "initrwnd": 4, "advmss": 1000, "rto_min_ms": 1500, "quickack": None}
@@ -224,12 +229,12 @@ def test_generator_is_never_required(plans):
 def test_least_time_of_a_transfer(tmp_path):
     cell = scenario.cells(scenario.load("fy97/fig04:kernel"))[0]
     # Start at 1 s, 16 s of data at 2 Mbit/s, two round trips of 530 ms.
-    assert planning.least_virtual_s(cell, planning.plan(cell)) == pytest.approx(1 + 16 + 2 * 0.53)
+    assert planning.least_virtual_s(planning.plan(cell)) == pytest.approx(1 + 16 + 2 * 0.53)
 
 
 def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
     cells = scenario.cells(scenario.load("sgls/itc-unbalanced"))
-    planned = planning.plan(next(cell for cell in cells if cell.axes == {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5}))
+    planned = write(planning.plan(next(cell for cell in cells if cell.axes == {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5})))
     (link,) = planned["serial_links"]
     assert planned["links"] == []
     assert set(link) == {"name", "bits_per_byte", "buffer_bytes", "vector_bits", "ppp", "ends", "directions"}
@@ -246,7 +251,6 @@ def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
 
 def test_a_required_kind_without_bytes_takes_no_time_that_is_known():
     """Only its start and two round trips count."""
-    cell = scenario.cells(scenario.load("fy97/fig04:kernel"))[0]
-    plan = planning.plan(cell)
-    plan["workloads"] = [{"kind": "new", "from": "ws1", "to": "ws2", "start_ns": 10**9, "required": True}]
-    assert planning.least_virtual_s(cell, plan) == pytest.approx(1 + 2 * 0.53)
+    plan = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel"))[0])
+    new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
+    assert planning.least_virtual_s(replace(plan, workloads=(new,))) == pytest.approx(1 + 2 * 0.53)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scpslab import planning, scenario
 from scpslab.lab.probes.scps_trace import Trace, samples
+from scpslab.plan import write
 
 FY97 = ("sweep={}", "repeats=1")
 
@@ -11,7 +12,7 @@ FY97 = ("sweep={}", "repeats=1")
 def plan(*overrides):
     loaded = scenario.load("fy97/fig04", [*FY97, *overrides])
     (cell,) = scenario.cells(loaded)
-    return planning.plan(cell)
+    return write(planning.plan(cell))
 
 
 def routes(planned, name):
@@ -48,7 +49,7 @@ def test_a_rate_on_a_serial_line_leaves_room_for_start_bits_framing_and_escapes(
     """115,200 baud are 11,520 bytes a second; a packet of 1500 has 4 bytes of PPP and two in 256 of its own escaped."""
     overrides = ["sweep={}", "repeats=1", "workloads.transfer.kind=fp", "hosts.*={stack: scps, preset: fy97-rate}"]
     (cell,) = scenario.cells(scenario.load("sgls/aero-fig02", overrides))
-    (transfer,) = planning.plan(cell)["workloads"]
+    (transfer,) = write(planning.plan(cell))["workloads"]
 
     assert transfer["from_scps"]["settings"]["rate"] == str(115_200 * 8 * 1500 // (10 * (1500 + 4 + 12)))
     assert "segment" not in transfer["from_scps"]["settings"]
@@ -57,7 +58,7 @@ def test_a_rate_on_a_serial_line_leaves_room_for_start_bits_framing_and_escapes(
 
 def test_where_a_transfer_is_stopped_is_a_share_of_its_file_drawn_by_repeat_alone():
     cells = [cell for cell in scenario.cells(scenario.load("fp/restart")) if (cell.axes["stop"], cell.axes["command"]) == ("kill-client", "get")]
-    transfers = {(cell.repeat, cell.axes["stack"]): planning.plan(cell)["workloads"][0] for cell in cells}
+    transfers = {(cell.repeat, cell.axes["stack"]): write(planning.plan(cell))["workloads"][0] for cell in cells}
     shares = {key: transfer["stop_at"] / transfer["bytes"] for key, transfer in transfers.items()}
 
     assert len({shares[repeat, "fp-vj"] for repeat in range(1, 11)}) == 10

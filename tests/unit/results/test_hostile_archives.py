@@ -15,13 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scpslab import plan as plan_format
 from scpslab import planning, scenario
 from scpslab.cli import app
 from scpslab.errors import ResultError
+from scpslab.plan import write
 from scpslab.results import archive_members
 from scpslab.results.archive import read_archive
 
-PLAN = json.loads(json.dumps(planning.plan(scenario.cells(scenario.load("links/round-trip:test"))[0])))
+PLAN = json.loads(json.dumps(write(planning.plan(scenario.cells(scenario.load("links/round-trip:test"))[0]))))
 CELL = PLAN["cell"]["id"]
 KEY = f"cells/{CELL}/plan.json"
 ROOT = "run-1"
@@ -169,7 +171,7 @@ def refused(path):
 def test_the_good_one_is_accepted(tmp_path):
     (run,) = read_archive(archive(tmp_path / "a"))
 
-    assert run.plans == {CELL: PLAN}
+    assert run.plans == {CELL: plan_format.read(PLAN)}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from scpslab import plan as plans
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Engine, Interrupted
 from scpslab.errors import LabError
@@ -42,11 +43,11 @@ class StepEngine(Engine):
         return "step"
 
     def run(self, cell):
-        if cell.plan["cell"]["id"] == self.at:
+        if cell.plan.cell.id == self.at:
             raise self.trouble
         cell.folder.mkdir(parents=True)
         status = {"status": "incomplete", "reason": "nothing was sent", "virtual_s": 10.0, "epoch_realtime_ns": 0}
-        (cell.folder / "plan.json").write_text(json.dumps(cell.plan))
+        (cell.folder / "plan.json").write_text(plans.text(cell.plan))
         (cell.folder / "status.json").write_text(json.dumps(status))
         return status
 

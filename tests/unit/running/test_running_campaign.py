@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 from rich.console import Console
 
+from scpslab import plan as plans
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Engine, Interrupted
@@ -33,13 +34,13 @@ class PaperEngine(Engine):
         return "0" * 24
 
     def run(self, cell):
-        cell_id = cell.plan["cell"]["id"]
+        cell_id = cell.plan.cell.id
         if self.stop_at == cell_id:
             raise Interrupted
         self.ran.append(cell_id)
         cell.folder.mkdir(parents=True)
         status = {"status": "incomplete", "reason": "nothing was sent", "virtual_s": 1800.0, "epoch_realtime_ns": 0}
-        (cell.folder / "plan.json").write_text(json.dumps(cell.plan))
+        (cell.folder / "plan.json").write_text(plans.text(cell.plan))
         (cell.folder / "status.json").write_text(json.dumps(status))
         return status
 

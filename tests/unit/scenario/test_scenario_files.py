@@ -11,6 +11,7 @@ from scpslab import planning, scenario
 from scpslab.cli.schema import generated
 from scpslab.documents import read
 from scpslab.errors import ScenarioError
+from scpslab.plan import write
 from scpslab.scenario.load import FOLDER, FORM, evidence_variants
 from scpslab.scenario.reference import SECTIONS, schema
 
@@ -38,13 +39,13 @@ def test_shipped_scenario_plans(name):
     cells = scenario.cells(scenario.load(name, ["repeats=1"]))
     assert cells
     for cell in cells:
-        planning.plan(cell)
+        write(planning.plan(cell))
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_variant_plans_and_is_smaller(name, variant):
     whole, smaller = scenario.cells(scenario.load(name)), scenario.cells(scenario.load(f"{name}:{variant}"))
-    assert all(planning.plan(cell)["cell"]["scenario"] == name for cell in smaller if cell.repeat == 1)
+    assert all(write(planning.plan(cell))["cell"]["scenario"] == name for cell in smaller if cell.repeat == 1)
     assert len(smaller) < len(whole) or variant == "detail"
 
 

@@ -7,6 +7,7 @@ import pytest
 from scpslab import planning, scenario
 from scpslab.claims import Evidence
 from scpslab.claims.model import Series
+from scpslab.plan import write
 from scpslab.results.table import BEFORE_AXES
 from scpslab.scenario.campaign import load_campaign
 from scpslab.scenario.load import evidence_variants
@@ -23,7 +24,7 @@ def test_an_old_name_is_the_variant_that_it_became(old):
     assert loaded.name == current_name(old) != old
     assert loaded.base_name == old.partition("-kernel")[0]
     for cell in scenario.cells(loaded):
-        assert {node["stack"] for node in planning.plan(cell)["nodes"] if node["kind"] == "host"} == {"kernel"}
+        assert {node["stack"] for node in write(planning.plan(cell))["nodes"] if node["kind"] == "host"} == {"kernel"}
 
 
 @pytest.mark.parametrize(

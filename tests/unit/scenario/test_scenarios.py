@@ -13,6 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scpslab import plan as plan_format
 from scpslab import planning, scenario, units
 from scpslab.cli.schema import generated
 from scpslab.documents import read
@@ -45,7 +46,7 @@ def write(tmp_path: Path, text: str) -> str:
 
 
 def plans(path: str, overrides=()):
-    return {cell.id: planning.plan(cell) for cell in scenario.cells(scenario.load(path, overrides))}
+    return {cell.id: plan_format.write(planning.plan(cell)) for cell in scenario.cells(scenario.load(path, overrides))}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -54,7 +55,7 @@ def test_every_shipped_scenario_and_variant_plans(name):
     for variant in ["", *(f":{variant}" for variant in read(FOLDER / f"{name}.yaml", FORM).data.get("variants", {}))]:
         cells = scenario.cells(scenario.load(name + variant))
         for cell in (cells[0], cells[-1]):
-            plan = planning.plan(cell)
+            plan = plan_format.write(planning.plan(cell))
             assert {"format", "cell", "limits", "containers", "topology", "nodes", "links", "serial_links", "workloads", "probes"} == set(plan)
             assert json.loads(json.dumps(plan)) == plan
 

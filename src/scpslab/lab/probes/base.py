@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from scpslab.lab.cell import Cell
+from scpslab.lab.context import Context
+from scpslab.plan.probes import Observer, QueueDepth, TcpInfo
+
+Planned = TypeVar("Planned", bound=Observer)
+Sampled = TypeVar("Sampled", bound=QueueDepth | TcpInfo)
 
 
-class Probe:
+class Probe(Generic[Planned]):
     """Base of the kinds. `settle_ns`: how long it needs after the last packet before it can be stopped."""
 
     settle_ns = 0
 
-    def __init__(self, spec: dict[str, Any], cell: Cell) -> None:
-        self.spec, self.cell, self.name = spec, cell, spec["name"]
+    def __init__(self, spec: Planned, context: Context) -> None:
+        self.spec, self.context, self.name = spec, context, spec.name
+        self.network = context.network
 
     def prepare(self) -> None:
         """Starts what must be there before the first packet."""
@@ -26,21 +30,21 @@ class Probe:
         """Ends sampling and writes what is left."""
 
 
-class Sampler(Probe):
+class Sampler(Probe[Sampled]):
     """A probe that looks at something every `interval_ns`, on the epoch's grid."""
 
     def start(self) -> None:
         """Takes the first sample at the epoch."""
         self.stopped = False
-        self._next_ns = self.cell.epoch.realtime_ns
-        self.cell.loop.at(self._next_ns, self._tick)
+        self._next_ns = self.context.epoch.realtime_ns
+        self.context.loop.at(self._next_ns, self._tick)
 
     def _tick(self) -> None:
         if self.stopped:
             return
         self.sample()
-        self._next_ns += self.spec["interval_ns"]
-        self.cell.loop.at(self._next_ns, self._tick)
+        self._next_ns += self.spec.interval_ns
+        self.context.loop.at(self._next_ns, self._tick)
 
     def sample(self) -> None:
         """Takes one sample."""

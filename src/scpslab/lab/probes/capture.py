@@ -12,9 +12,10 @@ import subprocess
 from scpslab.lab.place import LABTOOL
 from scpslab.lab.probes.base import Probe
 from scpslab.names import file_name
+from scpslab.plan import probes as planned
 
 
-class Capture(Probe):
+class Capture(Probe[planned.Capture]):
     """captures/<name>.pcap, nanosecond time stamps."""
 
     # The kernel hands tcpdump whole blocks of packets, the last one after a second; what it has not got when it is told to end is lost.
@@ -23,18 +24,18 @@ class Capture(Probe):
     def prepare(self) -> None:
         """Starts tcpdump and waits until it listens."""
         spec = self.spec
-        path = self.cell.captures / file_name(self.name, suffix=".pcap")
+        path = self.context.folders.captures / file_name(self.name, suffix=".pcap")
         # Run from outside the node (its namespace is entered for the network only), so that the file lands in the cell's folder.
-        argv = ["tcpdump", "--interface", spec["interface"], "--snapshot-length", str(spec["snaplen_bytes"]), "-n", "-Z", "root"]
-        argv += ["--time-stamp-precision", "nano", "-w", str(path), *([spec["filter"]] if spec["filter"] else [])]
-        prefix = [] if self.cell.network.pid(spec["node"]) is None else [LABTOOL, "exec-net", str(self.cell.network.pid(spec["node"]))]
+        argv = ["tcpdump", "--interface", spec.interface, "--snapshot-length", str(spec.snaplen_bytes), "-n", "-Z", "root"]
+        argv += ["--time-stamp-precision", "nano", "-w", str(path), *([spec.filter_] if spec.filter_ else [])]
+        prefix = [] if self.network.pid(spec.node) is None else [LABTOOL, "exec-net", str(self.network.pid(spec.node))]
         self.process = subprocess.Popen([*prefix, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         assert self.process.stderr is not None
         self.said: list[str] = []
         self.ended = False
-        self.cell.loop.on_lines(self.process.stderr, self.said.append)
-        self.cell.loop.on_exit(self.process, self._exit)
-        self.cell.loop.run_until(lambda: self.ended or any("listening on" in line for line in self.said))
+        self.context.loop.on_lines(self.process.stderr, self.said.append)
+        self.context.loop.on_exit(self.process, self._exit)
+        self.context.loop.run_until(lambda: self.ended or any("listening on" in line for line in self.said))
         if self.ended:
             raise OSError(self.process.returncode, f"capture {self.name}: tcpdump: {' '.join(self.said)}")
 
@@ -44,6 +45,6 @@ class Capture(Probe):
     def stop(self) -> None:
         """Lets tcpdump write its last packets."""
         self.process.send_signal(signal.SIGTERM)
-        self.cell.loop.run_until(lambda: self.ended)
-        with (self.cell.logs / file_name("capture", self.name, suffix=".log")).open("w") as log:
+        self.context.loop.run_until(lambda: self.ended)
+        with (self.context.folders.logs / file_name("capture", self.name, suffix=".log")).open("w") as log:
             log.writelines(line + "\n" for line in self.said)

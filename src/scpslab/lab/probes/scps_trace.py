@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from scpslab.lab.records import Trace
+
 MS_PER_S = 1000
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A finished trace: its file, the wall-clock instant of its time zero, the connection's ends and its segment size."""
-
-    path: Path
-    origin_ns: int
-    local: str
-    remote: str
-    mss_bytes: int
 
 
 def with_epoch(trace: Trace, offset_s: float) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from scpslab.lab.probes.base import Sampler
 from scpslab.lab.probes.scps_trace import samples, with_epoch
 from scpslab.lab.records import Records
 from scpslab.names import file_name
+from scpslab.plan import probes as planned
 
 SOCK_DIAG_BY_FAMILY = 20
 INET_DIAG_INFO = 2
@@ -21,19 +22,19 @@ STATE_NAMES = {1: "established", 4: "fin-wait-1", 5: "fin-wait-2", 8: "close-wai
 CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
 
-class TcpInfo(Sampler):
+class TcpInfo(Sampler[planned.TcpInfo]):
     """One line per connection and sample: cwnd, ssthresh, srtt and the rest."""
 
     def prepare(self) -> None:
         """Opens a sock_diag socket in the node."""
-        with inside(self.cell.network.pid(self.spec["node"])):
+        with inside(self.network.pid(self.spec.node)):
             self.netlink = Netlink(socket.NETLINK_INET_DIAG if hasattr(socket, "NETLINK_INET_DIAG") else 4)
-        self.records = Records(self.cell.records / file_name(self.name, suffix=".jsonl"))
+        self.records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
 
     def sample(self) -> None:
         """Asks for all connections and their tcp_info."""
         request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 1 << (INET_DIAG_INFO - 1), STATES) + bytes(48)
-        t_s = self.cell.epoch.now_s()
+        t_s = self.context.epoch.now_s()
         for _, body in self.netlink.ask(SOCK_DIAG_BY_FAMILY, NLM_DUMP, request):
             info = attributes(body[72:]).get(INET_DIAG_INFO, b"").ljust(256, b"\0")
             source_port, destination_port = struct.unpack_from(">HH", body, 4)
@@ -44,11 +45,10 @@ class TcpInfo(Sampler):
         """Adds what SCPS programs on the node traced; closes socket and file."""
         super().stop()
         self.netlink.close()
-        for workload in self.cell.workloads:
-            for trace in workload.traces(self.spec["node"]):
-                lines = with_epoch(trace, self.cell.epoch.t_s(trace.origin_ns))
-                for sample in samples(trace, lines, self.spec["interval_ns"] / SECOND_NS):
-                    self.records.write(**sample)
+        for trace in self.context.traces(self.spec.node):
+            lines = with_epoch(trace, self.context.epoch.t_s(trace.origin_ns))
+            for sample in samples(trace, lines, self.spec.interval_ns / SECOND_NS):
+                self.records.write(**sample)
         self.records.close()
 
 

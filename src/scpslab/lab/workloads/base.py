@@ -6,23 +6,23 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
-from scpslab.lab.probes.scps_trace import Trace
-from scpslab.lab.records import Records
+from scpslab.lab.context import Context
+from scpslab.lab.records import Records, Trace
 from scpslab.names import file_name
+from scpslab.plan.workloads import Traffic
 
-if TYPE_CHECKING:
-    from scpslab.lab.cell import Cell
+Planned = TypeVar("Planned", bound=Traffic)
 
 
-class Workload:
+class Workload(Generic[Planned]):
     """Base of the kinds. `outcome` is "" while it runs, then "completed", or "incomplete" or "unsupported" with `reason`."""
 
-    def __init__(self, spec: dict[str, Any], cell: Cell) -> None:
-        self.spec, self.cell = spec, cell
-        self.name, self.required = spec["name"], bool(spec["required"])
-        self.records = Records(cell.records / file_name(self.name, suffix=".jsonl"))
+    def __init__(self, spec: Planned, context: Context) -> None:
+        self.spec, self.context, self.network = spec, context, context.network
+        self.name, self.required = spec.name, spec.required
+        self.records = Records(context.folders.records / file_name(self.name, suffix=".jsonl"))
         # A folder of the workload's own in its nodes.
         self.folder = f"/tmp/{file_name(self.name)}"
         self.outcome, self.reason = "", ""
@@ -66,19 +66,19 @@ class Workload:
         self, node: str, argv: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None
     ) -> subprocess.Popen[bytes]:
         """Starts a program in a node; its output comes line by line, its errors go to logs/<workload>-<node>.log. It inherits the descriptor `keep`."""
-        return self.run_command(node, [*self.cell.network.node(node).prefix, *argv], on_line, on_exit, keep)
+        return self.run_command(node, [*self.network.node(node).prefix, *argv], on_line, on_exit, keep)
 
     def run_command(
         self, node: str, command: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None
     ) -> subprocess.Popen[bytes]:
         """As `run`, for a command that enters the node by itself."""
-        with (self.cell.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
+        with (self.context.folders.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp", pass_fds=() if keep is None else (keep,)
             )
         assert process.stdout is not None
-        self.cell.loop.on_lines(process.stdout, on_line)
-        self.cell.loop.on_exit(process, on_exit)
+        self.context.loop.on_lines(process.stdout, on_line)
+        self.context.loop.on_exit(process, on_exit)
         self.processes.append(process)
         return process
 
@@ -87,15 +87,15 @@ class Workload:
     ) -> subprocess.Popen[bytes]:
         """Starts one of labtool's programs; options that are None are left out."""
         given = {key: str(int(value) if isinstance(value, bool) else value) for key, value in options.items() if value is not None}
-        return self.run_command(node, self.cell.network.node(node).tool(tool, given), on_line, on_exit)
+        return self.run_command(node, self.network.node(node).tool(tool, given), on_line, on_exit)
 
     def scps(self, node: str) -> str:
         """The SCPS program of a node."""
-        return self.cell.network.node(node).program("scps")
+        return self.network.node(node).program("scps")
 
     def kernel_timeouts(self, node: str) -> int:
         """Retransmission timeouts of a node's kernel TCP since it came up (`TCPTimeouts` of netstat(8))."""
-        lines = [line.split() for line in Path(f"/proc/{self.cell.network.pid(node)}/net/netstat").read_text().splitlines()]
+        lines = [line.split() for line in Path(f"/proc/{self.network.pid(node)}/net/netstat").read_text().splitlines()]
         counts = {name: value for names, values in zip(lines[::2], lines[1::2], strict=True) for name, value in zip(names, values, strict=True)}
         return int(counts["TCPTimeouts"])
 
@@ -107,5 +107,5 @@ class Workload:
                 turned[key] = value
                 continue
             name = "t_s" if key == "t_ns" else key.removesuffix("_ns") + "_t_s"
-            turned[name] = self.cell.epoch.t_s(value) if value else None
+            turned[name] = self.context.epoch.t_s(value) if value else None
         return turned

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from scpslab.lab.probes.scps_trace import Trace
-from scpslab.lab.records import trace_path
+from scpslab.lab.records import Trace, trace_path
 from scpslab.lab.workloads import scps_end
 from scpslab.lab.workloads.base import Workload
+from scpslab.plan import workloads as planned
 
 TIMESTAMP_OPTION_BYTES = 12
 SECOND_NS = 10**9
@@ -18,7 +18,7 @@ SECOND_NS = 10**9
 RECEIVER_EXTRA_NS = 120 * SECOND_NS
 
 
-class Bulk(Workload):
+class Bulk(Workload[planned.Bulk]):
     """`labtool bulk-send` or `scps send` at one node, `bulk-recv` or `scps recv` at the other; completed when both say so and every byte is right."""
 
     def prepare(self) -> None:
@@ -28,59 +28,59 @@ class Bulk(Workload):
         self.ends: dict[str, dict[str, object]] = {}
         self.reports: dict[str, dict[str, Any]] = {}
         self.left = 2
-        patience_ns = spec["start_ns"] + spec["patience_ns"] + RECEIVER_EXTRA_NS
-        if spec["to_scps"]:
-            with self.trace(spec["to"]) as trace:
-                command = scps_end.receive_command(self.scps(spec["to"]), spec["to_scps"], spec, patience_ns / SECOND_NS, trace)
-                self.run(spec["to"], command, self._line, self._exit, keep=trace)
+        patience_ns = spec.start_ns + spec.patience_ns + RECEIVER_EXTRA_NS
+        if spec.to_scps:
+            with self.trace(spec.to) as trace:
+                command = scps_end.receive_command(self.scps(spec.to), spec.to_scps, spec, patience_ns / SECOND_NS, trace)
+                self.run(spec.to, command, self._line, self._exit, keep=trace)
         else:
             options = {
-                "port": spec["port"],
-                "bytes": spec["bytes"],
-                "window": spec["receive_window_bytes"],
-                "segment": spec["segment_bytes"],
-                "delayed-ack": spec["delayed_ack"],
-                "payload-seed": spec["payload_seed"],
+                "port": spec.port,
+                "bytes": spec.bytes_,
+                "window": spec.receive_window_bytes,
+                "segment": spec.segment_bytes,
+                "delayed-ack": spec.delayed_ack,
+                "payload-seed": spec.payload_seed,
                 "patience-ns": patience_ns,
             }
-            self.run_tool(spec["to"], "bulk-recv", options, self._line, self._exit)
-        if spec["send_window_bytes"]:
-            self.cell.network.stages.send_ceilings.put(spec["port"], max(1, spec["send_window_bytes"] // spec["segment_bytes"]))
-        self.cell.loop.run_until(lambda: self.listening or self.left < 2)
+            self.run_tool(spec.to, "bulk-recv", options, self._line, self._exit)
+        if spec.send_window_bytes:
+            self.network.limit_sending(spec.port, max(1, spec.send_window_bytes // spec.segment_bytes))
+        self.context.loop.run_until(lambda: self.listening or self.left < 2)
 
     def start(self) -> None:
         """Starts the sender."""
         spec = self.spec
-        if spec["from_scps"]:
-            with self.trace(spec["from"]) as trace:
-                command = scps_end.send_command(self.scps(spec["from"]), spec["from_scps"], spec, spec["patience_ns"] / SECOND_NS, trace)
-                self.run(spec["from"], command, self._line, self._exit, keep=trace)
+        if spec.from_scps:
+            with self.trace(spec.from_) as trace:
+                command = scps_end.send_command(self.scps(spec.from_), spec.from_scps, spec, spec.patience_ns / SECOND_NS, trace)
+                self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
-        timestamps = self.cell.sysctl(spec["from"], "net.ipv4.tcp_timestamps", "1") != "0"
+        timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
         options = {
-            "to": spec["to_ip"],
-            "port": spec["port"],
-            "bytes": spec["bytes"],
-            "segment": spec["segment_bytes"],
+            "to": spec.to_ip,
+            "port": spec.port,
+            "bytes": spec.bytes_,
+            "segment": spec.segment_bytes,
             "option-bytes": TIMESTAMP_OPTION_BYTES if timestamps else 0,
-            "congestion": spec["congestion"],
-            "payload-seed": spec["payload_seed"],
-            "patience-ns": spec["patience_ns"],
+            "congestion": spec.congestion,
+            "payload-seed": spec.payload_seed,
+            "patience-ns": spec.patience_ns,
         }
-        self.run_tool(spec["from"], "bulk-send", options, self._line, self._exit)
+        self.run_tool(spec.from_, "bulk-send", options, self._line, self._exit)
 
     @contextmanager
     def trace(self, node: str) -> Iterator[int | None]:
         """A descriptor for the SCPS program's trace, where a tcp_info probe looks at the node: what the kernel samples is in there."""
-        if not any(probe["kind"] == "tcp_info" and probe["node"] == node for probe in self.cell.plan["probes"]):
+        if not self.network.is_sampled(node):
             yield None
             return
-        with trace_path(self.cell.records, self.name, node).open("wb") as file:
+        with trace_path(self.context.folders.records, self.name, node).open("wb") as file:
             yield file.fileno()
 
     def traces(self, node: str) -> list[Trace]:
         """The trace of this transfer's program on the node, if it has one."""
-        path, report = trace_path(self.cell.records, self.name, node), self.reports.get(node)
+        path, report = trace_path(self.context.folders.records, self.name, node), self.reports.get(node)
         if report is None or not path.exists():
             return []
         return [Trace(path, report["origin_ns"], report["local"], report["remote"], report["negotiated"]["segment_bytes"])]
@@ -91,8 +91,8 @@ class Bulk(Workload):
             self.listening = True
             return
         if "role" in fields:
-            self.reports[self.spec["from" if fields["role"] == "send" else "to"]] = fields
-            fields = scps_end.as_record(fields, self.spec["bytes"])
+            self.reports[self.spec.from_ if fields["role"] == "send" else self.spec.to] = fields
+            fields = scps_end.as_record(fields, self.spec.bytes_)
         self.ends[fields["event"]] = fields
         self.records.write(**self.in_seconds(fields))
 
@@ -110,8 +110,8 @@ class Bulk(Workload):
     def _judge(self, receiver: dict[str, object]) -> None:
         if receiver["status"] != "completed":
             self.finish("incomplete", f"{self.name}: receiver: {receiver['error']}")
-        elif receiver["bytes"] != self.spec["bytes"] or receiver["wrong_bytes"]:
+        elif receiver["bytes"] != self.spec.bytes_ or receiver["wrong_bytes"]:
             found = f"{receiver['bytes']} bytes, {receiver['wrong_bytes']} of them wrong"
-            self.finish("incomplete", f"{self.name}: found {found}; expected {self.spec['bytes']} bytes as sent")
+            self.finish("incomplete", f"{self.name}: found {found}; expected {self.spec.bytes_} bytes as sent")
         else:
             self.finish("completed")

@@ -5,28 +5,29 @@ from __future__ import annotations
 import json
 
 from scpslab.lab.workloads.base import Workload
+from scpslab.plan import workloads as planned
 
 
-class Congestion(Workload):
+class Congestion(Workload[planned.Congestion]):
     """Runs until the last required workload is over."""
 
     def prepare(self) -> None:
         """Starts the sink."""
         self.listening = False
-        self.run_tool(self.spec["to"], "datagram-sink", {"port": self.spec["port"]}, self._line, self._exit)
-        self.cell.loop.run_until(lambda: self.listening or self.ended())
+        self.run_tool(self.spec.to, "datagram-sink", {"port": self.spec.port}, self._line, self._exit)
+        self.context.loop.run_until(lambda: self.listening or self.ended())
 
     def start(self) -> None:
         """Starts the generator."""
         spec = self.spec
         options = {
-            "to": spec["to_ip"],
-            "port": spec["port"],
-            "packet-bytes": spec["packet_bytes"],
-            "redraw-ns": spec["redraw_ns"],
-            "rates": ",".join(str(rate) for rate in spec["rates_bps"]),
+            "to": spec.to_ip,
+            "port": spec.port,
+            "packet-bytes": spec.packet_bytes,
+            "redraw-ns": spec.redraw_ns,
+            "rates": ",".join(str(rate) for rate in spec.rates_bps),
         }
-        self.generator = self.run_tool(spec["from"], "congestion", options, self._line, self._exit)
+        self.generator = self.run_tool(spec.from_, "congestion", options, self._line, self._exit)
 
     def stop(self) -> None:
         """Stops the generator; the sink goes on counting what is still under way."""

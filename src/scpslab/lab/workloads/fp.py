@@ -13,6 +13,8 @@ from typing import Any
 from scpslab.lab.integrity import compare
 from scpslab.lab.workloads.base import Workload
 from scpslab.lab.workloads.scps_end import stack_options
+from scpslab.plan import workloads as planned
+from scpslab.plan.stacks import ScpsEnd
 
 LOOK_AGAIN_NS = 10_000_000
 START_LIMIT_NS = 30 * 10**9
@@ -28,77 +30,77 @@ TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 KEPT = ("command", "status", "reply", "octets", "octets_after_restart", "size", "marker", "restarts", "markers", "seconds", "integrity", "crc", "filled")
 
 
-class Fp(Workload):
+class Fp(Workload[planned.Fp]):
     """`put` and the edits: the sending host has the client; `get` and `read`: the receiving one."""
 
     def prepare(self) -> None:
         """Writes the files, starts the server and waits until it serves."""
         spec = self.spec
-        from_client = spec["command"] not in ("get", "read")
-        self.client, self.server = (spec["from"], spec["to"]) if from_client else (spec["to"], spec["from"])
-        self.client_scps, self.server_scps = (spec[f"{'from' if end == spec['from'] else 'to'}_scps"] for end in (self.client, self.server))
+        from_client = spec.command not in ("get", "read")
+        self.client, self.server = (spec.from_, spec.to) if from_client else (spec.to, spec.from_)
+        self.client_scps, self.server_scps = (spec.from_scps if end == spec.from_ else spec.to_scps for end in (self.client, self.server))
         self.text: list[str] = []
         self.starts = {"client": 0, "server": 0}
-        self.folders = {node: self._inside(node, self.folder) for node in (self.client, self.server)}
+        self.folders = {node: self.network.inside(node, self.folder) for node in (self.client, self.server)}
         for folder in self.folders.values():
             (folder / "files").mkdir(parents=True)
         self._write_files()
         self._start_server()
-        limit_ns = self.cell.now_ns() + START_LIMIT_NS
+        limit_ns = self.context.now_ns() + START_LIMIT_NS
         while not (self.folders[self.server] / READY).exists():
-            if self.server_process.poll() is not None or self.cell.now_ns() >= limit_ns:
+            if self.server_process.poll() is not None or self.context.now_ns() >= limit_ns:
                 raise OSError(self.server_process.poll() or 0, f"{self.name}: scps fpd does not serve; see logs/{self.name}-{self.server}.log")
-            self.cell.loop.run_until(lambda: self.server_process.poll() is not None, self.cell.now_ns() + LOOK_AGAIN_NS)
+            self.context.loop.run_until(lambda: self.server_process.poll() is not None, self.context.now_ns() + LOOK_AGAIN_NS)
 
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
         spec = self.spec
         first, self.then = self._commands()
-        self.timeouts_before = self.kernel_timeouts(spec["from"])
+        self.timeouts_before = self.kernel_timeouts(spec.from_)
         self._start_client(first)
-        if spec["stop"] in ("kill-client", "kill-server"):
+        if spec.stop in ("kill-client", "kill-server"):
             self._watch()
-        self.cell.loop.at(self.cell.now_ns() + spec["patience_ns"], self._give_up)
+        self.context.loop.at(self.context.now_ns() + spec.patience_ns, self._give_up)
 
     def _write_files(self) -> None:
         """The file at its source; for a record the file before the edit at both ends, or the whole one to read from."""
         spec = self.spec
-        draw = random.Random(spec["payload_seed"])  # noqa: S311  # content, no secret
-        whole, record = draw.randbytes(spec["bytes"]), draw.randbytes(spec["record_bytes"])
-        at, end = spec["record_at"], spec["record_at"] + spec["record_bytes"]
-        sender, receiver = (self.folders[spec[key]] / "files" for key in ("from", "to"))
+        draw = random.Random(spec.payload_seed)  # noqa: S311  # content, no secret
+        whole, record = draw.randbytes(spec.bytes_), draw.randbytes(spec.record_bytes)
+        at, end = spec.record_at, spec.record_at + spec.record_bytes
+        sender, receiver = (self.folders[host] / "files" for host in (spec.from_, spec.to))
         wanted = {"insert": whole[:at] + record + whole[at:], "replace": whole[:at] + record + whole[end:], "delete": whole[:at] + whole[end:]}
-        self.data = wanted.get(spec["command"], whole[at:end] if spec["command"] == "read" else whole)
-        if spec["command"] in wanted:
+        self.data = wanted.get(spec.command, whole[at:end] if spec.command == "read" else whole)
+        if spec.command in wanted:
             for folder in (sender, receiver):
                 (folder / OLD).write_bytes(whole)
-        (sender / FILE).write_bytes(whole if spec["command"] == "read" else self.data)
+        (sender / FILE).write_bytes(whole if spec.command == "read" else self.data)
 
     def _commands(self) -> tuple[list[str], list[str]]:
         """What the client is told, and what another one is told after a program was killed."""
         spec = self.spec
-        options = [*(["autorestart"] if spec["auto_restart"] else []), *(["bets"] if spec["bets"] else [])]
-        match spec["command"]:
+        options = [*(["autorestart"] if spec.auto_restart else []), *(["bets"] if spec.bets else [])]
+        match spec.command:
             case "get" | "put":
-                transfer = [f"{spec['command']} {FILE}"]
+                transfer = [f"{spec.command} {FILE}"]
             case "read":
-                transfer = [f"raread {FILE} {FILE} {spec['record_at']}-{spec['record_at'] + spec['record_bytes'] - 1}"]
+                transfer = [f"raread {FILE} {FILE} {spec.record_at}-{spec.record_at + spec.record_bytes - 1}"]
             case _:
                 transfer = [f"raupdt {OLD} {FILE} {OLD} {EDITED} diff:{FILE}"]
-        resume = f"resume {spec['command']} {FILE}"
-        match spec["stop"]:
+        resume = f"resume {spec.command} {FILE}"
+        match spec.stop:
             case "interrupt":
-                transfer = [f"interrupt {spec['stop_at']}", *transfer, resume]
+                transfer = [f"interrupt {spec.stop_at}", *transfer, resume]
             case "abort":
                 # Between the two, what was there before must be there again: nothing.
-                there = f"size {FILE}" if spec["command"] == "put" else f"lsize {FILE}"
-                transfer = [f"abort {spec['stop_at']}", *transfer, there, *transfer]
+                there = f"size {FILE}" if spec.command == "put" else f"lsize {FILE}"
+                transfer = [f"abort {spec.stop_at}", *transfer, there, *transfer]
         return [*options, *transfer], [*options, resume]
 
     def _start_server(self) -> None:
         spec, end = self.spec, self.server_scps
         (self.folders[self.server] / READY).unlink(missing_ok=True)
-        argv = [self.scps(self.server), "fpd", "--listen", spec["server_ip"], "--port", str(spec["port"]), "--open", f"{self.folder}/files"]
+        argv = [self.scps(self.server), "fpd", "--listen", spec.server_ip, "--port", str(spec.port), "--open", f"{self.folder}/files"]
         argv += ["--ready-file", f"{self.folder}/{READY}", *self._options(end, "server", self.server)]
         self.server_process = self.run(self.server, argv, lambda _line: None, self._server_exit)
 
@@ -109,47 +111,43 @@ class Fp(Workload):
             "fp",
             "--folder",
             f"{self.folder}/files",
-            *(["--local", end["ip"]] if end else []),
+            *(["--local", end.ip] if end else []),
             *self._options(end, "client", self.client),
         ]
-        argv += [*(["--passive"] if spec["mode"] == "passive" else []), "--keep-going", "--quiet", "-e", "; ".join(commands)]
+        argv += [*(["--passive"] if spec.mode == "passive" else []), "--keep-going", "--quiet", "-e", "; ".join(commands)]
         self.text.clear()
-        self.client_start_t_s = self.cell.epoch.now_s()
-        self.client_process = self.run(self.client, [*argv, spec["server_ip"], str(spec["port"])], self.text.append, self._client_exit)
+        self.client_start_t_s = self.context.epoch.now_s()
+        self.client_process = self.run(self.client, [*argv, spec.server_ip, str(spec.port)], self.text.append, self._client_exit)
 
-    def _options(self, end: dict[str, Any] | None, which: str, node: str) -> list[str]:
+    def _options(self, end: ScpsEnd | None, which: str, node: str) -> list[str]:
         transport = ["--transport", "tcp"]
         if end:
             transport = ["--transport", "tp", *stack_options(end, self.starts[which])]
-            if node == self.spec["from"]:
+            if node == self.spec.from_:
                 transport += ["--counters", f"{self.folder}/{COUNTERS}-{self.starts[which]}"]
         self.starts[which] += 1
-        return [*transport, *(word for name, value in self.spec["tunables"].items() for word in ("--set", f"{name}={value}"))]
-
-    def _inside(self, node: str, path: str) -> Path:
-        """A path of a node as seen from here."""
-        return Path(f"/proc/{self.cell.network.pid(node)}/root{path}")
+        return [*transport, *(word for name, value in self.spec.tunables.items() for word in ("--set", f"{name}={value}"))]
 
     def _watch(self) -> None:
         """Kills what is to be killed once enough is stored at the receiver."""
         if self.outcome or self.client_process.poll() is not None:
             return
         stored = max((path.stat().st_size for name in (PART, FILE) if (path := self._target(name)).exists()), default=0)
-        if stored < self.spec["stop_at"]:
-            self.cell.loop.at(self.cell.now_ns() + LOOK_AGAIN_NS, self._watch)
+        if self.spec.stop_at is not None and stored < self.spec.stop_at:
+            self.context.loop.at(self.context.now_ns() + LOOK_AGAIN_NS, self._watch)
             return
-        self.records.write(event="stop", t_s=self.cell.epoch.now_s(), what=self.spec["stop"], stored_bytes=stored)
-        victim = self.client_process if self.spec["stop"] == "kill-client" else self.server_process
+        self.records.write(event="stop", t_s=self.context.epoch.now_s(), what=self.spec.stop, stored_bytes=stored)
+        victim = self.client_process if self.spec.stop == "kill-client" else self.server_process
         victim.send_signal(signal.SIGKILL)
 
     def _target(self, name: str) -> Path:
-        return self.folders[self.spec["to"]] / "files" / name
+        return self.folders[self.spec.to] / "files" / name
 
     def _server_exit(self, code: int) -> None:
         if self.outcome:
             return
-        if code == -signal.SIGKILL and self.spec["stop"] == "kill-server" and self.starts["server"] == 1:
-            self.cell.loop.at(self.cell.now_ns() + SERVER_PAUSE_NS, self._start_server)
+        if code == -signal.SIGKILL and self.spec.stop == "kill-server" and self.starts["server"] == 1:
+            self.context.loop.at(self.context.now_ns() + SERVER_PAUSE_NS, self._start_server)
             return
         self.finish("incomplete", f"{self.name}: scps fpd exit code {code}; see logs/{self.name}-{self.server}.log")
         self.stop()
@@ -162,12 +160,12 @@ class Fp(Workload):
 
     def _client_exit(self, code: int) -> None:
         reports = [{key: line[key] for key in KEPT if key in line} for line in map(json.loads, self.text)]
-        self.records.write(event="client", start_t_s=self.client_start_t_s, end_t_s=self.cell.epoch.now_s(), exit_code=code, reports=reports)
+        self.records.write(event="client", start_t_s=self.client_start_t_s, end_t_s=self.context.epoch.now_s(), exit_code=code, reports=reports)
         if self.outcome:
             return
         transfers = [report for report in reports if report["command"].split()[0] in TRANSFERS]
         done = bool(transfers) and transfers[-1]["status"] == "complete"
-        if not done and self.spec["stop"].startswith("kill-") and self.starts["client"] == 1:
+        if not done and self.spec.stop.startswith("kill-") and self.starts["client"] == 1:
             self._start_client(self.then)
             return
         self._judge(code, reports, transfers, done=done)
@@ -175,7 +173,7 @@ class Fp(Workload):
 
     def _judge(self, code: int, reports: list[dict[str, Any]], transfers: list[dict[str, Any]], *, done: bool) -> None:
         arrived = self._write_file()
-        expected = {"interrupt": "interrupted", "abort": "aborted"}.get(self.spec["stop"])
+        expected = {"interrupt": "interrupted", "abort": "aborted"}.get(self.spec.stop)
         left = next((report for report in reports if report["command"] in (f"size {FILE}", f"lsize {FILE}")), None)
         if not done:
             said = f"{transfers[-1]['command']}: {transfers[-1]['status']}" if transfers else "no transfer"
@@ -210,10 +208,10 @@ class Fp(Workload):
 
     def _sender_counts(self) -> dict[str, int]:
         """What the sending host's transport counted, control connection included; nothing if a killed program took its counts with it."""
-        if not self.spec["from_scps"]:
-            return {"rtos": self.kernel_timeouts(self.spec["from"]) - self.timeouts_before}
-        counts = [json.loads(path.read_text()) for path in self.folders[self.spec["from"]].glob(f"{COUNTERS}-*[0-9]")]
-        if len(counts) < self.starts["server" if self.spec["from"] == self.server else "client"]:
+        if not self.spec.from_scps:
+            return {"rtos": self.kernel_timeouts(self.spec.from_) - self.timeouts_before}
+        counts = [json.loads(path.read_text()) for path in self.folders[self.spec.from_].glob(f"{COUNTERS}-*[0-9]")]
+        if len(counts) < self.starts["server" if self.spec.from_ == self.server else "client"]:
             return {}
         return {key: sum(count[key] for count in counts) for key in ("rtos", "retransmissions", "superfluous_resends")}
 

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from scpslab.lab.workloads.base import Workload
+from scpslab.plan import workloads as planned
 
 LISTENING = "0A"  # TCP_LISTEN as /proc/net/tcp writes it
 LOOK_AGAIN_NS = 10_000_000
@@ -45,37 +46,37 @@ TIMES = {
 }
 
 
-class Ftp(Workload):
+class Ftp(Workload[planned.Ftp]):
     """`put`: the sending host has the client; `get`: the receiving one."""
 
     def prepare(self) -> None:
         """Writes the file, starts the server and waits until it listens."""
         spec = self.spec
-        self.client, self.server = (spec["from"], spec["to"]) if spec["command"] == "put" else (spec["to"], spec["from"])
+        self.client, self.server = (spec.from_, spec.to) if spec.command == "put" else (spec.to, spec.from_)
         self.text: list[str] = []
         self.server_exit: int | None = None
-        self.data = random.Random(spec["payload_seed"]).randbytes(spec["bytes"])  # noqa: S311  # content, no secret
-        self.folders = {node: self._inside(node, self.folder) for node in (self.client, self.server)}
+        self.data = random.Random(spec.payload_seed).randbytes(spec.bytes_)  # noqa: S311  # content, no secret
+        self.folders = {node: self.network.inside(node, self.folder) for node in (self.client, self.server)}
         for folder in self.folders.values():
             files = (folder / FILE).parent
             files.mkdir(parents=True)
             files.chmod(0o777)
-        (self.folders[spec["from"]] / FILE).write_bytes(self.data)
-        self._inside(self.server, f"{self.folder}-empty").mkdir()
-        settings = {"port": spec["port"], "root": self.folder, "empty": f"{self.folder}-empty", "patience": -(-spec["patience_ns"] // 10**9)}
-        self._inside(self.server, f"{self.folder}.conf").write_text(SERVER.format(**settings))
+        (self.folders[spec.from_] / FILE).write_bytes(self.data)
+        self.network.inside(self.server, f"{self.folder}-empty").mkdir()
+        settings = {"port": spec.port, "root": self.folder, "empty": f"{self.folder}-empty", "patience": -(-spec.patience_ns // 10**9)}
+        self.network.inside(self.server, f"{self.folder}.conf").write_text(SERVER.format(**settings))
         self.run(self.server, ["vsftpd", f"{self.folder}.conf"], self.text.append, self._server_exit)
-        limit_ns = self.cell.now_ns() + START_LIMIT_NS
+        limit_ns = self.context.now_ns() + START_LIMIT_NS
         while not self._listens():
-            if self.server_exit is not None or self.cell.now_ns() >= limit_ns:
+            if self.server_exit is not None or self.context.now_ns() >= limit_ns:
                 raise OSError(self.server_exit or 0, f"{self.name}: vsftpd does not listen: {' '.join(self.text)}; see logs/{self.name}-{self.server}.log")
-            self.cell.loop.run_until(lambda: self.server_exit is not None, self.cell.now_ns() + LOOK_AGAIN_NS)
+            self.context.loop.run_until(lambda: self.server_exit is not None, self.context.now_ns() + LOOK_AGAIN_NS)
         self.text.clear()
 
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
         spec = self.spec
-        local, url = f"{self.folder}/{FILE}", f"ftp://{spec['server_ip']}:{spec['port']}/{FILE}"
+        local, url = f"{self.folder}/{FILE}", f"ftp://{spec.server_ip}:{spec.port}/{FILE}"
         argv = [
             "curl",
             "--silent",
@@ -85,22 +86,18 @@ class Ftp(Workload):
             "--ftp-method",
             "nocwd",
             "--connect-timeout",
-            str(-(-spec["patience_ns"] // 10**9)),
+            str(-(-spec.patience_ns // 10**9)),
         ]
-        argv += ["--ftp-port", "-", "--disable-eprt"] if spec["mode"] == "active" else ["--ftp-pasv", "--disable-epsv"]
-        argv += ["--upload-file", local, url] if spec["command"] == "put" else ["--output", local, url]
-        self.start_t_s = self.cell.epoch.now_s()
-        self.timeouts_before = self.kernel_timeouts(spec["from"])
+        argv += ["--ftp-port", "-", "--disable-eprt"] if spec.mode == "active" else ["--ftp-pasv", "--disable-epsv"]
+        argv += ["--upload-file", local, url] if spec.command == "put" else ["--output", local, url]
+        self.start_t_s = self.context.epoch.now_s()
+        self.timeouts_before = self.kernel_timeouts(spec.from_)
         self.run(self.client, argv, self.text.append, self._client_exit)
-        self.cell.loop.at(self.cell.now_ns() + spec["patience_ns"], self._give_up)
-
-    def _inside(self, node: str, path: str) -> Path:
-        """A path of a node as seen from here."""
-        return Path(f"/proc/{self.cell.network.pid(node)}/root{path}")
+        self.context.loop.at(self.context.now_ns() + spec.patience_ns, self._give_up)
 
     def _listens(self) -> bool:
-        table = Path(f"/proc/{self.cell.network.pid(self.server)}/net/tcp").read_text().splitlines()[1:]
-        return any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{self.spec['port']:04X}") for line in table)
+        table = Path(f"/proc/{self.network.pid(self.server)}/net/tcp").read_text().splitlines()[1:]
+        return any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{self.spec.port:04X}") for line in table)
 
     def _server_exit(self, code: int) -> None:
         self.server_exit = code
@@ -111,7 +108,7 @@ class Ftp(Workload):
             self.stop()
 
     def _client_exit(self, code: int) -> None:
-        end_t_s = self.cell.epoch.now_s()
+        end_t_s = self.context.epoch.now_s()
         try:
             said = json.loads("".join(self.text))
         except ValueError:
@@ -120,26 +117,26 @@ class Ftp(Workload):
         times = {name: said.get(key) for key, name in TIMES.items()}
         self.records.write(
             event="client",
-            command=self.spec["command"],
+            command=self.spec.command,
             start_t_s=self.start_t_s,
             end_t_s=end_t_s,
             exit_code=code,
-            bytes=said.get("size_upload" if self.spec["command"] == "put" else "size_download"),
+            bytes=said.get("size_upload" if self.spec.command == "put" else "size_download"),
             **times,
             error=said.get("errormsg"),
         )
         self.records.write(event="file", bytes=len(arrived), sha256=hashlib.sha256(arrived).hexdigest(), sent_sha256=hashlib.sha256(self.data).hexdigest())
-        self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec["from"]) - self.timeouts_before)
+        self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec.from_) - self.timeouts_before)
         if code:
             self.finish("incomplete", f"{self.name}: curl exit code {code}: {said.get('errormsg')}")
         elif arrived != self.data:
-            self.finish("incomplete", f"{self.name}: found {len(arrived)} bytes that differ from those sent; expected {self.spec['bytes']} bytes as sent")
+            self.finish("incomplete", f"{self.name}: found {len(arrived)} bytes that differ from those sent; expected {self.spec.bytes_} bytes as sent")
         else:
             self.finish("completed")
         self.stop()
 
     def _arrived(self) -> bytes:
-        path = self.folders[self.spec["to"]] / FILE
+        path = self.folders[self.spec.to] / FILE
         return path.read_bytes() if path.exists() else b""
 
     def close(self) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from scpslab.plan.stacks import ScpsEnd
+from scpslab.plan.workloads import Bulk
+
 SECOND_NS = 10**9
 STATUS = {"complete": "completed", "failed": "incomplete"}
 # What the report says of the protocol at work; the rest of it is in the record under the lab's own names, or depends on the machine.
@@ -15,37 +18,37 @@ KEPT = (
 )
 
 
-def receive_command(scps: str, end: dict[str, Any], spec: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:
+def receive_command(scps: str, end: ScpsEnd, spec: Bulk, timeout_s: float, trace: int | None) -> list[str]:
     """`scps recv` for a bulk transfer, saying when it listens and comparing what comes; `trace` is a descriptor to write one to."""
-    own = ["--listen", f"{end['ip']}:{spec['port']}", "--announce", "--no-hash", "--expect-seed", str(spec["payload_seed"])]
+    own = ["--listen", f"{end.ip}:{spec.port}", "--announce", "--no-hash", "--expect-seed", str(spec.payload_seed)]
     return [scps, "recv", *own, *_options(end, timeout_s, trace)]
 
 
-def send_command(scps: str, end: dict[str, Any], spec: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:
+def send_command(scps: str, end: ScpsEnd, spec: Bulk, timeout_s: float, trace: int | None) -> list[str]:
     """`scps send` for a bulk transfer."""
     own = [
         "--local",
-        end["ip"],
+        end.ip,
         "--to",
-        f"{spec['to_ip']}:{spec['port']}",
+        f"{spec.to_ip}:{spec.port}",
         "--bytes",
-        str(spec["bytes"]),
+        str(spec.bytes_),
         "--no-hash",
         "--data-seed",
-        str(spec["payload_seed"]),
+        str(spec.payload_seed),
     ]
     return [scps, "send", *own, *_options(end, timeout_s, trace)]
 
 
-def _options(end: dict[str, Any], timeout_s: float, trace: int | None) -> list[str]:
+def _options(end: ScpsEnd, timeout_s: float, trace: int | None) -> list[str]:
     options = [*stack_options(end), "--timeout-s", f"{timeout_s:g}"]
     return options if trace is None else [*options, "--trace", str(Path("/dev/fd") / str(trace))]
 
 
-def stack_options(end: dict[str, Any], start: int = 0) -> list[str]:
+def stack_options(end: ScpsEnd, start: int = 0) -> list[str]:
     """Options of SCPS-TP for an end; `start` counts its programs, each of which draws numbers and ports of its own."""
-    options = ["--tun", end["device"], "--seed", str(end["seed"] + start)]
-    for key, value in end["settings"].items():
+    options = ["--tun", end.device, "--seed", str(end.seed + start)]
+    for key, value in end.settings.items():
         options += [f"--{key.replace('_', '-')}", str(value).lower() if isinstance(value, bool) else str(value)]
     return options
 

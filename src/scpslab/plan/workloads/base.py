@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scpslab.plan.values import Ip, Name, Nanoseconds
+from scpslab.plan.values import Ip, Name, Nanoseconds, Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,7 +12,7 @@ class Traffic:
     """Who sends to whom, from when on, and whether the cell waits for it."""
 
     name: Name
-    kind: str
+    kind: Word
     from_: Name
     to: Name
     to_ip: Ip

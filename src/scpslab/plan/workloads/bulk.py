@@ -12,7 +12,10 @@ from scpslab.plan.workloads.base import Traffic
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk(Traffic):
-    """Windows and congestion control None: the kernel's own; `from_scps`, `to_scps` None: the kernel carries that end."""
+    """A transfer over TCP. Windows None: the kernel's own sizing; `congestion` None: the node's; `delayed_ack`: the receiver delays from the start.
+
+    `patience_ns`: it is given up after that. `from_scps`, `to_scps` None: the kernel carries that end; else `to_ip` is the program's address.
+    """
 
     kind: Literal["bulk"] = "bulk"
     bytes_: Amount

@@ -19,7 +19,7 @@ class EndOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint(Traffic):
-    """A transfer by programs that keep images/CONTRACT.md."""
+    """A transfer by programs that keep images/CONTRACT.md; `options`: further words for the image at either end (`from`, `to`)."""
 
     kind: Literal["endpoint"] = "endpoint"
     bytes_: Amount

@@ -12,7 +12,11 @@ from scpslab.plan.workloads.base import Traffic
 
 @dataclass(frozen=True, kw_only=True)
 class Fp(Traffic):
-    """`bytes_` of the file, before an edit; the record of `record_bytes` lies at `record_at`; a stop happens when `stop_at` bytes have moved."""
+    """A file by SCPS-FP. `get`, `read`: the receiving host has the client; the others: the sending one. `bytes_` of the file, before an edit.
+
+    The record of `record_bytes` lies at `record_at`. A stop happens when `stop_at` bytes have moved. `tunables`: name to whole number, as `scps fp --set`.
+    `from_scps`, `to_scps` as for bulk.
+    """
 
     kind: Literal["fp"] = "fp"
     bytes_: Amount

@@ -11,7 +11,7 @@ from scpslab.plan.workloads.base import Traffic
 
 @dataclass(frozen=True, kw_only=True)
 class Ftp(Traffic):
-    """`get`: the receiving host has the client; `put`: the sending one."""
+    """A file by FTP. `get`: the receiving host has the client; `put`: the sending one."""
 
     kind: Literal["ftp"] = "ftp"
     bytes_: Amount

@@ -12,7 +12,7 @@ from scpslab.plan.workloads.base import Traffic
 
 @dataclass(frozen=True, kw_only=True)
 class Iperf3(Traffic):
-    """One of `duration_ns` and `bytes_` is None; `udp_rate_bps` None: TCP."""
+    """iperf3, one-shot. One of `duration_ns` and `bytes_` is None; `udp_rate_bps` None: TCP."""
 
     kind: Literal["iperf3"] = "iperf3"
     duration_ns: Period | None

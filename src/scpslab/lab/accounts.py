@@ -1,0 +1,64 @@
+"""Accounts: every packet that a direction of a link was offered is delivered, lost for a stated cause, or still under way."""
+
+from __future__ import annotations
+
+from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.context import Context
+from scpslab.lab.records import Records
+
+DRAIN_STEP_NS = 50_000_000
+DRAIN_LIMIT_NS = 60 * SECOND_NS
+LOSS_CAUSES = ("queue", "corrupt", "outage", "policy")
+
+
+class Accounts:
+    """The accounts of all directions of a cell's links."""
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.network = context, context.network
+
+    def drain(self) -> bool:
+        """Waits until nothing is under way on any link: then every account can close. False: something still was after DRAIN_LIMIT_NS."""
+        limit = self.context.now_ns() + DRAIN_LIMIT_NS
+        quiet = 0
+        # An empty network can fill again (a delayed acknowledgement, a retransmission): two quiet looks in a row are asked for.
+        while quiet < 2:
+            if self.context.now_ns() >= limit:
+                return False
+            self.context.rest(DRAIN_STEP_NS)
+            quiet = quiet + 1 if all(under_way(counters) == 0 for counters in self._counters()) else 0
+        return True
+
+    def write(self) -> list[str]:
+        """Writes records/accounting.jsonl, and returns the accounts that do not close.
+
+        They are read at one quiet instant: a peer whose last acknowledgement was lost may still say something now and then.
+        """
+        limit = self.context.now_ns() + DRAIN_LIMIT_NS
+        accounts = self._counters()
+        while any(under_way(counters) for counters in accounts) and self.context.now_ns() < limit:
+            self.context.rest(DRAIN_STEP_NS)
+            accounts = self._counters()
+        records = Records(self.context.folders.records / "accounting.jsonl")
+        still_open: list[str] = []
+        for direction, counters in zip(self.network.directions, accounts, strict=True):
+            missing = under_way(counters)
+            if missing:
+                still_open.append(f"{direction.link}.{direction.name}: offered {counters['offered_packets']}, {missing} unaccounted for")
+            records.write(link=direction.link, direction=direction.name, **counters, closes=missing == 0)
+        records.close()
+        return still_open
+
+    def _counters(self) -> list[dict[str, int]]:
+        """The counters of every direction, those of managed queues included."""
+        managed = self.network.queue_drops()
+        accounts = [self.network.account(direction) for direction in self.network.directions]
+        for direction, counters in zip(self.network.directions, accounts, strict=True):
+            counters["queue_packets"] += managed.get((direction.link, direction.name), 0)
+        return accounts
+
+
+def under_way(counters: dict[str, int]) -> int:
+    """Packets offered, or doubled on the way, that are neither delivered nor lost for a stated cause."""
+    lost = sum(counters[f"{cause}_packets"] for cause in LOSS_CAUSES)
+    return counters["offered_packets"] + counters["duplicated_packets"] - counters["delivered_packets"] - lost

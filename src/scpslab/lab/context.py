@@ -1,0 +1,56 @@
+"""What the parts of a running cell share: the loop, the clock and the epoch, the network, and where files go. It knows no workload and no probe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scpslab.lab.clock import Epoch
+from scpslab.lab.loop import Loop
+from scpslab.lab.records import Records, Trace
+
+if TYPE_CHECKING:
+    # Mininet is there only where a lab is; what reads traces and builds command lines is tested without it.
+    from scpslab.lab.network import LabNetwork
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a cell's files go while it runs."""
+
+    records: Path
+    logs: Path
+    captures: Path
+
+    @classmethod
+    def made_in(cls, folder: Path) -> Folders:
+        """The folders, below another one."""
+        made = cls(folder / "records", folder / "logs", folder / "captures")
+        for path in (made.records, made.logs, made.captures):
+            path.mkdir(parents=True, exist_ok=True)
+        return made
+
+
+@dataclass
+class Context:
+    """One cell's. `epoch` is the real one from the epoch on; `traces` gives the traces of the SCPS programs that have ended on a node."""
+
+    loop: Loop
+    network: LabNetwork
+    folders: Folders
+    log: Records
+    epoch: Epoch
+    traces: Callable[[str], Iterable[Trace]]
+
+    @staticmethod
+    def now_ns() -> int:
+        """Wall clock, ns."""
+        return time.clock_gettime_ns(time.CLOCK_REALTIME)
+
+    def rest(self, duration_ns: int) -> None:
+        """Lets the network go on by itself for a while."""
+        until = self.now_ns() + duration_ns
+        self.loop.run_until(lambda: self.now_ns() >= until, until)

@@ -1,0 +1,54 @@
+"""Managed queues in the words of tc: what the plan says, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scpslab.lab.stages import DirectionStages, tc_lines
+from scpslab.plan.links import Direction, Queue
+
+RED = Queue(
+    discipline="red",
+    limit_bytes=60_000,
+    limit_packets=None,
+    red_min_bytes=15_000,
+    red_max_bytes=30_000,
+    red_probability=0.1,
+    codel_target_ns=None,
+    codel_interval_ns=None,
+    ecn=False,
+)
+
+
+def command(queue):
+    direction = Direction(
+        name="data", from_="r1", to="r2", rate_bps=2_000_000, overhead_bytes=4, queue=queue, delay_ns=0, delay_table=None, disorder=None, errors=None
+    )
+    return tc_lines(DirectionStages("hop", direction, 1000, 1001, None), {1000: "r1-hop", 1001: "r2-hop"})["entering"][-1]
+
+
+def test_red_has_the_probability_of_the_plan():
+    assert " probability 0.1 " in command(RED)
+
+
+def test_a_red_that_drops_nothing_early_gets_the_least_probability_that_tc_can_state():
+    words = command(replace(RED, red_probability=0.0)).split()
+
+    least = float(words[words.index("probability") + 1])
+    # tc doubles probability / (max - min) at most 31 times until it is above 1, and gives up then.
+    assert 1 < least / 15_000 * 2**31 <= 2
+
+
+def test_a_red_that_begins_at_the_first_byte_does():
+    assert " min 0 max 30000 " in command(replace(RED, red_min_bytes=0))
+
+
+@pytest.mark.parametrize(("limits", "packets"), [((60_000, None), 40), ((None, 7), 7)])
+def test_codel_has_the_times_of_the_plan(limits, packets):
+    queue = replace(RED, discipline="codel", red_min_bytes=None, red_max_bytes=None, red_probability=None, codel_target_ns=7_000_000, codel_interval_ns=10**9)
+
+    words = command(replace(queue, limit_bytes=limits[0], limit_packets=limits[1], ecn=True))
+
+    assert words.endswith(f"codel limit {packets} target 7000us interval 1000000us ecn")
