@@ -10,7 +10,7 @@ import typer
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
 from scpslab.running import RunOptions
-from scpslab.running.verify import Comparison
+from scpslab.running.verify import LONGEST_WALL_S, Comparison
 from scpslab.running.verify import verify as run_again
 
 DIFFERENT_EXIT = 1
@@ -26,12 +26,13 @@ def verify(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help='A file that "scpslab export" wrote.')],
     jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; one per core if not given.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Keep the re-run in this folder; default: it is removed after the comparison.")] = None,
+    wall: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this.")] = LONGEST_WALL_S,
 ) -> None:
     """Runs an exported run again in virtual time and compares every file under cells/, and results.csv, with the digests of the archive.
 
     Exit code 0: all bytes are the same. 1: some are not; they are named, and whether kernel, guest image and lab program were the same.
     """
-    compared = run_again(archive, RunOptions(jobs=jobs), [ConsoleProgress(plain_console(stderr=True))], keep)
+    compared = run_again(archive, RunOptions(jobs=jobs), [ConsoleProgress(plain_console(stderr=True))], keep, wall)
     for comparison in compared:
         _say(comparison)
     if not all(comparison.is_same for comparison in compared):

@@ -70,7 +70,7 @@ class CellFolder:
         if self.out.has_ended and not ended:
             status: dict[str, Any] = json.loads(self.out.status_file.read_text())
             return status
-        reason = ended or f"{lab} ended without a result: {self.console_tail()}"
+        reason = ended or f"{lab} ended without a result: {self.console_tail() or 'nothing on its console'}"
         status = {"status": "failed", "reason": reason, "epoch_realtime_ns": None, "virtual_s": None}
         self.out.write_status(status)
         return status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import threading
 from abc import abstractmethod
@@ -58,7 +59,7 @@ class ProcessEngine(Engine):
             with self.lab(folder, cell.core) as process:
                 ended = self._wait(process, folder.plan.limits.wall_s)
                 left = self.look_over(folder)
-                return folder.finish(cell.folder, ended or left, self.lab_name)
+                return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode)}")
 
     def interact(self, plan: Plan, folder: Path) -> int:
         """Runs a plan at the user's terminal until the user leaves; what is left is in `folder`/cell/out. Returns the lab's exit code."""
@@ -103,3 +104,8 @@ class ProcessEngine(Engine):
         if self._stopped:
             raise Interrupted
         return ""
+
+
+def _by_signal(returncode: int) -> str:
+    """What messages add to the name of a lab that a signal ended."""
+    return f", killed by {signal.Signals(-returncode).name}," if returncode < 0 else ""

@@ -39,11 +39,19 @@ class Comparison:
         return not (self.different or self.missing or self.new)
 
 
-def verify(path: Path, options: RunOptions, listeners: Sequence[Listener] = (), keep: Path | None = None) -> list[Comparison]:
+# What every scenario of the project stays within.
+LONGEST_WALL_S = 3600
+
+
+def verify(
+    path: Path, options: RunOptions, listeners: Sequence[Listener] = (), keep: Path | None = None, longest_wall_s: int = LONGEST_WALL_S
+) -> list[Comparison]:
     """Runs every plan of an archive in a folder of its own (`keep`, else one that is removed), without the result cache, and compares.
 
+    No cell may ask for more than `longest_wall_s` of wall time: a stranger's cell that never ends would keep this machine busy.
+
     Raises:
-        ResultError: no archive that can be read, or results of an engine that measures and does not repeat.
+        ResultError: no archive that can be read, results of an engine that measures and does not repeat, or a cell with a longer wall limit.
         CapabilityError: this machine cannot run labs.
     """
     archived = read_archive(path)
@@ -52,10 +60,21 @@ def verify(path: Path, options: RunOptions, listeners: Sequence[Listener] = (), 
         if engine is None or not engine.deterministic:
             known = ", ".join(name for name, kind in ENGINES.items() if kind.deterministic)
             raise ResultError(f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}. Only there a run gives the same bytes again.")
+        _check_wall_limits(path, run, longest_wall_s)
     if keep is not None:
         return _all(archived, options, listeners, keep)
     with scratch() as folder:
         return _all(archived, options, listeners, folder)
+
+
+def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> None:
+    for cell_id, plan in run.plans.items():
+        wall_s = plan.limits.wall_s
+        if wall_s > longest_wall_s:
+            raise ResultError(
+                f"{path}: {run.digest.run}: cell {cell_id}: found a wall limit of {wall_s} s; expected at most {longest_wall_s} s. "
+                f"If you have the time: scpslab verify --wall {wall_s}"
+            )
 
 
 def _all(archived: Sequence[ArchivedRun], options: RunOptions, listeners: Sequence[Listener], out: Path) -> list[Comparison]:

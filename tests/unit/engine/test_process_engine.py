@@ -93,6 +93,12 @@ def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path):
     assert files.log("console").read_text() == "one\ntwo\n"
 
 
+def test_a_lab_that_was_killed_says_by_which_signal(tmp_path):
+    status, _ = run(ScriptEngine("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), tmp_path)
+
+    assert status["reason"] == "the script, killed by SIGKILL, ended without a result: nothing on its console"
+
+
 def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
     status, _ = run(ScriptEngine(WRITES_STATUS, left="the guest left a pipe"), tmp_path)
 

@@ -196,6 +196,17 @@ def test_only_engines_that_repeat_are_verified(tmp_path, engine, monkeypatch, ca
     assert f"found engine {engine}" in said
 
 
+def test_a_cell_that_may_take_for_ever_is_refused_before_it_runs(tmp_path, monkeypatch, capsys):
+    path = archive(tmp_path / "a", **setting("limits", "wall_s", 1_000_000))
+    monkeypatch.setattr(sys, "argv", ["scpslab", "verify", str(path)])
+
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+
+    assert ended.value.code == ResultError.exit_code
+    assert "found a wall limit of 1000000 s; expected at most 3600 s" in capsys.readouterr().err
+
+
 def test_bombs_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "a"
     with gzip.open(path, "wb", compresslevel=9) as packed:
