@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import struct
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from scpslab.errormodels import gap_vector
+from scpslab.plan import schema
+from scpslab.plan.error_models import Errors
 from scpslab.running import RunOptions, run_scenario
 from scpslab.seeds import stream
 from tests.lab.conftest import ERRORS, capture, datagrams
@@ -110,7 +113,7 @@ def test_loss_follows_length_and_bit_error_rate(run_link, ber, packet_bytes):
     outcome = run_link([datagrams(rate_bps, 1, packet_bytes)], (), change, data_rate="200 Mbit/s", data_buffer="1 MB")
 
     account = outcome.account("data")
-    positions = np.cumsum(gap_vector(errors).astype(np.int64)) - 1
+    positions = np.cumsum(gap_vector(schema.read(Errors, ERRORS | errors)).astype(np.int64)) - 1
     hit = np.unique(positions // (8 * packet_bytes))
     expected = 1 - (1 - ber) ** (8 * packet_bytes)
     low, high = stats.binom.interval(0.99, account["offered_packets"], expected)
@@ -212,12 +215,21 @@ def identified(outcome, name):
     return found
 
 
+def managed(discipline: str, limit_bytes: int, least_bytes: int, most_bytes: int) -> dict[str, Any]:
+    """What a plan says of a queue of this discipline; RED's thresholds are its own."""
+    settings = {
+        "red": {"red_min_bytes": least_bytes, "red_max_bytes": most_bytes, "red_probability": 0.1},
+        "codel": {"codel_target_ns": 5_000_000, "codel_interval_ns": 100_000_000},
+    }
+    return {"discipline": discipline, "limit_bytes": limit_bytes} | settings.get(discipline, {})
+
+
 @pytest.mark.parametrize("discipline", ["red", "codel"])
 def test_managed_queues_hold_the_rate(run_link, discipline):
     """RED and CoDel hold the rate, drop what is too much, and the account closes."""
 
     def change(data, ack):
-        data["queue"] |= {"discipline": discipline, "limit_bytes": 60_000}
+        data["queue"] |= managed(discipline, 60_000, 15_000, 30_000)
 
     outcome = run_link([datagrams(3_000_000, 5, 1000)], (capture("h2"),), change, data_rate="2 Mbit/s")
 
@@ -232,7 +244,7 @@ def test_only_managed_queues_drop_before_they_are_full(run_link, discipline, dro
     """What comes too fast, 625 kB in 5 s, fits into the queue: tail drop has no reason to drop any of it."""
 
     def change(data, ack):
-        data["queue"] |= {"discipline": discipline, "limit_bytes": 1_000_000, "red_min_bytes": 20_000, "red_max_bytes": 200_000}
+        data["queue"] |= managed(discipline, 1_000_000, 20_000, 200_000)
 
     account = run_link([datagrams(3_000_000, 5, 1000)], (), change, data_rate="2 Mbit/s").account("data")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -132,7 +133,7 @@ def test_a_stored_vector_breaks_exactly_the_frames_it_hits(run_serial, tmp_path)
     """One wrong bit in the 150th byte after the start: the second frame of 100 bytes does not come through."""
     vector = tmp_path / "one.bits"
     vector.write_bytes(bytes(149) + b"\x10" + bytes(1_000_000))
-    errors = {"model": "vector-file", "settings": {"file": str(vector), "sha256": ""}}
+    errors = {"model": "vector-file", "settings": {"file": str(vector), "sha256": hashlib.sha256(vector.read_bytes()).hexdigest()}}
     outcome = run_serial([over_serial(datagrams(8_000, 2, 100))], data=errors)
 
     line = direction(outcome, "data")
