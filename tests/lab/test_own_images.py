@@ -84,7 +84,7 @@ def test_on_a_machine_s_own_kernel_it_is_a_host_too(scenario_file, tmp_path, mon
     result = run(scenario_file, tmp_path, "limits.lateness=10 s", engine=HostInGuest.name)
     (row,) = read_results(result.folder).rows
 
-    assert (row["status"], row["bytes"]) == ("completed", "200000")
+    assert (row["reason"], row["status"], row["bytes"]) == ("", "completed", "200000")
 
 
 def test_an_image_that_cannot_is_unsupported(scenario_file, tmp_path):

@@ -21,7 +21,7 @@ make_places() {
 	mount -t tmpfs tmpfs /mnt &&
 		mkdir -p /mnt/scpslab /mnt/cell /mnt/bpf /mnt/netns /mnt/openvswitch /mnt/lock &&
 		mount --bind "$1" /mnt/scpslab &&
-		mount --bind "$2" /mnt/cell &&
+		mount --rbind "$2" /mnt/cell &&
 		mount -t bpf bpf /mnt/bpf || return
 	if [ -S /run/docker.sock ]; then
 		touch /mnt/docker.sock && mount --bind /run/docker.sock /mnt/docker.sock || return

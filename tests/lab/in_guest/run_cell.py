@@ -20,7 +20,7 @@ CELL = Path("/cell")
 def main():
     """Runs the lab to its end, and removes it."""
     plan = plans.parse((CELL / "plan.json").read_bytes())
-    (CELL / "out").mkdir()
+    (CELL / "out").mkdir(exist_ok=True)
     PROGRAMS.parent.mkdir()
     shutil.copytree("/opt/scpslab/programs", PROGRAMS)
     if plan.containers == "docker":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from matplotlib.figure import Figure
 
 from scpslab.errors import ResultError, UsageError
 from scpslab.figures import draw
@@ -108,3 +109,13 @@ def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
     nothing = metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"where": {"ber": 0.5}})
     with pytest.raises(NothingToDrawError, match="found no cell"):
         metric_vs_axis.draw(nothing, Source(run_dir))
+
+
+def test_decades_are_written_with_raised_digits_not_as_formulas():
+    """Formulas are off, because titles and labels come from people's files."""
+    axes = Figure().add_subplot()
+    positions = metric_vs_axis._Positions([0, 1e-7, 1e-5], is_log=True)  # the ticks are all that it decides
+    axes.set_xscale("log")
+    metric_vs_axis._mark_decades(axes, positions)
+
+    assert [label.get_text() for label in axes.get_xticklabels()][:3] == ["0", "10⁻⁷", "10⁻⁶"]

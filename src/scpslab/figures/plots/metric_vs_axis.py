@@ -18,6 +18,8 @@ from scpslab.figures.recipe import PaperSeries, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, axis_number
 from scpslab.results.statistics import Group, group_rows
 
+# An exponent without mathematical typesetting, which is off for what people wrote (canvas.py).
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ZERO_DECADES = 0.8  # how far left of the smallest number 0 stands on a log axis, in decades
 STEP_DECADES, STEP_SHARE = 0.018, 0.006  # how far two series stand apart: on a log axis, and as a share of a linear one
 
@@ -202,7 +204,7 @@ def _mark_decades(axes: Axes, position: _Positions) -> None:
     low, high = math.floor(math.log10(position.smallest) + 1e-9), math.ceil(math.log10(position.largest) - 1e-9)
     decades = [10.0**exponent for exponent in range(low, high + 1)]
     ticks = ([position.zero] if position.has_zero else []) + decades
-    labels = (["0"] if position.has_zero else []) + [f"$10^{{{exponent}}}$" for exponent in range(low, high + 1)]
+    labels = (["0"] if position.has_zero else []) + [f"10{str(exponent).translate(RAISED)}" for exponent in range(low, high + 1)]
     axes.set_xticks(ticks, labels)
     axes.xaxis.set_minor_locator(FixedLocator([digit * decade for decade in decades[:-1] for digit in range(2, 10)]))
     axes.xaxis.set_minor_formatter(NullFormatter())
