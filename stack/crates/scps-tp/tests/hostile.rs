@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 mod common;
-use common::{no_rate, plain, Script, PEER, PEER_ISS, US};
+use common::{ip_packet, no_rate, plain, Script, PEER, PEER_ISS, US};
 use scps_tp::{Config, Congestion, DropReason, Endpoint, EndpointConfig, State, Trust};
 use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
@@ -79,23 +79,7 @@ const ENDS: [(Ipv4Addr, u16); 2] = [(Ipv4Addr::new(10, 0, 0, 1), 9), (Ipv4Addr::
 fn forged(from: usize, tcp: &Tcp, data: &[u8]) -> Vec<u8> {
     let (src, dst) = (ENDS[from], ENDS[1 - from]);
     let tcp = Tcp { src_port: src.1, dst_port: dst.1, ..*tcp };
-    let mut packet = vec![0; 20 + tcp.emit_len()];
-    packet.extend_from_slice(data);
-    let (head, segment) = packet.split_at_mut(20);
-    tcp.emit(segment, src.0, dst.0, 6);
-    Ipv4 {
-        src: src.0,
-        dst: dst.0,
-        protocol: 6,
-        tos: 0,
-        ttl: 64,
-        id: 1,
-        dont_fragment: true,
-        is_fragment: false,
-        payload_len: segment.len() as u16,
-    }
-    .emit(head);
-    packet
+    ip_packet(src.0, dst.0, 6, tcp.emit_len(), data, |segment| tcp.emit(segment, src.0, dst.0, 6))
 }
 
 /// Packets that two ends exchange in a minute after one forged segment of six octets reached each.
@@ -178,23 +162,7 @@ fn data_without_the_agreed_timestamp_is_not_taken() {
 
 /// A compressed packet as the peer, or someone who knows its identifier, would send it.
 fn compressed(header: &Compressed, data: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0; 20 + header.emit_len()];
-    packet.extend_from_slice(data);
-    let (head, segment) = packet.split_at_mut(20);
-    header.emit(segment, PEER.0, US.0, 6);
-    Ipv4 {
-        src: PEER.0,
-        dst: US.0,
-        protocol: 105,
-        tos: 0,
-        ttl: 64,
-        id: 1,
-        dont_fragment: true,
-        is_fragment: false,
-        payload_len: segment.len() as u16,
-    }
-    .emit(head);
-    packet
+    ip_packet(PEER.0, US.0, 105, header.emit_len(), data, |segment| header.emit(segment, PEER.0, US.0, 6))
 }
 
 /// The identifier that scripts give the peer.

@@ -409,21 +409,24 @@ impl Script {
 
 /// An IPv4 packet from the peer.
 pub fn packet(tcp: &Tcp, data: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0; 20 + tcp.emit_len()];
+    ip_packet(PEER.0, US.0, 6, tcp.emit_len(), data, |segment| tcp.emit(segment, PEER.0, US.0, 6))
+}
+
+/// An IPv4 packet of `data` behind a transport header of `header_len` octets, which `emit` writes when the data is in its place.
+pub fn ip_packet(
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    protocol: u8,
+    header_len: usize,
+    data: &[u8],
+    emit: impl FnOnce(&mut [u8]),
+) -> Vec<u8> {
+    let mut packet = vec![0; 20 + header_len];
     packet.extend_from_slice(data);
     let (head, segment) = packet.split_at_mut(20);
-    tcp.emit(segment, PEER.0, US.0, 6);
-    Ipv4 {
-        src: PEER.0,
-        dst: US.0,
-        protocol: 6,
-        tos: 0,
-        ttl: 64,
-        id: 1,
-        dont_fragment: true,
-        is_fragment: false,
-        payload_len: segment.len() as u16,
-    }
-    .emit(head);
+    emit(segment);
+    let payload_len = segment.len() as u16;
+    Ipv4 { src, dst, protocol, tos: 0, ttl: 64, id: 1, dont_fragment: true, is_fragment: false, payload_len }
+        .emit(head);
     packet
 }
