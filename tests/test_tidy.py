@@ -23,7 +23,7 @@ RUST_FILE_LINES = 800
 BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "constants", "manager"}
 # The guest has a plain Python with Mininet: what runs there may import nothing else.
 GUEST_PARTS = ("lab", "plan", "topology")
-GUEST_IMPORTS = {"mininet", "scpslab.lab", "scpslab.topology", "scpslab.units", "scpslab.names", "scpslab.plan", "scpslab.strict_json"}
+GUEST_IMPORTS = {"mininet", "scpslab.kinds", "scpslab.lab", "scpslab.topology", "scpslab.units", "scpslab.names", "scpslab.plan", "scpslab.strict_json"}
 # setup/job.py: something moves in a terminal while a build takes its minutes, whoever asked for it.
 PRINTERS = ("cli/", "lab/", "setup/__main__.py", "setup/job.py")
 # What a lab, on whatever kernel, knows nothing of.

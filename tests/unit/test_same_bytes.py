@@ -13,6 +13,7 @@ from scpslab.errormodels import MODELS
 from scpslab.plan import write
 from scpslab.presets import PRESETS
 from scpslab.scenario.model import Probe, Workload
+from scpslab.stacks import STACKS
 from scpslab.stacks.scps import CONGESTION_OF
 from scpslab.topology import catalogue
 
@@ -42,7 +43,7 @@ def test_every_topology_workload_and_probe_is_there(plans):
 def test_every_stack_and_preset_is_there(plans):
     text = "".join(path.read_text() for path in same_bytes.SCENARIOS.glob("*.yaml"))
 
-    assert {node["stack"] for plan in plans for node in plan["nodes"] if node["kind"] == "host"} == {"kernel", "scps", "image"}
+    assert {node["stack"] for plan in plans for node in plan["nodes"] if node["kind"] == "host"} == set(STACKS)
     assert [preset for preset in {*PRESETS, *CONGESTION_OF} if f"preset: {preset}" not in text] == []
 
 

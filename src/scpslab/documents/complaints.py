@@ -173,9 +173,11 @@ def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
             found for model in models for name, field in model.model_fields.items() if part == (field.alias or name) for found in _models_in(field.annotation)
         ]
         models = following or models
-    for tag, plain in (("kind", None), ("stack", "kernel")):
-        if isinstance(here, Mapping) and (named := here.get(tag, plain)) and any(tag in model.model_fields for model in models):
-            models = [model for model in models if named in _choices(model, tag)] or models
+    for tag in ("kind", "stack"):
+        if isinstance(here, Mapping) and any(tag in model.model_fields for model in models):
+            models = [
+                model for model in models if tag in model.model_fields and here.get(tag, model.model_fields[tag].default) in _choices(model, tag)
+            ] or models
     return sorted({field.alias or name for model in models for name, field in model.model_fields.items()})
 
 

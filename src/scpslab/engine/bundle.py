@@ -13,7 +13,7 @@ from scpslab.setup import Images, Program
 from scpslab.setup.folders import whole_folder
 
 PACKAGE = Path(scpslab.__file__).parent
-PARTS = ("__init__.py", "names.py", "strict_json.py", "units.py", "lab", "plan", "topology")
+PARTS = ("__init__.py", "kinds.py", "names.py", "strict_json.py", "units.py", "lab", "plan", "topology")
 COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell spends time on it."""
 
 import compileall

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from scpslab.plan import Plan
-from scpslab.plan.workloads import Fp
+from scpslab.plan.stacks import STACKS
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Needs:
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        """The needs of a plan. The `scps` program has a part as a stack, as the channel of a serial link, or as the file protocol over any stack."""
-        speaks = any(node.stack == "scps" for node in plan.speaking) or any(isinstance(workload, Fp) for workload in plan.workloads)
+        """The needs of a plan. The `scps` program has a part as a stack, as the channel of a serial link, or in a workload that is its own over any stack."""
+        speaks = any(STACKS[node.stack].runs_scps for node in plan.speaking) or any(workload.runs_scps for workload in plan.workloads)
         return cls(bool(plan.serial_links) or speaks, plan.containers == "docker")
 
 
 def own_images(plan: Plan) -> list[str]:
     """Names of the images that are not the project's."""
-    return sorted({node.container.image for node in plan.speaking if node.stack == "image" and node.container})
+    return sorted({node.container.image for node in plan.speaking if STACKS[node.stack].is_own_image and node.container})

@@ -1,6 +1,6 @@
 """Plans as typed values: one strict reader, one writer (docs/plan-format.md). Order of reading: plan.py, its parts, schema.py, checks.py.
 
-Only the standard library, `units.py`, `names.py` and `strict_json.py` are used: plans are read inside the guest too.
+Only the standard library, `units.py`, `names.py`, `kinds.py` and `strict_json.py` are used: plans are read inside the guest too.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from scpslab.plan.probes import Capture, QueueDepth, TcpInfo, Verdicts
 from scpslab.plan.schema import shown
 from scpslab.plan.script import LinkStep, RunStep
 from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.stacks import SCPS, STACKS
 from scpslab.plan.workloads import Bulk, Endpoint, Fp, Iperf3, Traffic
 
 Problem = tuple[str, str]
@@ -54,8 +55,8 @@ def _nodes(plan: Plan) -> Iterator[Problem]:
         elif (node.container is not None) != (plan.containers == "docker"):
             found = "no container" if node.container is None else "a container"
             yield f"{at}.container", f"found {found}; expected one exactly where containers is docker, and not {plan.containers}"
-        elif node.stack == "image" and node.container is None:
-            yield f"{at}.stack", 'found "image" without a container; expected containers to be docker'
+        elif STACKS[node.stack].is_own_image and node.container is None:
+            yield f"{at}.stack", f"found {shown(node.stack)} without a container; expected containers to be docker"
 
 
 def _links(plan: Plan) -> Iterator[Problem]:
@@ -166,7 +167,7 @@ def _workload(workload: Traffic, hosts: dict[str, str], containers: str) -> Iter
         yield "stop_at", f"found {shown(workload.stop_at)} with stop {shown(workload.stop)}; expected null exactly for a stop of none"
     if isinstance(workload, Bulk | Fp):
         for key, name, end in (("from_scps", workload.from_, workload.from_scps), ("to_scps", workload.to, workload.to_scps)):
-            if (end is not None) != (hosts[name] == "scps"):
+            if (end is not None) != (STACKS[hosts[name]] is SCPS):
                 yield key, f"found {'null' if end is None else 'an object'} for a host of stack {hosts[name]}; expected an object for scps only"
 
 

@@ -1,4 +1,8 @@
-"""What carries transport on a host, and the `scps` program at the end of a transfer."""
+"""The registry of stacks, and the `scps` program at the end of a transfer.
+
+A stack is one line in STACKS: its name, and what carries TCP on its hosts. All else is in its file, `stacks/<name>.py`. The line stands here because the
+guest reads plans too, without what a scenario's models need.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,24 @@ from typing import Annotated
 from scpslab.plan.schema import Text
 from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
-STACKS = ["kernel", "scps", "image"]
+
+@dataclass(frozen=True)
+class Carrier:
+    """What carries TCP on a host: whether the `scps` program does, and whether the host is an image of somebody else's."""
+
+    runs_scps: bool = False
+    is_own_image: bool = False
+
+
+KERNEL = Carrier()
+# A `scps` program at each end of a transfer, with an address of its own (ScpsEnd).
+SCPS = Carrier(runs_scps=True)
+IMAGE = Carrier(is_own_image=True)
+STACKS: dict[str, Carrier] = {
+    "kernel": KERNEL,
+    "scps": SCPS,
+    "image": IMAGE,
+}
 Stack = Annotated[str, Text(f"one of {', '.join(STACKS)}", STACKS.__contains__)]
 
 

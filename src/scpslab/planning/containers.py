@@ -11,7 +11,7 @@ from pathlib import Path
 import scpslab
 from scpslab.plan.nodes import Container, Host, Node, Router, Switch
 from scpslab.scenario.model import CongestionTraffic, Workload
-from scpslab.stacks import NodePlan
+from scpslab.stacks import STACKS, NodePlan
 
 # More than any node needs; what uses more is broken, and shall not take the lab with it.
 NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
@@ -37,11 +37,11 @@ def with_containers(nodes: Iterable[Node], workloads: tuple[Workload, ...], host
         own = hosts[node.name].image if node.name in hosts else None
         if own is not None:
             return _container(own.image, own.memory_bytes, is_admin=own.device, has_tun=own.device)
-        scps = node.stack == "scps"
+        makes_device = STACKS[node.stack].makes_device
         # For its device; and for a receive buffer that a fixed window needs, which is more than the machine allows everybody.
-        is_admin = scps or (node.name in hosts and hosts[node.name].receive_window_bytes is not None)
+        is_admin = makes_device or (node.name in hosts and hosts[node.name].receive_window_bytes is not None)
         image = f"scpslab/{_kind(node, node.name in mirrors, node.name in loads)}:{version()}"
-        return _container(image, NODE_MEMORY_BYTES, is_admin, has_tun=scps)
+        return _container(image, NODE_MEMORY_BYTES, is_admin, has_tun=makes_device)
 
     return tuple(node if isinstance(node, Switch) else replace(node, container=container(node)) for node in nodes)
 
@@ -64,8 +64,8 @@ def _ends(workloads: tuple[Workload, ...], congestion: bool) -> set[str]:
 def _kind(node: Host | Router, is_mirror: bool, is_load: bool) -> str:
     if isinstance(node, Router):
         return "router"
-    if node.stack == "scps":
-        return "scps-host"
+    if image := STACKS[node.stack].image:
+        return image
     if is_load:
         return "traffic"
     return "monitor" if is_mirror else "tcp-host"

@@ -17,7 +17,7 @@ from scpslab.planning.script import plan_script
 from scpslab.planning.workloads import Setting, plan_workload
 from scpslab.scenario import Cell
 from scpslab.seeds import stream
-from scpslab.stacks import KernelHost, NodePlan, plan_node
+from scpslab.stacks import NodePlan, plan_node
 from scpslab.topology.layout import Layout, layout
 
 SECOND_NS = 10**9
@@ -25,8 +25,8 @@ SECOND_NS = 10**9
 
 def plan(cell: Cell) -> Plan:
     """The plan of a cell (docs/plan-format.md)."""
-    hosts = {node.name: plan_node(cell.model.hosts.get(node.name, KernelHost())) for node in cell.network.nodes if node.kind == "host"}
-    scps = ScpsAddresses([name for name, node in hosts.items() if node.stack == "scps"])
+    hosts = {node.name: plan_node(cell.model.host(node.name)) for node in cell.network.nodes if node.kind == "host"}
+    scps = ScpsAddresses([name for name, node in hosts.items() if node.scps is not None])
     network = _configured(with_routes(with_overrides(layout(cell.network), cell), scps), hosts)
     if cell.model.containers == "docker":
         network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts))

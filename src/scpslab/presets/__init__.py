@@ -1,18 +1,23 @@
-"""Presets of hosts with the kernel's TCP: one file a preset, one line in PRESETS and its name in the model (stacks/kernel.py)."""
+"""Presets of hosts with the kernel's TCP: one file a preset, and one line in NAMES, which names the file."""
 
-from scpslab.presets.fy97_reno import FY97_RENO
-from scpslab.presets.linux_2_0 import LINUX_2_0
-from scpslab.presets.linux_2_2 import LINUX_2_2
-from scpslab.presets.linux_2_4 import LINUX_2_4
-from scpslab.presets.modern import MODERN
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from scpslab.kinds import kinds_of
 from scpslab.presets.settings import KernelSettings
 
-PRESETS: dict[str, KernelSettings] = {
-    "fy97-reno": FY97_RENO,
-    "linux-2.0": LINUX_2_0,
-    "linux-2.2": LINUX_2_2,
-    "linux-2.4": LINUX_2_4,
-    "modern": MODERN,
-}
+NAMES = (
+    "fy97-reno",
+    "linux-2.0",
+    "linux-2.2",
+    "linux-2.4",
+    "modern",
+)
+PRESETS: dict[str, KernelSettings] = kinds_of(__name__, NAMES)
+if TYPE_CHECKING:
+    Preset = str
+else:
+    Preset = Literal[NAMES]
 
-__all__ = ["PRESETS", "KernelSettings"]
+__all__ = ["NAMES", "PRESETS", "KernelSettings", "Preset"]

@@ -6,7 +6,7 @@ segment is acknowledged, and its smallest retransmission timeout is 200 ms where
 
 from scpslab.presets.settings import KernelSettings
 
-FY97_RENO = KernelSettings(
+KIND = KernelSettings(
     title="TCP of the FY97 report: Reno, initial window 1, no SACK, delayed acknowledgements, fixed windows",
     # Slow start, fast retransmit and fast recovery after Van Jacobson.
     congestion="reno",

@@ -7,7 +7,7 @@ first segments of a connection are acknowledged at once, unless a workload sees 
 
 from scpslab.presets.settings import KernelSettings
 
-LINUX_2_0 = KernelSettings(
+KIND = KernelSettings(
     title="TCP of Linux 2.0 (Red Hat 5.2): Reno, initial window 1, no SACK, no timestamps, windows of 31 KiB",
     congestion="reno",
     # Acknowledgements of 40 bytes (ITC, unbalanced tests) say that there were none; SACK and window scaling came with 2.2 too.

@@ -2,7 +2,7 @@
 
 from scpslab.presets.settings import KernelSettings
 
-LINUX_2_2 = KernelSettings(
+KIND = KernelSettings(
     title="TCP of Linux 2.2 (Red Hat 6.1): Reno with SACK and timestamps, initial window 1, windows of 32,120 bytes",
     congestion="reno",
     # All three are on by default from 2.2 (apparatus B-03).

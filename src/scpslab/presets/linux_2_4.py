@@ -2,7 +2,7 @@
 
 from scpslab.presets.settings import KernelSettings
 
-LINUX_2_4 = KernelSettings(
+KIND = KernelSettings(
     title="TCP of Linux 2.4 (Red Hat 7.3): Reno with SACK and timestamps, initial window 3, buffers of 65,536 bytes",
     congestion="reno",
     # JZUS Table 1: timestamps and window scaling on, buffers of 65,536 bytes, initial window 3 segments (4344 bytes).

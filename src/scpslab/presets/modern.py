@@ -2,7 +2,7 @@
 
 from scpslab.presets.settings import KernelSettings
 
-MODERN = KernelSettings(
+KIND = KernelSettings(
     title="Linux 6.12 as it comes: CUBIC, SACK, RACK, initial window 10, autotuned buffers",
     congestion="cubic",
     timestamps=True,

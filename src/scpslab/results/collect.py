@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from scpslab.plan.stacks import SCPS, STACKS
 from scpslab.results.csv_text import csv_text
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, serial
 from scpslab.results.plan_view import PlanView, Workload
@@ -79,9 +80,9 @@ def _stack(plan: PlanView) -> str:
     node = next((item for item in plan.nodes if workload and item.name == workload.source), None)
     if workload is None or node is None:
         return ""
-    if node.stack == "scps":
+    if STACKS.get(node.stack) is SCPS:
         program = (workload.model_extra or {}).get("from_scps") or {}
-        return f"scps {program.get('settings', {}).get('preset', '')}".strip()
+        return f"{node.stack} {program.get('settings', {}).get('preset', '')}".strip()
     congestion = workload.congestion or node.sysctls.get("net.ipv4.tcp_congestion_control") or ""
     return f"{node.stack} {congestion}".strip()
 

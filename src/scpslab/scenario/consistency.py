@@ -10,6 +10,7 @@ from scpslab import units
 from scpslab.documents.places import Places, one_of
 from scpslab.documents.quantities import queue_limit
 from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan.stacks import KERNEL, SCPS
 from scpslab.scenario.model import (
     Bulk,
     Capture,
@@ -29,7 +30,7 @@ from scpslab.scenario.model import (
 from scpslab.scenario.model.probes import name_of
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.rates import Way, mtu_bytes, slowest_bps, way
-from scpslab.stacks import KernelHost, plan_node
+from scpslab.stacks import STACKS, plan_node
 from scpslab.topology import catalogue
 from scpslab.topology import description as topology
 
@@ -81,6 +82,7 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
         found.append((("workloads",), "found neither workloads nor a script; expected something that generates traffic. Add one of them."))
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
     found += _containers(model, network)
+    found += _hosts(model)
     found += _images(model)
     found += _links(model, network, folder)
     found += _names_twice(model, network)
@@ -107,12 +109,16 @@ def _containers(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
         yield ("containers",), "found docker with a serial link, whose PPP needs rights that no container has; expected process. Leave containers out."
 
 
+def _hosts(model: ScenarioFile) -> Iterator[Problem]:
+    for name, host in sorted(model.hosts.items()):
+        for at, text in STACKS[host.stack].problems(host, model.containers):
+            yield ("hosts", name, *at), text
+
+
 def _images(model: ScenarioFile) -> Iterator[Problem]:
     """Hosts that are images of somebody else's, and the one kind of workload that knows them."""
-    own = {name for name, host in model.hosts.items() if host.stack == "image"}
+    own = {name for name, host in model.hosts.items() if host.carrier.is_own_image}
     in_docker = model.containers == "docker"
-    for name in sorted(own) if not in_docker else ():
-        yield ("hosts", name, "stack"), "found stack image with nodes that are processes; expected containers. Add containers: docker."
     for index, workload in enumerate(model.workloads):
         if isinstance(workload, Endpoint):
             if not in_docker:
@@ -121,10 +127,12 @@ def _images(model: ScenarioFile) -> Iterator[Problem]:
                     "found endpoint with nodes that are processes; expected containers. Add containers: docker, or use kind bulk.",
                 )
             for end in (workload.from_, workload.to):
-                if _stack(model, end) == "scps":
-                    yield ("workloads", index, "kind"), f"found endpoint with the stack scps on {end}; expected image or kernel. Use kind bulk."
+                if model.host(end).carrier is SCPS:
+                    found = f"found endpoint with the stack {model.host(end).stack} on {end}"
+                    yield ("workloads", index, "kind"), f"{found}; expected image or kernel. Use kind bulk."
         elif taken := own & {workload.from_, workload.to}:
-            yield ("workloads", index, "kind"), f"found {workload.kind} with the stack image on {min(taken)}; expected endpoint. Use kind endpoint."
+            found = f"found {workload.kind} with the stack {model.host(min(taken)).stack} on {min(taken)}"
+            yield ("workloads", index, "kind"), f"{found}; expected endpoint. Use kind endpoint."
 
 
 def _links(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
@@ -322,7 +330,7 @@ def _congestion(workload: CongestionTraffic, found: Way, model: ScenarioFile) ->
 
 
 def _bulk(workload: Bulk, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
-    if workload.congestion is not None and _stack(model, workload.from_) != "kernel":
+    if workload.congestion is not None and model.host(workload.from_).carrier is not KERNEL:
         yield (
             ("congestion",),
             f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
@@ -331,10 +339,10 @@ def _bulk(workload: Bulk, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
 
 
 def _fp(workload: Fp, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
-    stacks = {end: _stack(model, end) for end in (workload.from_, workload.to)}
-    if workload.bets and (kernel := [end for end, stack in stacks.items() if stack != "scps"]):
-        yield ("bets",), f"found best effort with the stack {stacks[kernel[0]]} on {kernel[0]}; expected scps at both ends. Use stack scps, or no bets."
-    if workload.segment is not None and "scps" in stacks.values():
+    hosts = {end: model.host(end) for end in (workload.from_, workload.to)}
+    if workload.bets and (others := [end for end, host in hosts.items() if host.carrier is not SCPS]):
+        yield ("bets",), f"found best effort with the stack {hosts[others[0]].stack} on {others[0]}; expected scps at both ends. Use stack scps, or no bets."
+    if workload.segment is not None and any(host.carrier is SCPS for host in hosts.values()):
         yield from _segment(workload, mtu, model)
 
 
@@ -347,13 +355,9 @@ def _iperf3(workload: Iperf3, model: ScenarioFile) -> Iterator[Problem]:
 
 def _kernel_only(workload: Ftp | Iperf3, model: ScenarioFile) -> Iterator[Problem]:
     """These programs know the kernel's TCP only."""
-    if other := [end for end in (workload.from_, workload.to) if _stack(model, end) != "kernel"]:
+    if other := [end for end in (workload.from_, workload.to) if model.host(end).carrier is not KERNEL]:
         what = "ftp" if isinstance(workload, Ftp) else "iperf3 over TCP"
-        yield ("kind",), f"found {what} with the stack {_stack(model, other[0])} on {other[0]}; expected kernel. Use kind bulk or fp, or stack kernel."
-
-
-def _stack(model: ScenarioFile, host: str) -> str:
-    return model.hosts[host].stack if host in model.hosts else "kernel"
+        yield ("kind",), f"found {what} with the stack {model.host(other[0]).stack} on {other[0]}; expected kernel. Use kind bulk or fp, or stack kernel."
 
 
 def _ends(workload: Any, network: topology.Network, hosts: list[str]) -> Iterator[Problem]:
@@ -379,12 +383,12 @@ def _fits_in_time(workload: Bulk | Endpoint | Ftp | Fp, found: Way, model: Scena
 
 def _segment(workload: Bulk | Fp, mtu: int, model: ScenarioFile) -> Iterator[Problem]:
     segment = units.parse("size", workload.segment or "0 B")
-    ends = [plan_node(model.hosts.get(host, KernelHost())) for host in (workload.from_, workload.to)]
+    ends = [plan_node(model.host(host)) for host in (workload.from_, workload.to)]
     options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
     room = mtu - IP_TCP_HEADERS_BYTES - options
     if segment > room:
         yield ("segment",), f'found "{workload.segment}"; expected at most the {room} B that an MTU of {mtu} B leaves. Correct segment or the parameter mtu.'
-    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room and ends[0].stack == "kernel":
+    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room and model.host(workload.from_).carrier is KERNEL:
         exact = segment + IP_TCP_HEADERS_BYTES + options
         yield (
             ("segment",),

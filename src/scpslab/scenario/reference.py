@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from scpslab.scenario import model
-from scpslab.stacks import ImageHost, KernelHost, ScpsHost
+from scpslab.stacks import STACKS
 
 SCHEMA_ID = "scenario.schema.json"
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
@@ -19,9 +19,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("links.LINK.DIRECTION.delay_table", model.DelayStep),
     ("links.LINK.DIRECTION.errors", model.Errors),
     ("links.LINK.DIRECTION.errors.outages", model.Outage),
-    ("hosts.HOST: stack kernel", KernelHost),
-    ("hosts.HOST: stack scps", ScpsHost),
-    ("hosts.HOST: stack image", ImageHost),
+    *((f"hosts.HOST: stack {name}", stack.host) for name, stack in STACKS.items()),
     ("workloads: kind bulk", model.Bulk),
     ("workloads: kind endpoint", model.Endpoint),
     ("workloads: kind ftp", model.Ftp),

@@ -1,25 +1,18 @@
-"""What carries transport on a host: one file a stack, one line in STACKS, one member of Host.
-
-A stack's file has the model of what a scenario says of such a host, and the function that turns it into what a plan says.
-"""
+"""What carries transport on a host: one file a stack, and one line in the registry (plan/stacks.py), which names the file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Discriminator, Tag
 
-from scpslab.stacks.image import ImageHost, image_node
-from scpslab.stacks.kernel import KernelHost, kernel_node
+from scpslab.kinds import kinds_of
+from scpslab.plan.stacks import STACKS as CARRIERS
+from scpslab.stacks.base import HostPart, Stack
+from scpslab.stacks.kernel import KernelHost
 from scpslab.stacks.node import NodePlan
-from scpslab.stacks.scps import ScpsHost, scps_node
 
-STACKS: dict[str, Callable[[Any], NodePlan]] = {
-    "image": image_node,
-    "kernel": kernel_node,
-    "scps": scps_node,
-}
+STACKS: dict[str, Stack] = kinds_of(__name__, CARRIERS)
 
 
 def stack(host: Any) -> str:
@@ -27,15 +20,16 @@ def stack(host: Any) -> str:
     return str(host.get("stack", "kernel") if isinstance(host, dict) else getattr(host, "stack", "kernel"))
 
 
-Host = Annotated[
-    Annotated[KernelHost, Tag("kernel")] | Annotated[ScpsHost, Tag("scps")] | Annotated[ImageHost, Tag("image")],
-    Discriminator(stack),
-]
+if TYPE_CHECKING:
+    Host = HostPart
+else:
+    _tagged = tuple(Annotated[found.host, Tag(name)] for name, found in STACKS.items())
+    Host = Annotated[Union[_tagged], Discriminator(stack)]  # noqa: UP007 (made while the program runs)
 
 
-def plan_node(host: KernelHost | ScpsHost | ImageHost) -> NodePlan:
+def plan_node(host: HostPart) -> NodePlan:
     """What a plan says of a host."""
-    return STACKS[host.stack](host)
+    return STACKS[host.stack].plan(host)
 
 
-__all__ = ["STACKS", "Host", "ImageHost", "KernelHost", "NodePlan", "ScpsHost", "plan_node"]
+__all__ = ["STACKS", "Host", "HostPart", "KernelHost", "NodePlan", "Stack", "plan_node"]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from scpslab import units
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import Size
 from scpslab.names import IMAGE
 from scpslab.presets import PRESETS
+from scpslab.stacks.base import HostPart, Problem, Stack
 from scpslab.stacks.kernel import sysctls
 from scpslab.stacks.node import NodePlan, OwnImage
 
 
-class ImageHost(Part):
+class ImageHost(HostPart):
     """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)), with `containers: docker`. Workloads of kind endpoint use it."""
 
     stack: Literal["image"] = key(says="What carries transport: the programs of an image.", example="image")
@@ -33,3 +35,12 @@ def image_node(host: ImageHost) -> NodePlan:
         timestamps=PRESETS["modern"].timestamps,
         image=OwnImage(host.image, units.parse("size", host.memory), host.device, host.options),
     )
+
+
+def image_problems(_host: ImageHost, containers: str) -> Iterator[Problem]:
+    """An image can only be run as one."""
+    if containers != "docker":
+        yield ("stack",), "found stack image with nodes that are processes; expected containers. Add containers: docker."
+
+
+KIND = Stack(ImageHost, image_node, problems=image_problems)

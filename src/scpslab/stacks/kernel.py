@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from scpslab import units
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration, Size
-from scpslab.presets import PRESETS, KernelSettings
+from scpslab.presets import PRESETS, KernelSettings, Preset
+from scpslab.stacks.base import HostPart, Stack
 from scpslab.stacks.node import NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
@@ -19,13 +20,11 @@ Congestion = Literal[
 LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16_777_216
 
 
-class KernelHost(Part):
+class KernelHost(HostPart):
     """A host with the kernel's TCP. What is not named comes from the preset."""
 
     stack: Literal["kernel"] = key("kernel", says="What carries transport: the kernel's own TCP.", example="kernel")
-    preset: Literal["fy97-reno", "linux-2.0", "linux-2.2", "linux-2.4", "modern"] = key(
-        "modern", says="Where settings that are not named come from.", example="fy97-reno"
-    )
+    preset: Preset = key("modern", says="Where settings that are not named come from.", example="fy97-reno")
     congestion: Congestion | None = key(None, says="Congestion control.", example="bbr")
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
     sack: bool | None = key(None, says="Selective acknowledgements (RFC 2018), DSACK (RFC 2883) with them.", example=False)
@@ -98,6 +97,9 @@ def sysctls(settings: KernelSettings) -> dict[str, str]:
         # F-RTO (RFC 5682): 2 looks for timeouts that were spurious, 0 believes every one.
         "net.ipv4.tcp_frto": "2" if settings.f_rto else "0",
     }
+
+
+KIND = Stack(KernelHost, kernel_node)
 
 
 def _flag(value: bool) -> str:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from scpslab import units
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
+from scpslab.stacks.base import HostPart, Stack
 from scpslab.stacks.node import NodePlan
 
-ScpsPreset = Literal["fy97-rate", "fy97-vegas", "nmsu-vj", "nmsu-vegas", "modern"]
-# What a preset's congestion control is: without any, something else must set the pace.
-CONGESTION_OF = {"fy97-rate": "none", "fy97-vegas": "vegas", "nmsu-vj": "vj", "nmsu-vegas": "vegas", "modern": "vegas"}
+# One line a preset of the program. What its congestion control is: without any, something else must set the pace.
+CONGESTION_OF = {
+    "fy97-rate": "none",
+    "fy97-vegas": "vegas",
+    "nmsu-vj": "vj",
+    "nmsu-vegas": "vegas",
+    "modern": "vegas",
+}
+if TYPE_CHECKING:
+    ScpsPreset = str
+else:
+    ScpsPreset = Literal[tuple(CONGESTION_OF)]
 DURATIONS = ("ack_delay", "ack_floor", "initial_rto", "rto_min", "rto_max")
 SIZES = ("send_buffer", "receive_buffer")
 PLAIN = (
@@ -23,7 +33,7 @@ PLAIN = (
 SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
 
 
-class ScpsHost(Part):
+class ScpsHost(HostPart):
     """A host with SCPS-TP (CCSDS 714.0-B). What is not named comes from the preset. Bulk transfers use it; ping and datagrams stay the kernel's."""
 
     stack: Literal["scps"] = key(says="What carries transport: SCPS-TP.", example="scps")
@@ -90,6 +100,9 @@ def scps_node(host: ScpsHost) -> NodePlan:
         scps=settings,
         paced_by_slowest_hop=unpaced,
     )
+
+
+KIND = Stack(ScpsHost, scps_node, image="scps-host", makes_device=True)
 
 
 def _ms(text: str) -> int:

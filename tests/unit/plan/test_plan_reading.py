@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -191,4 +192,10 @@ def test_plans_know_every_kind_that_scenarios_and_engines_know():
     assert set(WORKLOADS) == set(workloads.PLANNERS)
     assert set(PROBES) == set(probes.PLANNERS)
     assert set(MODELS) == set(links.MODEL_SETTINGS) == {"none", *errormodels.MODELS}
-    assert set(STACKS) == set(stacks.STACKS)
+
+
+def test_the_model_of_every_stack_says_its_name_and_the_kernels_alone_goes_without_saying():
+    said = {name: stack.host.model_fields["stack"] for name, stack in stacks.STACKS.items()}
+
+    assert {name: get_args(field.annotation) for name, field in said.items()} == {name: (name,) for name in STACKS}
+    assert [name for name, field in said.items() if not field.is_required()] == ["kernel"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scpslab.plan.values import Ip, Name, Nanoseconds, Word
 
@@ -18,3 +19,6 @@ class Traffic:
     to_ip: Ip
     start_ns: Nanoseconds
     required: bool
+
+    # Whether the `scps` program is at work in it whatever the stacks of its hosts are.
+    runs_scps: ClassVar[bool] = False

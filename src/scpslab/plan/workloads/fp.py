@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
@@ -35,3 +35,6 @@ class Fp(Traffic):
     from_scps: ScpsEnd | None
     to_scps: ScpsEnd | None
     server_ip: Ip
+
+    # The file protocol is the program's, over any stack.
+    runs_scps: ClassVar[bool] = True

@@ -14,7 +14,7 @@ from scpslab.scenario.model.probes import Probe
 from scpslab.scenario.model.script import Step
 from scpslab.scenario.model.sweep import Axis
 from scpslab.scenario.model.workloads import Workload
-from scpslab.stacks import Host
+from scpslab.stacks import Host, HostPart, KernelHost
 
 
 class Limits(Part):
@@ -103,3 +103,7 @@ class ScenarioFile(Part):
     )
     checks: tuple[Check, ...] = key((), says="What the results must be.", example=[{"metric": "utilization", "at_least": 0.5}])
     variants: dict[Name, Variant] = key({}, says="Smaller or other versions, chosen as SCENARIO:VARIANT.", example={"demo": {"repeats": 2}})
+
+    def host(self, name: str) -> HostPart:
+        """What carries transport on a host; one that is not named is a modern kernel."""
+        return self.hosts.get(name) or KernelHost()
