@@ -1,0 +1,42 @@
+"""A made-up kind of every sort, added to a copy of the project as CONTRIBUTING says, and a cell with it: what it does is in the cell's files and results."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from scpslab.setup import cache_dir
+from tests.lab.copied_tree import SORTS, CopiedTree, NewKind
+
+pytestmark = pytest.mark.lab
+# What a copy makes for itself, and nobody else needs.
+OF_THE_COPY = ("results", "lab")
+
+
+@pytest.fixture
+def cache(engine, tmp_path: Path) -> Path:
+    """What is built, which is the user's, in a cache of the copy's own."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    for part in cache_dir().iterdir():
+        if part.name not in OF_THE_COPY:
+            (folder / part.name).symlink_to(part)
+    return folder
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_cell_with_a_kind_from_files_of_its_own_does_what_the_kind_says(sort: str, cache: Path, tmp_path: Path):
+    kind = NewKind(sort)
+    tree = CopiedTree(tmp_path / "tree", kind)
+    done = tree.scpslab("run", str(kind.scenario), "--out", str(tmp_path / "runs"), cache=cache)
+
+    assert done.returncode == 0, done.stderr
+    run = Path(done.stdout.splitlines()[-1])
+    (cell,) = (run / "cells").iterdir()
+    texts = [(name, text) for name, said in kind.expected["files"].items() for text in (said if isinstance(said, list) else [said])]
+    assert [(name, text) for name, text in texts if text not in (cell / name).read_text()] == []
+    (row,) = csv.DictReader((run / "results.csv").open())
+    assert row["status"] == "completed"
+    assert {name: row.get(name) for name in kind.expected["columns"]} == kind.expected["columns"]

@@ -1,0 +1,74 @@
+"""A kind is one thing: whoever adds the files and lines that CONTRIBUTING names has added it everywhere. tests/lab/test_new_kinds.py runs cells with it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from tests.lab.copied_tree import ROOT, SORTS, CopiedTree, NewKind
+
+from scpslab import scenario
+from scpslab.errors import ScenarioError
+from scpslab.scenario.reference import schema
+
+PRINT_SCHEMA = "import json; from scpslab.scenario.reference import schema; print(json.dumps(schema()))"
+PRINT_REFERENCE = "from scpslab.scenario.reference import reference; print(reference())"
+
+
+@pytest.fixture(scope="module", params=SORTS)
+def kind(request) -> NewKind:
+    """Every made-up kind in turn."""
+    return NewKind(request.param)
+
+
+@pytest.fixture(scope="module")
+def tree(kind, tmp_path_factory) -> CopiedTree:
+    """The project with the kind."""
+    return CopiedTree(tmp_path_factory.mktemp("tree"), kind)
+
+
+def test_the_project_itself_does_not_know_the_kind(kind):
+    assert f'"{kind.expected["word"]}"' not in json.dumps(schema())
+    with pytest.raises(ScenarioError, match=re.escape(kind.expected["word"])):
+        scenario.load(str(kind.scenario))
+
+
+def test_schema_and_reference_know_the_kind(kind, tree):
+    made, page = tree.python("-c", PRINT_SCHEMA), tree.python("-c", PRINT_REFERENCE)
+
+    assert (made.returncode, made.stderr) == (0, "")
+    assert f'"{kind.expected["word"]}"' in made.stdout
+    assert kind.expected["word"] in page.stdout
+
+
+def test_scenarios_with_the_kind_are_read_planned_and_written(kind, tree):
+    validated = tree.scpslab("validate", str(kind.scenario))
+    resolved = tree.scpslab("validate", str(kind.scenario), "--resolved")
+
+    assert (validated.returncode, validated.stderr) == (0, "")
+    assert "1 cell, all planned" in validated.stdout
+    assert kind.expected["word"] in resolved.stdout
+
+
+def test_a_misspelled_kind_or_key_is_refused_with_the_right_word(kind, tree):
+    wrong = kind.expected["misspelled"]
+    said = tree.scpslab("validate", str(kind.scenario), "--set", wrong["set"])
+
+    assert said.returncode != 0
+    assert wrong["says"] in said.stderr
+
+
+def test_a_line_behind_none_that_is_there_is_refused(kind, tree):
+    with pytest.raises(AssertionError, match=r"lines.yaml: found the line 'x = 1' 0 times in names.py; expected it once"):
+        tree.add_line(kind, file="names.py", after="x = 1", line="x = 2")
+
+
+def test_contributing_names_every_place_that_the_kind_is_in(kind):
+    table = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = [line for line in table.splitlines() if line.startswith(f"| {kind.sort.replace('-', ' ')} |")]
+    assert len(rows) == 1
+    _, files, registry = rows[0].strip("| ").split(" | ")
+
+    assert [str(source) for source in kind.sources if f"{source.parent}/" not in files] == []
+    assert [entry["file"] for entry in kind.lines if entry["file"] not in registry] == []
