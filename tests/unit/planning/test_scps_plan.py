@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from scpslab import planning, scenario
 from scpslab.lab.probes.scps_trace import Trace, samples
 from scpslab.plan import write
+from scpslab.stacks.scps import CONGESTION_OF
 
+SETTINGS = Path(__file__).parents[3] / "stack" / "crates" / "scps-cli" / "src" / "settings.rs"
 FY97 = ("sweep={}", "repeats=1")
 
 
@@ -99,3 +104,10 @@ def test_a_trace_is_sampled_on_the_grid(tmp_path):
     assert [line["retrans_total"] for line in found] == [0, 1, 1, 1]
     assert [line["cwnd_segments"] for line in found] == [2, 2, 2, None]
     assert found[0]["unacked"] == 1
+
+
+def test_the_presets_of_scenarios_are_those_of_the_program():
+    (body,) = re.findall(r"^pub enum Preset \{(.*?)^\}", SETTINGS.read_text(), flags=re.DOTALL | re.MULTILINE)
+    variants = re.findall(r"^    (\w+),$", body, flags=re.MULTILINE)
+
+    assert [re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower() for name in variants] == list(CONGESTION_OF)
