@@ -1,8 +1,9 @@
-"""Where a value comes from: a line of the file, or what set it there (a variant, a sweep axis, --set). Errors begin with it."""
+"""The place a value comes from: a line of the file, or the variant, sweep axis or --set that set it. Errors begin with the place."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,11 +12,13 @@ from scpslab.documents.yaml_lines import KeyPath, dotted
 from scpslab.errors import ScenarioError
 
 LONGEST_LIST = 24
+# Digits behind a point are no number of their own: 1.05 is not 1.5.
+LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 
 
 @dataclass(frozen=True)
 class Places:
-    """The lines of a file, and who set what since."""
+    """The lines of a file, and what has set each key path since."""
 
     path: Path
     lines: Mapping[KeyPath, int]
@@ -25,7 +28,7 @@ class Places:
         """`file:line: key.path` of the nearest key that the file has, or `<what set it>: key.path`."""
         key = dotted(at)
         prefixes = [at[:length] for length in range(len(at), 0, -1)]
-        # Lines below a key path that was set since are those of what it replaced.
+        # Lines below a key path that was set later are the lines of the value that it replaced.
         for prefix in prefixes:
             if prefix in self.set_by:
                 return f"{self.set_by[prefix]}: {key}"
@@ -35,23 +38,34 @@ class Places:
         return f"{self.path}: {key}" if key else str(self.path)
 
     def set_from(self, source: str, changed: Iterable[KeyPath]) -> Places:
-        """The same after `source` set these key paths."""
+        """These places after `source` has set these key paths."""
         return replace(self, set_by={**self.set_by, **dict.fromkeys(changed, source)})
 
     def over(self, base: Places, taken: Iterable[KeyPath]) -> Places:
-        """The same for data that has the values at `taken` from another file."""
+        """These places for data whose values at `taken` come from another file."""
         own = {at: f"{self.path}:{line}" for at, line in self.lines.items()}
         return replace(self, set_by={**{at: f"{base.path}:{base.lines[at]}" for at in taken}, **own})
 
     def error(self, problems: Iterable[tuple[KeyPath, str]]) -> ScenarioError:
-        """One error of all problems, a line each."""
+        """One error for all problems, one line each."""
         return ScenarioError("\n".join(dict.fromkeys(f"{self.of(at)}: {message}" for at, message in problems)))
 
 
 def one_of(word: object, choices: Iterable[object]) -> str:
-    """`expected one of …` with what to do: the likeliest when there is one."""
+    """`expected one of …`, then what to do: the message suggests the nearest choice, if one is near."""
     names = [str(choice) for choice in choices]
-    close = difflib.get_close_matches(str(word), names, n=1)
+    close = _nearest(str(word), names)
     listed = ", ".join(names[:LONGEST_LIST]) + (", …" if len(names) > LONGEST_LIST else "")
     expected = f"expected one of {listed}" if names else "expected none here"
-    return f"{expected}. Did you mean {close[0]}?" if close else f"{expected}. Choose one of these." if names else f"{expected}. Remove it."
+    return f"{expected}. Did you mean {close}?" if close else f"{expected}. Choose one of these." if names else f"{expected}. Remove it."
+
+
+def _nearest(word: str, names: list[str]) -> str:
+    """The name that differs only in leading zeros of its numbers, else the most similar name; "" when none is similar."""
+    plain = _without_leading_zeros(word)
+    same = [name for name in names if _without_leading_zeros(name) == plain]
+    return next(iter(same or difflib.get_close_matches(word, names, n=1)), "")
+
+
+def _without_leading_zeros(text: str) -> str:
+    return LEADING_ZEROS.sub("", text)

@@ -1,0 +1,28 @@
+"""Complaints that name the words which would have been right."""
+
+from __future__ import annotations
+
+import pytest
+
+from scpslab.documents.places import one_of
+
+FIGURES = ["fy97/fig14", "fy97/fig04", "fy97/fig24"]
+
+
+@pytest.mark.parametrize(
+    ("word", "choices", "meant"),
+    [
+        pytest.param("fy97/fig4", FIGURES, "fy97/fig04", id="a missing zero"),
+        pytest.param("fy97/fig004", FIGURES, "fy97/fig04", id="a zero too many"),
+        pytest.param("fy97/fig05", FIGURES, "fy97/fig04", id="another digit: the most similar"),
+        pytest.param("1e-6", ["1e-16", "1e-06"], "1e-06", id="an exponent"),
+        pytest.param("1.5", ["1.05", "1.55"], "1.55", id="zeros behind a point count"),
+    ],
+)
+def test_the_nearest_choice_is_suggested(word, choices, meant):
+    assert one_of(word, choices).endswith(f"Did you mean {meant}?")
+
+
+def test_nothing_is_suggested_where_nothing_is_near():
+    assert one_of("zebra", FIGURES) == "expected one of fy97/fig14, fy97/fig04, fy97/fig24. Choose one of these."
+    assert one_of("zebra", []) == "expected none here. Remove it."
