@@ -17,28 +17,28 @@ test: setup ## run all tests (virtual labs included; no root; the Rust part need
 	$(PYTHON) -m pytest
 	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test
 
-test-stack: ## the tests of the Rust part with newly drawn cases, after installing the programs they speak to: vsftpd, curl, lftp, tshark (some need root)
+test-stack: ## run the tests of the Rust part with newly drawn cases; installs vsftpd, curl, lftp and tshark for them (some tests need root)
 	@tools/packages --stack-tests
 	$(MAKE) -C stack test
 
-test-host: setup ## engine host in a guest that plays the machine: killed labs leave nothing, times agree with virtual time (15 minutes; needs Docker)
+test-host: setup ## test engine host in a guest that plays the machine: killed labs leave nothing, times agree with virtual time (15 minutes; needs Docker)
 	SCPSLAB_KILLS=50 SCPSLAB_AGREEMENT=3 $(PYTHON) -m pytest --capture=no tests/lab/test_host.py tests/lab/test_host_agreement.py
 
 test-quick: python ## run the tests that start no lab: seconds, and no images needed
 	$(PYTHON) -m pytest -m "not lab"
 
-setup: images ## everything below, where it is missing
+setup: images ## set up everything that is missing: packages, python, images
 
-packages: ## system packages (asks for sudo only when one is missing)
+packages: ## install missing system packages (asks for sudo only if one is missing)
 	@tools/packages
 
-python: packages ## the Python environment in .venv
+python: packages ## make the Python environment in .venv
 	@tools/setup-python
 
-images: python ## lab kernel, guest image and guest programs, cached in the user's cache folder
+images: python ## build lab kernel, guest image and guest programs into the user's cache folder
 	@$(PYTHON) -m scpslab.setup
 
-lint: python ## formatting, style, types, shell, YAML, repository rules, Rust
+lint: python ## check formatting, style, types, shell, YAML, repository rules, Rust
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
@@ -47,7 +47,7 @@ lint: python ## formatting, style, types, shell, YAML, repository rules, Rust
 	$(PYTHON) -m pytest tests/test_tidy.py
 	@tools/with-cargo $(MAKE) -C stack lint
 
-lint-playbooks: .venv-machines/done ## playbooks (ansible-lint, profile production) and Dockerfiles (hadolint); has an environment of its own
+lint-playbooks: .venv-machines/done ## lint playbooks (ansible-lint, profile production) and Dockerfiles (hadolint), in an environment of its own
 	cd playbooks && ../.venv-machines/bin/ansible-lint --offline site.yml fleet.yml reset.yml remove.yml requirements.yml inventory/example.yml
 	.venv-machines/bin/hadolint $(wildcard images/*/Dockerfile)
 
@@ -56,30 +56,30 @@ lint-playbooks: .venv-machines/done ## playbooks (ansible-lint, profile producti
 	.venv-machines/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes --requirement $<
 	touch $@
 
-docker-images: python ## Docker images of nodes, each started until its health check has spoken (needs Docker Engine)
+docker-images: python ## build the Docker images of nodes, and start each until its health check has answered (needs Docker Engine)
 	tools/build-images --check
 
-playbooks-test: python ## site.yml in a fresh Debian, twice, and in check mode (needs Docker Engine and root)
+playbooks-test: python ## run site.yml in a fresh Debian, twice, and in check mode (needs Docker Engine and root)
 	tools/playbooks-test
 
-vagrant-test: python ## a box of Debian's packages, and a real vagrant up with it (needs root; tens of minutes without KVM)
+vagrant-test: python ## make a box from Debian's packages and start a machine from it with vagrant up (needs root; more than an hour without KVM)
 	tools/vagrant-test
 
-fmt: python ## format the code, and mend what can be mended by itself
+fmt: python ## format the code, and fix what the linters can fix automatically
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-docs: python ## regenerate what is generated: the scenario's JSON Schema and reference
+docs: python ## regenerate the scenario's JSON Schema and reference, and the tables of plan keys
 	./scpslab schema
 
-same-bytes: setup ## run some 30 cells of every kind with this tree and with the commit REF, and compare all bytes (five minutes; with cells of Docker where it answers)
+same-bytes: setup ## run some 30 cells of every kind with this tree and with the commit REF, and compare all bytes (five minutes; Docker cells only if Docker answers)
 	@test -n "$(REF)" || { echo "error: REF: found none; expected the commit to compare with. Run: make same-bytes REF=main~1" >&2; exit 2; }
 	$(PYTHON) tools/same_bytes.py "$(REF)"
 
-bench: setup ## the lab's speed beside the ns-3 simulator's, in one run (needs libns3-dev; a few minutes)
+bench: setup ## compare the lab's speed with the ns-3 simulator's, in one run (needs libns3-dev; a few minutes)
 	@tools/bench
 
-ci: lint test ## what has to pass before a change lands
+ci: lint test ## run everything that must pass before a change lands
 
 clean: ## remove the Python environment and tools' caches; runs and the cache folder stay (see scpslab clean)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

@@ -1,7 +1,7 @@
-"""Scratch folders and unfinished files that say whose they are: what a killed process leaves behind is found, and removed by the next one.
+"""Scratch folders and unfinished files that name their process: the next process finds and removes what a killed process has left.
 
-A name holds the process id and the time when that process started; a folder is locked besides for as long as its process lives. What is not
-named so, is another user's, or belongs to a process that lives is never touched.
+A name holds the id and the start time of its process, and a folder is also locked as long as its process lives. Folders and files with other
+names, of other users, or of living processes are never touched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ START_FIELD = 19  # of /proc/PID/stat behind the command's closing bracket: star
 
 @contextmanager
 def scratch(parent: Path | str | None = None) -> Iterator[Path]:
-    """A folder of this process in `parent` (None: where temporary files go), removed at the end."""
+    """A folder of this process in `parent` (None: the folder for temporary files), removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix=f"scpslab-{_identity()}-", dir=parent))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -34,7 +34,7 @@ def scratch(parent: Path | str | None = None) -> Iterator[Path]:
 
 
 def remove_dead(*parents: Path) -> list[Path]:
-    """Removes the scratch folders of this user's processes that live no more; returns them."""
+    """Removes the scratch folders of this user's processes that have ended; returns the folders."""
     removed = []
     for parent in parents:
         for entry in sorted(parent.glob("scpslab-*")) if parent.is_dir() else ():
@@ -45,12 +45,12 @@ def remove_dead(*parents: Path) -> list[Path]:
 
 
 def places() -> tuple[Path, Path]:
-    """Where engines and commands have their scratch folders."""
+    """The folders in which engines and commands make scratch folders."""
     return MEMORY, Path(tempfile.gettempdir())
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Writes a file in one step: a reader sees the old text or the new one, and so does who comes after a crash."""
+    """Writes a file in one step: a reader sees the old text or the new text, also after a crash."""
     for left in path.parent.glob(f".{path.name}.*.part"):
         owner = left.name.removeprefix(f".{path.name}.").removesuffix(".part").split("-")
         if len(owner) == 2 and all(part.isdecimal() for part in owner) and not _lives(int(owner[0]), int(owner[1])):
@@ -68,7 +68,7 @@ def _identity() -> str:
 
 
 def _start_time(pid: int) -> int | None:
-    """When a process started, in ticks since the machine did; None where there is none of that number."""
+    """The start time of a process, in ticks since the machine started; None if there is no process with that id."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -81,7 +81,7 @@ def _lives(pid: int, start_time: int) -> bool:
 
 
 def _is_dead(folder: Path) -> bool:
-    """Whether a folder is one of ours whose process has ended: by its name, its owner, and its lock, which holds across PID namespaces."""
+    """Whether a folder is one of ours and its process has ended, by its name, its owner, and its lock, which holds across PID namespaces."""
     name = FOLDER.fullmatch(folder.name)
     if name is None or _lives(int(name[1]), int(name[2])):
         return False

@@ -47,7 +47,7 @@ def test_the_command_says_so_and_names_what_differs(archive, tmp_path, monkeypat
     said = capsys.readouterr().out
     assert ended.value.code == 1
     assert f"differs: {name}" in said
-    assert "kernel, guest image and lab program are the same as then" in said
+    assert "kernel, guest image and lab program are the same as in the archived run" in said
 
 
 def forge(archive, target, name):

@@ -84,4 +84,4 @@ def test_a_command_that_lets_no_time_pass_is_named(tmp_path, command, says):
 
     (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
     assert status["status"] == "failed"
-    assert status["reason"].startswith(f"the wall limit of 10 s came before the cell was over; {says}")
+    assert status["reason"].startswith(f"the cell did not end within its wall limit of 10 s; {says}")

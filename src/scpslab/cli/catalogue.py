@@ -1,4 +1,4 @@
-"""`scpslab list`: what there is to run, and what it can be made of."""
+"""`scpslab list`: the experiments, and the parts from which new ones can be made."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def register(app: typer.Typer) -> None:
 
 
 def show(what: Annotated[What, typer.Option(help="What to list.")] = What.SCENARIOS) -> None:
-    """Lists scenarios, campaigns, topologies with their parameters, or presets.
+    """List scenarios, campaigns, topologies or presets.
 
-    "at least" is virtual time: what all cells together take when nothing is lost. The virtual engine passes some hundred virtual seconds in a second.
+    The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some hundred virtual seconds per second.
 
     Examples: scpslab list · scpslab list --what topologies
     """
@@ -72,7 +72,7 @@ def _campaigns() -> Table:
 
 
 def _size_of(loaded: scenario.Scenario) -> tuple[str, str]:
-    """Number of cells, and the virtual time of all of them."""
+    """The number of cells, and the least virtual time of all of them together."""
     cells = scenario.cells(loaded)
     seconds = sum(planning.least_virtual_s(planning.plan(cell)) for cell in cells if cell.repeat == 1) * loaded.model.repeats
     return str(len(cells)), f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
@@ -83,13 +83,13 @@ def _topologies() -> Table:
     for name in catalogue.names():
         shown = name
         for parameter, spec in catalogue.module(name).PARAMETERS.declared.items():
-            table.add_row(shown, parameter, "worked out" if spec.default is None else spec.text(spec.default), spec.doc)
+            table.add_row(shown, parameter, "calculated" if spec.default is None else spec.text(spec.default), spec.doc)
             shown = ""
     return table
 
 
 def _presets() -> Table:
-    table = _table("preset", "what it is")
+    table = _table("preset", "title")
     for name, preset in PRESETS.items():
         table.add_row(name, preset.title)
     return table

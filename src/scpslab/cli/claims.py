@@ -1,4 +1,4 @@
-"""`scpslab claims`: what the papers found, beside what the runs here say."""
+"""`scpslab claims`: the papers' findings, tested against runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,22 @@ def register(app: typer.Typer) -> None:
 
 
 def claims(
-    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN]...", help='Runs or campaigns: a folder, a name under runs/, "last"; default: all.')] = None,
-    paper: Annotated[list[str] | None, typer.Option(help="Only this file of analysis/claims/; repeat or separate with commas.")] = None,
-    questions: Annotated[bool, typer.Option("--questions", help="What the papers left open instead, as statements: reproduced means yes.")] = False,
-    details: Annotated[bool, typer.Option("--details", help="Every claim with its number, not only the counts.")] = False,
-    format_: Annotated[Format, typer.Option("--format", help="A table to read, or csv or json for other programs.")] = Format.TABLE,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN]...", help='Runs or campaigns: a folder, a name under runs/, or "last". Default: all.')
+    ] = None,
+    paper: Annotated[
+        list[str] | None, typer.Option(help="Test only the claims of this file of analysis/claims/; repeat the option, or separate names with commas.")
+    ] = None,
+    questions: Annotated[
+        bool, typer.Option("--questions", help="Test the questions that the papers left open instead, as statements: reproduced means yes.")
+    ] = False,
+    details: Annotated[bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")] = False,
+    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read; csv or json for other programs.")] = Format.TABLE,
 ) -> None:
-    """Tests every finding of the papers against the runs that are there.
+    """Test every finding of the papers against your runs.
 
-    Bands and their reasons stand in analysis/claims/*.yaml; docs/claims.md explains the outcomes.
-    A cell that is in several runs counts once, from the newest.
+    analysis/claims/*.yaml holds the bands and their reasons; docs/claims.md explains the outcomes.
+    A cell that is in several runs counts once, from the newest run.
 
     Examples: scpslab claims · scpslab claims last --details · scpslab claims --paper fy97 --format csv > fy97.csv
     """
@@ -48,4 +54,4 @@ def claims(
     if details or questions:
         console.print(scoreboard.as_list(verdicts))
     count = scoreboard.decided(verdicts)
-    console.print(f"{count} of {len(verdicts)} claims decided by {len(folders)} runs; --details shows each with its number.", style="dim", highlight=False)
+    console.print(f"{len(folders)} runs decide {count} of {len(verdicts)} claims; --details shows each claim with its number.", style="dim", highlight=False)

@@ -1,4 +1,4 @@
-"""`scpslab clean`: give back the room the lab takes."""
+"""`scpslab clean`: frees disk space."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ def register(app: typer.Typer) -> None:
 def clean(
     results: Annotated[bool, typer.Option("--results", help="Remove cached results of cells.")] = False,
     images: Annotated[bool, typer.Option("--images", help="Remove the built kernel, guest image and programs; the next run builds them again.")] = False,
-    labs: Annotated[bool, typer.Option("--labs", help="Remove what labs of engine host have left that were killed (as root).")] = False,
+    labs: Annotated[bool, typer.Option("--labs", help="Remove what killed labs of engine host have left (as root).")] = False,
     runs: Annotated[Path | None, typer.Option(help="Remove unfinished cells (*.part) in this folder of runs.")] = None,
 ) -> None:
-    """Removes what can be made again: cached results, built images, unfinished cells. Run folders are yours and stay.
+    """Free disk space: remove files that scpslab can make again.
 
-    A lab in engines virtual and live is one process: when it ends, nothing of it is left in the system. A lab of engine host removes itself when
-    it ends; one that was killed leaves processes, containers and a control group under its own id, and exactly these are removed.
+    Choose cached results, built images or unfinished cells. Run folders are yours and stay.
+
+    A lab of engine virtual or live is one process: when it ends, it leaves nothing in the system. A lab of engine host removes itself when it ends;
+    a killed lab leaves processes, containers and a control group under its own id, and --labs removes exactly these.
     """
     if not (results or images or labs or runs):
         raise UsageError("clean: found no option; expected --results, --images, --labs or --runs DIR. Say what to remove.")
-    # The lab programs that engine host has put where only root may.
+    # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
     if labs:
@@ -52,16 +54,16 @@ def clean(
 
 def _labs() -> None:
     if os.geteuid() != 0:
-        raise CapabilityError(f"clean --labs: found user id {os.geteuid()}; expected root, whose labs they are. Run it with sudo.")
+        raise CapabilityError(f"clean --labs: found user id {os.geteuid()}; expected root, who owns the labs. Run it with sudo.")
     dead = hostlab.dead_labs()
     for lab in dead:
         try:
             found = hostlab.remove(lab)
         except OSError as error:
-            raise LabError(f"{lab}: {error}. It can be removed again.") from error
+            raise LabError(f"{lab}: {error}. Then repeat the command.") from error
         typer.echo(f"removed lab {lab}: {', '.join(found) or 'its folder'}")
     for lab in hostlab.labs():
-        typer.echo(f"lab {lab} is running, and stays")
+        typer.echo(f"kept lab {lab}: it is running")
 
 
 def _unfinished(run: RunFolder) -> None:
@@ -70,7 +72,7 @@ def _unfinished(run: RunFolder) -> None:
             for folder in run.unfinished_cells():
                 _remove(folder)
     except UsageError:
-        typer.echo(f"{run.path} is being run, and stays")
+        typer.echo(f"kept the unfinished cells in {run.path}: a run is using it")
 
 
 def _remove(path: Path) -> None:

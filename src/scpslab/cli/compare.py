@@ -1,4 +1,4 @@
-"""`scpslab compare`: two runs beside each other."""
+"""`scpslab compare`: the differences between two runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     first: Annotated[str, typer.Argument(metavar="RUN1", help='A run folder, its name under runs/, or "last".')],
-    second: Annotated[str, typer.Argument(metavar="RUN2", help="Another one.")],
-    by: Annotated[list[str] | None, typer.Option(help="Compare at the values of this axis; repeat or separate with commas. Default: axes of both.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Compare this column of results.csv; repeat or separate with commas.")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="A table to read, or csv or json for other programs.")] = Format.TABLE,
+    second: Annotated[str, typer.Argument(metavar="RUN2", help="The run to compare it with.")],
+    by: Annotated[
+        list[str] | None, typer.Option(help="Compare at the values of this axis; repeat, or separate with commas. Default: the axes of both.")
+    ] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Compare this column of results.csv; repeat the option, or separate columns with commas.")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read; csv or json for other programs.")] = Format.TABLE,
 ) -> None:
-    """Compares two runs point by point: differences of means with Welch's 95 % interval, p corrected for the number of comparisons.
+    """Compare two runs point by point.
 
-    Completion is compared by Fisher's exact test where something did not complete.
+    The table has the differences of means with Welch's 95 % interval, and p corrected for the number of comparisons. Where a transfer did
+    not complete, Fisher's exact test compares the numbers of completed transfers.
 
     Example: scpslab compare fy97-fig04-kernel-demo-1a2b3c4d fy97-fig04-kernel-demo-5e6f7a8b --metric transfer_s
     """

@@ -1,4 +1,4 @@
-"""`scpslab doctor`: can this machine run a lab, and if not, what mends it?"""
+"""`scpslab doctor`: checks whether this machine can run labs, and shows how to fix what is missing."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False,
     engine: Annotated[str, typer.Option(help="The engine to check for: virtual, live (which needs the same), or host.")] = "virtual",
 ) -> None:
-    """Checks everything an engine needs, before anything starts, and names the command that mends what is missing."""
+    """Check this machine, and show how to fix what is missing.
+
+    The command checks everything that an engine needs, before anything starts.
+    """
     if engine not in ENGINES:
         raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')
     findings = examine(engine)

@@ -1,4 +1,4 @@
-"""`scpslab export`: a run or campaign as one file that it can be had again from."""
+"""`scpslab export`: packs a run or campaign into one file from which anyone can reproduce it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ def register(app: typer.Typer) -> None:
 def export(
     run: Annotated[str, typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.')] = "last",
     out: Annotated[Path | None, typer.Option(help=f"The file to write; default: RUN{SUFFIX} in this folder.")] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Take records, captures and logs along; without them a re-run gives them again.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Include records, captures and logs. Without them the file is small; a re-run makes them again.")
+    ] = False,
 ) -> None:
-    """Packs a run into one file: resolved scenario, every plan, versions and hashes, results, and a digest of every file. Prints its path.
+    """Pack a run into one file from which anyone can reproduce it.
 
+    The file holds the resolved scenario, every plan, versions and hashes, results, and digests of all files. The command prints its path.
     "scpslab verify FILE" runs it again, on this or another machine, and compares the bytes.
     """
     folder = find_run(run)

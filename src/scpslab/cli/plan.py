@@ -1,4 +1,4 @@
-"""`scpslab plan`: what a cell will be, completely."""
+"""`scpslab plan`: prints the plan of a cell, or the ids of all cells."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
-    cell: Annotated[str | None, typer.Option(metavar="ID", help="The cell whose plan is printed as JSON.")] = None,
+    cell: Annotated[str | None, typer.Option(metavar="ID", help="Print the plan of this cell as JSON.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
 ) -> None:
-    """Prints one cell's plan, or the ids of all cells.
+    """Print the ids of all cells, or the plan of one cell.
 
-    The plan is what the lab carries out: every address, rate, delay, seed and kernel setting, nothing left to defaults (docs/plan-format.md).
+    The lab carries out the plan. It states every address, rate, delay, seed and kernel setting; it has no defaults (docs/plan-format.md).
 
     Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan fy97/fig04:kernel-test --cell stack=fy97-reno,errors=clustered,ber=0,r1
     """

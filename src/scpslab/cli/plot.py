@@ -19,13 +19,14 @@ def register(app: typer.Typer) -> None:
 
 def plot(
     run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
-    figure: Annotated[list[str] | None, typer.Option(help="Draw this recipe of analysis/figures/; default: all that apply to the scenario.")] = None,
-    cell: Annotated[list[str] | None, typer.Option(help="Draw this cell instead of the recipe's choice; several: over each other.")] = None,
+    figure: Annotated[list[str] | None, typer.Option(help="Draw this recipe of analysis/figures/. Default: all recipes that apply to the scenario.")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="Draw this cell instead of the recipe's choice; several cells are drawn in one figure.")] = None,
     format_: Annotated[list[str] | None, typer.Option("--format", help="png, svg, xpl (time sequence for xplot); default png,svg.")] = None,
 ) -> None:
-    """Draws a run's figures into RUN/figures/ and prints the paths, one a line.
+    """Draw the figures of a run.
 
-    Which figures belong to which scenario, and the papers' own values in them, is said in analysis/figures/*.yaml.
+    The command writes the figures to RUN/figures/ and prints their paths, one per line. The recipes in analysis/figures/*.yaml say
+    which figures belong to which scenario, and hold the values that the papers state.
 
     Examples: scpslab plot last · scpslab plot last --figure fy97-a1 --cell "stack=cubic,ber=0,r1" · scpslab plot last --format xpl
     """
@@ -33,6 +34,8 @@ def plot(
     # Cell ids contain commas: only whole options count.
     paths = draw(run_dir, split(figure) or None, cells=tuple(cell or ()), formats=tuple(split(format_)) or ("png", "svg"))
     if not paths:
-        raise ResultError(f"{run_dir}: found no recipe that applies to its scenario and has data; expected --figure NAME, names as in analysis/figures/.")
+        raise ResultError(
+            f"{run_dir}: found no recipe that applies to its scenario and has data; expected one. Choose a figure of analysis/figures/ with --figure NAME."
+        )
     for path in paths:
         typer.echo(path)

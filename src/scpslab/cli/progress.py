@@ -1,6 +1,6 @@
-"""Progress for people: cells done, virtual seconds per wall second, time left. In a file or pipe: one line a cell.
+"""Progress for people: cells done, virtual seconds per wall second, time left. In a file or pipe: one line per cell.
 
-A campaign has one row for all of its scenarios, with the virtual hours done and how many a wall minute brings.
+A campaign has one row for all of its scenarios. It shows the virtual hours done, and the virtual hours per minute of wall time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scpslab.running.events import (
 
 
 class ConsoleProgress:
-    """A listener that shows how runs go. In a campaign the scenario is named, and the pace is in hours a minute."""
+    """A listener that shows the progress of runs. In a campaign it names the scenario and shows the pace in hours per minute."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -101,7 +101,7 @@ class ConsoleProgress:
         return f"{virtual_s / wall_s:.0f} virtual s per s" if virtual_s else "from the cache"
 
     def _summary(self) -> str:
-        """The closing line, of all scenarios together."""
+        """The closing line, for all scenarios together."""
         parts = [f"{self.tally.done} cells in {time.monotonic() - self.started:.1f} s"]
         if self.tally.cached:
             parts.append(f"{self.tally.cached} of them from the cache")

@@ -1,4 +1,4 @@
-"""`scpslab report`: one page of a run or a campaign."""
+"""`scpslab report`: one page about a run or a campaign."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def register(app: typer.Typer) -> None:
 def report(
     run: Annotated[str, typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.')] = "last",
 ) -> None:
-    """Writes RUN/report.html and prints its path: tables with intervals, figures, and what became of the papers' findings.
+    """Write one page about a run or campaign: RUN/report.html.
 
-    One file without script that fetches nothing: send it to somebody, or read it on a phone. Of a single run those findings are shown that it
-    has data for, of a campaign all.
+    The page has tables with intervals, figures, and the verdicts on the papers' findings: for a campaign all findings, for a single run those that
+    the run has data for. It is one file without scripts that fetches nothing: you can send it to somebody, or read it on a phone.
     """
     typer.echo(write_report(find_run(run)))

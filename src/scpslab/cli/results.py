@@ -1,4 +1,4 @@
-"""`scpslab results`: the numbers of a run, as a table, csv or json."""
+"""`scpslab results`: the results of a run as a table, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ def register(app: typer.Typer) -> None:
 
 def results(
     run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
-    format_: Annotated[Format, typer.Option("--format", help="A table to read, or csv or json for other programs.")] = Format.TABLE,
-    by: Annotated[list[str] | None, typer.Option(help="Group by this axis; repeat or separate with commas. Default: every swept axis.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Show this column of results.csv; repeat or separate with commas.")] = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Derive results.csv from the raw files again, even if it is up to date.")] = False,
+    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read; csv or json for other programs.")] = Format.TABLE,
+    by: Annotated[list[str] | None, typer.Option(help="Group by this axis; repeat, or separate with commas. Default: every swept axis.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Show this column of results.csv; repeat the option, or separate columns with commas.")] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Derive results.csv from the raw files again, even if it is current.")] = False,
 ) -> None:
-    """Shows a run's results: mean ± 95 % Student-t interval per point of the sweep, and how many transfers completed.
+    """Show the results of a run: means with intervals.
 
-    Incomplete transfers are counted, never averaged in. Every single cell is a row of RUN/results.csv; its columns are explained in docs/results.md.
+    The table has the mean ± 95 % Student-t interval for each point of the sweep, and the number of completed transfers. Incomplete transfers are
+    counted, never averaged in. RUN/results.csv has a row per cell; docs/results.md explains its columns.
 
     Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last --format csv > means.csv
     """
@@ -37,5 +38,5 @@ def results(
 
 
 def split(values: list[str] | None) -> list[str]:
-    """The words of repeated and comma-separated options."""
+    """The words of an option that is repeated or separated with commas."""
     return [word.strip() for value in values or () for word in value.split(",") if word.strip()]

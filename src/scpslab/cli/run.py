@@ -27,20 +27,23 @@ def register(app: typer.Typer) -> None:
 
 
 def run(  # typer calls it by name
-    scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path, with :variant for a smaller one, e.g. fy97/fig04:kernel-demo.")],
+    scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:kernel-demo.")],
     engine: Annotated[
-        str, typer.Option(help="Where cells run: virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root).")
+        str, typer.Option(help="Engine to run cells in: virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root).")
     ] = "virtual",
-    jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; one per core if not given.")] = None,
-    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell anew.")] = True,
-    out: Annotated[Path, typer.Option(help="The folder that run folders are made in.")] = Path("runs"),
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override one value of the scenario; may be repeated.")] = None,
-    trust: Annotated[bool, typer.Option("--trust", help="Engine host: run a file that others have written or may write. Its commands are root's.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell again.")] = True,
+    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."),
+    ] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Engine host: run a file that others own or may write. Its commands run as root.")] = False,
 ) -> None:
-    """Run every cell of a scenario, draw its figures and print the run folder last.
+    """Run a scenario or campaign; repeat the command to resume.
 
-    A campaign (campaigns/papers) runs several scenarios; its folder has links to their runs, and "scpslab report" makes one page of them.
-    Interrupt it when you like: finished cells are kept, and the same command goes on where it stopped.
+    The command runs every cell, draws the figures and prints the run folder last. It is safe to interrupt: finished cells are kept.
+    A campaign (campaigns/papers) runs several scenarios; its folder links to their runs, and "scpslab report" makes one page of them.
     """
     if engine not in ENGINES:
         raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')

@@ -1,4 +1,4 @@
-"""`scpslab schema`: the scenario's JSON Schema and reference, and the tables of a plan's keys, made from the classes that read them."""
+"""`scpslab schema`: generates the scenario's JSON Schema and reference, and the tables of plan keys, from the classes that read these files."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def register(app: typer.Typer) -> None:
     app.command("schema")(write)
 
 
-def write(check: Annotated[bool, typer.Option("--check", help="Change nothing; fail when a committed file is not current.")] = False) -> None:
-    """Writes the scenario file's schema and reference, and the tables of a plan's keys.
+def write(check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if a committed file is not current.")] = False) -> None:
+    """Regenerate the scenario file's JSON Schema and reference.
 
-    scenarios/scenario.schema.json is for editors, docs/scenario-reference.md and the tables of
-    docs/plan-format.md for people; all are made from the classes that read these files.
+    scenarios/scenario.schema.json is for editors; docs/scenario-reference.md and the tables of keys in docs/plan-format.md
+    are for people. All are generated from the classes that read these files.
     """
     for path, text in generated().items():
         if check and (not path.exists() or path.read_text() != text):
-            raise ScenarioError(f'{path}: found other content than the model gives; expected it current. Run "scpslab schema".')
+            raise ScenarioError(f'{path}: found content that differs from what the model gives; expected the same. Run "scpslab schema".')
         if not check:
             path.write_text(text)
             typer.echo(path)
 
 
 def generated() -> dict[Path, str]:
-    """The generated files and what they shall hold."""
+    """The generated files and their current content."""
     return {
         SCHEMA_FILE: json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         REFERENCE_FILE: reference(),

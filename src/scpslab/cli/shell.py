@@ -34,14 +34,19 @@ def register(app: typer.Typer) -> None:
 
 
 def shell(
-    topology: Annotated[str, typer.Argument(help="A topology: scpslab list --what topologies.")] = "fy97",
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="PARAMETER=VALUE", help="A parameter: data_rate='9600 bit/s'; may be repeated.")] = None,
-    engine: Annotated[str, typer.Option(help="Where it runs: live, or host (this machine's kernel, as root).")] = "live",
-    containers: Annotated[str, typer.Option(help="What nodes are: process, or docker.")] = "process",
-    keep: Annotated[Path | None, typer.Option(help="A folder for captures, and for transcript.yaml: what you did, as a scenario to run again.")] = None,
-    bash: Annotated[bool, typer.Option("--bash", help="The guest's own shell instead, to type `mn --custom …` in.")] = False,
+    topology: Annotated[str, typer.Argument(help="The topology to start; scpslab list --what topologies lists them.")] = "fy97",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PARAMETER=VALUE", help="Set a parameter of the topology, e.g. data_rate='9600 bit/s'; may be repeated."),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="Engine: live, or host (this machine's kernel, as root).")] = "live",
+    containers: Annotated[str, typer.Option(help="Kind of nodes: process or docker.")] = "process",
+    keep: Annotated[Path | None, typer.Option(help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again.")] = None,
+    bash: Annotated[bool, typer.Option("--bash", help="Start the guest's own shell instead of the prompt, for example to type `mn --custom …`.")] = False,
 ) -> None:
-    """Starts a topology on the wall clock and gives Mininet's prompt: every node is a container to type commands into.
+    """Start a network on the wall clock, with a prompt.
+
+    The prompt is Mininet's: type a node and a command to run the command in that node. "exit" stops the lab.
 
     Examples: scpslab shell fy97 · then: ws1 ping -c 3 10.2.0.2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c 10.2.0.2 -t 60 &, link hop ber 1e-5, watch
     """
@@ -72,7 +77,7 @@ def _given(texts: list[str]) -> dict[str, str]:
 
 
 def _keep(out: Path, folder: Path, topology: str, parameters: dict[str, str]) -> None:
-    """Puts what a session left into the user's folder, its transcript as a scenario."""
+    """Puts the captures of a session into the user's folder, and its transcript as a scenario."""
     folder.mkdir(parents=True, exist_ok=True)
     for capture in sorted(CellFiles(out).captures.glob("*.pcap")):
         shutil.copyfile(capture, folder / capture.name)
@@ -86,14 +91,14 @@ def _keep(out: Path, folder: Path, topology: str, parameters: dict[str, str]) ->
 
 
 def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[str, str]) -> str:
-    """A session as a scenario: what was typed, at the times when it was."""
+    """A session as a scenario: the commands with their times."""
     head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
     body = {**head, **({"parameters": parameters} if parameters else {}), "script": steps}
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
 
 
 def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: Containers) -> Plan:
-    """The plan of a topology that a person will use.
+    """The plan of a topology for a session at the prompt.
 
     Raises:
         ScenarioError: unknown topology or parameter.
@@ -110,7 +115,7 @@ def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: C
     in_docker = containers == "docker"
     if in_docker:
         if laid_out.serial_links:
-            raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Leave the option out.")
+            raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option.")
         laid_out = replace(laid_out, nodes=with_containers(laid_out.nodes, (), {}))
     limits = Limits(virtual_s=10**9, wall_s=10**9, memory_mib=MEMORY_MIB + (DOCKER_MEMORY_MIB if in_docker else 0))
     return laid_out.plan(CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits, containers)

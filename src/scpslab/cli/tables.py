@@ -1,4 +1,4 @@
-"""Where commands print: as wide as the terminal, and as wide as tables need to be when the output goes into a file or a pipe."""
+"""The consoles to which commands print: as wide as the terminal, or wide enough for tables when the output goes into a file or a pipe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDE = 180
 
 
 class Format(StrEnum):
-    """How numbers are written."""
+    """The output format of numbers."""
 
     CSV = "csv"
     JSON = "json"
@@ -23,10 +23,10 @@ class Format(StrEnum):
 
 
 class _PlainConsole(Console):
-    """A console that shows control characters instead of sending them: Rich takes only a few of them out of text, and not the escape."""
+    """A console that shows control characters instead of sending them: Rich removes only a few of them from text, and not the escape."""
 
     def render_str(self, text: str, **settings: Any) -> Text:
-        """The text as Rich shows it; all text that is printed, in tables too, comes through here."""
+        """The text as Rich shows it. All printed text passes through this method, in tables too."""
         return super().render_str(harmless(text), **settings)
 
 
@@ -37,12 +37,12 @@ def table_console(*, stderr: bool = False) -> Console:
 
 
 def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
-    """A console that prints text as it is: titles, reasons and cell names come from files, and "[/b]" in one of them is no markup."""
+    """A console that prints text as it is: titles, reasons and cell names come from files, so "[/b]" in one of them is not markup."""
     return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False)
 
 
 def print_summary(summary: Summary, console: Console) -> None:
-    """Prints the table of a run, and what a reader must know beside the numbers."""
+    """Prints the table of a run, and the notes that a reader of the numbers needs."""
     console.print(as_table(summary))
     for line in notes(summary):
         console.print(line, style="dim", highlight=False)

@@ -1,4 +1,4 @@
-"""Text of files and guests for the terminal: terminals obey control characters, so none of theirs reaches one."""
+"""Makes text of files and guests safe for the terminal: terminals obey control characters, so these are shown instead of sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KEPT = "\n\t"
 
 
 def harmless(text: str) -> str:
-    """The text with every character that a terminal would obey written as Python writes it, such as `x1b` behind a backslash; line feeds and tabs stay."""
+    """The text, with every character that a terminal would obey escaped as in Python: `x1b` behind a backslash. Line feeds and tabs stay."""
     return "".join(_written(character) if unicodedata.category(character) in OBEYED and character not in KEPT else character for character in text)
 
 

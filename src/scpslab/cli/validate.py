@@ -1,4 +1,4 @@
-"""`scpslab validate`: is this scenario right, and what does it say?"""
+"""`scpslab validate`: checks a scenario, and prints it with all its defaults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scpslab.cli.terminal import harmless
 from scpslab.errors import ScenarioError
 from scpslab.scenario.campaign import is_campaign, load_campaign
 
-SCENARIO_HELP = "A scenario by name or path, with :VARIANT for a smaller one, e.g. fy97/fig04:test."
+SCENARIO_HELP = "A scenario by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:test."
 SET_HELP = "Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."
 
 
@@ -22,12 +22,12 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
-    resolved: Annotated[bool, typer.Option("--resolved", help="Print the scenario as YAML with every default written out.")] = False,
+    resolved: Annotated[bool, typer.Option("--resolved", help="Print the scenario as YAML with every default value written out.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
 ) -> None:
-    """Checks a scenario, or all scenarios of a campaign, without running it.
+    """Check a scenario or campaign, and run nothing.
 
-    Its form, its names, every point of its sweep, every variant, every plan. Everything that is wrong is reported at once: file and line, key,
+    The command checks the form, the names, every point of the sweep, every variant and every plan. It reports all errors at once: file and line, key,
     what was found, what was expected, what to do.
 
     Examples: scpslab validate fy97/fig04 · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set repeats=2
@@ -55,15 +55,15 @@ def validate(
 
 
 def todays_name(name: str) -> str:
-    """The name that a scenario has today; who typed an old one is told."""
+    """Today's name of a scenario; prints a note if the name given is an old one."""
     today = scenario.current_name(name)
     if today != name:
-        typer.echo(f"{name} is called {today} now.", err=True)
+        typer.echo(f"{name} is now called {today}.", err=True)
     return today
 
 
 def _campaign(name: str, overrides: list[str]) -> None:
-    """Says how many cells each scenario of a campaign has; all that is wrong with any of them is reported at once."""
+    """Prints the number of cells of each scenario of a campaign; reports the errors of all scenarios at once."""
     loaded = load_campaign(name)
     wrong: list[str] = []
     for member in loaded.members:
@@ -72,7 +72,7 @@ def _campaign(name: str, overrides: list[str]) -> None:
         except ScenarioError as error:
             wrong += str(error).splitlines()
     for pattern in loaded.left_out:
-        typer.echo(f"{pattern}: no scenario is called so; left out")
+        typer.echo(f"{pattern}: skipped, because no scenario has this name")
     if wrong:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
 

@@ -1,4 +1,4 @@
-"""`scpslab verify`: an exported run again, compared byte for byte."""
+"""`scpslab verify`: runs an exported run again and compares every byte."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help='A file that "scpslab export" wrote.')],
-    jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; one per core if not given.")] = None,
-    keep: Annotated[Path | None, typer.Option(help="Keep the re-run in this folder; default: it is removed after the comparison.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Keep the re-run in this folder. Default: remove it after the comparison.")] = None,
     wall: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this.")] = LONGEST_WALL_S,
 ) -> None:
-    """Runs an exported run again in virtual time and compares every file under cells/, and results.csv, with the digests of the archive.
+    """Run an exported run again, and compare every byte.
 
-    Exit code 0: all bytes are the same. 1: some are not; they are named, and whether kernel, guest image and lab program were the same.
+    The cells run in virtual time. Then every file under cells/, and results.csv, is compared with the digests in the archive.
+    Exit code 0: all bytes are the same. Exit code 1: some files differ; the output names them and says whether kernel, guest image and lab program
+    were the same.
     """
     compared = run_again(archive, RunOptions(jobs=jobs), [ConsoleProgress(plain_console(stderr=True))], keep, wall)
     for comparison in compared:
@@ -48,5 +50,5 @@ def _say(comparison: Comparison) -> None:
             typer.echo(f"{comparison.run}: {what}: {name}")
         if len(names) > MOST_SHOWN:
             typer.echo(f"{comparison.run}: {what}: {len(names) - MOST_SHOWN} more")
-    cause = "kernel, guest image and lab program are the same as then" if comparison.has_same_engine else "kernel, guest image or lab program is another one"
-    typer.echo(f"{comparison.run}: {len(comparison.same)} files are the same; {cause}")
+    cause = "the same as in the archived run" if comparison.has_same_engine else "not all the same as in the archived run"
+    typer.echo(f"{comparison.run}: {len(comparison.same)} files are the same; kernel, guest image and lab program are {cause}")

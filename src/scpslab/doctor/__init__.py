@@ -1,4 +1,4 @@
-"""What this machine can do, found out before anything starts: one check a function, one line in CHECKS."""
+"""Checks of this machine, made before anything starts: one function per check, one line in CHECKS."""
 
 from scpslab.doctor.finding import Finding
 from scpslab.doctor.machine import CHECKS, examine

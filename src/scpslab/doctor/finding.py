@@ -1,4 +1,4 @@
-"""What a check of `scpslab doctor` says."""
+"""The result of a check of `scpslab doctor`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: ok, warning (works, but), or missing (the engine cannot run), and the command that mends it."""
+    """The state that a check found: ok, warning (works with a restriction) or missing (the engine cannot run); and the command that fixes it."""
 
     name: str
     state: Literal["ok", "warning", "missing"]

@@ -1,4 +1,4 @@
-"""The checks of `scpslab doctor`. Each returns a finding with the command that mends what is missing."""
+"""The checks of `scpslab doctor`. Each returns a finding with the command that fixes what is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def machine() -> Finding:
     found = f"{platform.system()} {platform.machine()}"
     if found == f"Linux {LAB_KERNEL_MACHINE}":
         return Finding("machine", "ok", found)
-    return Finding("machine", "missing", found, "use an x86-64 Linux machine; the lab kernel runs on nothing else")
+    return Finding("machine", "missing", found, "use an x86-64 Linux machine: the lab kernel runs on no other")
 
 
 def python() -> Finding:
@@ -66,7 +66,9 @@ def boot() -> Finding:
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=BOOT_LIMIT_S, env={"HOME": scratch, "TMPDIR": "/dev/shm"}, check=False
             )
         except subprocess.TimeoutExpired:
-            return Finding("lab kernel starts", "missing", f"no end after {BOOT_LIMIT_S} s", "allow ptrace (containers: --security-opt seccomp=unconfined)")
+            return Finding(
+                "lab kernel starts", "missing", f"still booting after {BOOT_LIMIT_S} s", "allow ptrace (containers: --security-opt seccomp=unconfined)"
+            )
     text = done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
     # Without a root file system it boots until it looks for one; that far is far enough.
     if "Unable to mount root" in text or "Linux version" in text:
@@ -94,7 +96,12 @@ def disk() -> Finding:
     free = shutil.disk_usage(place).free
     built = all(find(part, cache_dir()) for part in PARTS)
     enough = free >= (NEEDED_BYTES if not built else 10**9)
-    return Finding("disk", "ok" if enough else "missing", f"{free / 1e9:.1f} GB free for {cache_dir()}", "free some room, or set SCPSLAB_CACHE")
+    return Finding(
+        "disk",
+        "ok" if enough else "missing",
+        f"{free / 1e9:.1f} GB free for {cache_dir()}",
+        "free disk space, or set SCPSLAB_CACHE to a folder on another disk",
+    )
 
 
 def processes() -> Finding:
@@ -106,12 +113,12 @@ def processes() -> Finding:
 
 
 def cores() -> Finding:
-    """How many cells side by side?"""
-    return Finding("cores", "ok", f"{len(os.sched_getaffinity(0))}: as many cells side by side")
+    """How many cells run at a time?"""
+    return Finding("cores", "ok", f"{len(os.sched_getaffinity(0))}: as many cells at a time")
 
 
 def host() -> list[Finding]:
-    """What engine host needs: one finding for all that is there, or one for each thing that is not."""
+    """The needs of engine host: one finding if everything is there, otherwise one for each thing that is missing."""
     lacking = missing(with_docker=True)
     if not lacking:
         return [Finding("engine host", "ok", "kernel, programs and Docker")]

@@ -1,4 +1,4 @@
-"""The checks of `scpslab doctor` that concern the sandbox: does the lab kernel's lock hold here, and what can be put around it?"""
+"""The checks of the sandbox: does the lab kernel's lock hold here, and which protections does this machine's kernel add around it?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scpslab.setup import ensure
 from scpslab.setup.images import PARTS, TOOLS, cache_dir, find
 
 LIMITS = {"memory_mib": 256, "wall_s": 60}
-# In a guest, as its root: what no script may do.
+# Run as root of a guest: a mount that no script may make.
 TRY = """
 import subprocess
 tried = subprocess.run(["mount", "-t", "hostfs", "-o", "hostfs=../../..", "none", "/mnt"], capture_output=True)
@@ -37,14 +37,14 @@ def lock() -> Finding:
             return Finding(name, "missing", str(error), "make setup")
         found = cell / "out" / "found"
         if not found.exists():
-            return Finding(name, "missing", f"the guest did not say: {console}", "see the line above, lab kernel starts")
+            return Finding(name, "missing", f"the guest gave no answer: {console}", "fix the check 'lab kernel starts' first")
         if found.read_text() != "refused":
             return Finding(name, "missing", "a guest's root can mount this machine's folders", "scpslab clean --images, then make setup")
     return Finding(name, "ok", "a guest's root cannot mount this machine's folders")
 
 
 def confinement() -> Finding:
-    """What has this machine's kernel to confine the lab kernel with?"""
+    """Which means does this machine's kernel have to confine the lab kernel?"""
     name = "sandbox: around it"
     tools = find(TOOLS, cache_dir())
     if tools is None:
@@ -53,4 +53,4 @@ def confinement() -> Finding:
     if found.landlock and found.seccomp:
         return Finding(name, "ok", f"Landlock {found.landlock} and seccomp")
     lacking = " and ".join(what for what, there in (("Landlock", found.landlock), ("seccomp", found.seccomp)) if not there)
-    return Finding(name, "warning", f"no {lacking}; the kernel's lock holds alone", "use Linux 5.13 or newer, started with landlock in lsm=…")
+    return Finding(name, "warning", f"no {lacking}; the kernel's lock holds alone", "use Linux 5.13 or newer, booted with landlock in lsm=…")

@@ -1,7 +1,7 @@
-"""Documents: files that people write in YAML, read alike. Scenarios, campaigns, claims and figure recipes are some.
+"""Documents: YAML files that people write, such as scenarios, campaigns, claims and figure recipes. One package reads them all.
 
 Order of reading: parts.py (the base of strict models), quantities.py (text with units as fields), yaml_lines.py (data with lines), places.py
-(where a value is from), complaints.py (what is wrong, in words a person can act on), document.py (all of it together), schema.py (for editors).
+(the place of each value), complaints.py (errors in words that a person can act on), document.py (reads a whole file), schema.py (for editors).
 """
 
 from scpslab.documents.complaints import Complaint, complaints, validated

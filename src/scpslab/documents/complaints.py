@@ -33,7 +33,7 @@ def validated(data: Mapping[str, Any], places: Places, model: type[Model]) -> Mo
     """The model of a file's data.
 
     Raises:
-        ScenarioError: one line for everything that is wrong.
+        ScenarioError: all errors of the data, one line each.
     """
     try:
         return model.model_validate(_as_tuples(data))
@@ -42,7 +42,7 @@ def validated(data: Mapping[str, Any], places: Places, model: type[Model]) -> Mo
 
 
 def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
-    """Everything that is wrong with a file's data, for a caller that has more to say of it."""
+    """All errors of a file's data, for a caller that adds errors of its own."""
     try:
         model.model_validate(_as_tuples(data))
     except ValidationError as error:
@@ -51,13 +51,13 @@ def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complain
 
 
 def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
-    # A list whose only item is wrong counts as empty too: the item's own complaint is enough.
+    # pydantic also calls a list empty if its only item is wrong: the complaint about the item is enough.
     real = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short" or not problem["input"]]
     wishes: dict[KeyPath, list[str]] = {}
     for problem in real:
         if problem["type"] in EXPECTED:
             wishes.setdefault(_data_path(problem, data), []).append(EXPECTED[problem["type"]])
-    # Each form that a value may have complains of a value that has none of them: one complaint names them all. The caller drops repetitions.
+    # If a value fits none of its possible forms, each form complains: one complaint names them all. The caller drops repetitions.
     return [
         (at, _unfit(problem, wishes[at]) if problem["type"] in EXPECTED else _message(problem, data, model))
         for problem in real
@@ -99,8 +99,8 @@ def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseMod
 def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) -> str:
     keys = _keys_at(at[:-1], data, model)
     if at[-1] in keys:
-        # A key of another form of the same thing: an axis has cases, or values.
-        return f'found "{at[-1]}" beside keys that it does not go with; expected one form or the other. Remove it, or them.'
+        # A key of another form of the same part: an axis has cases, or values.
+        return f'found "{at[-1]}" together with keys of another form; expected the keys of one form. Remove it, or the other keys.'
     return f'found the unknown key "{at[-1]}"; {one_of(at[-1], keys)}'
 
 
@@ -138,12 +138,12 @@ def _shown(value: object) -> str:
 
 
 def _tag_of(problem: ErrorDetails) -> str:
-    """The key that tells the members of a union apart; a function that looks for it has its name."""
+    """The key that distinguishes the members of a union; a function that reads the key has the same name."""
     return str(problem["ctx"]["discriminator"]).strip("'()")
 
 
 def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
-    """The model's location without the words that are no keys of the file (names of union members)."""
+    """The model's location without the words that are not keys of the file (names of union members)."""
     location, kept = problem["loc"], []
     if problem["type"] == "union_tag_invalid":
         location = (*location, _tag_of(problem))
@@ -152,7 +152,7 @@ def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
         following = location[index + 1] if index + 1 < len(location) else None
         if isinstance(here, Mapping):
             if following in here and isinstance(here.get(part), Mapping) and following not in here[part]:
-                # The name of a union's member that is a key too, as an axis' cases.
+                # The name of a union's member that is also a key, such as an axis' cases.
                 continue
             if part in here or (problem["type"] == "missing" and index == len(location) - 1):
                 kept.append(part)
@@ -164,7 +164,7 @@ def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
 
 
 def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
-    """The keys that the model allows at a path, the kind of a part and the stack of a host taken into account where there are several."""
+    """The keys that the model allows at a path. Where there are several models, the kind of the part or the stack of the host decides."""
     models: list[type[BaseModel]] = [model]
     here: Any = data
     for part in at:

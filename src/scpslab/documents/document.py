@@ -1,4 +1,4 @@
-"""A file that a person writes: read with its lines, and held against its model."""
+"""A file that a person writes: reads it with its line numbers, and checks it against its model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scpslab.documents.yaml_lines import Form, read_yaml
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says, and the line of everything in it."""
+    """The data of a file, and the line of every value in it."""
 
     data: dict[str, Any]
     places: Places
@@ -23,12 +23,15 @@ class Document:
         """The model of the data.
 
         Raises:
-            ScenarioError: one line for everything that is wrong.
+            ScenarioError: all errors of the data, one line each.
         """
         return validated(self.data, self.places, model)
 
     def extending(self, base: Document, merged: Sequence[str]) -> Document:
-        """This with what only the base says; keys that both say are this one's, those of `merged` key by key. Complaints name the file that a value is from."""
+        """This document, plus the keys that only the base has. Keys in both are this document's; keys in `merged` are merged key by key.
+
+        Complaints name the file that a value is from.
+        """
         taken = {key: value for key, value in base.data.items() if key not in self.data}
         inner = {key: _beside(base.data[key], self.data[key]) for key in merged if key in base.data and key in self.data}
         paths = [at for at in base.places.lines if at[0] in taken or (at[0] in inner and len(at) > 1 and at[1] in inner[at[0]])]
@@ -47,17 +50,17 @@ def read(path: Path, form: Form) -> Document:
 
 
 def load(path: Path, form: Form, model: type[Model]) -> tuple[Model, Places]:
-    """A file's model and its places, for complaints about what no single part of it knows.
+    """A file's model, and its places for complaints about conditions between its parts.
 
     Raises:
-        ScenarioError: everything that is wrong with the file, a line each.
+        ScenarioError: all errors of the file, one line each.
     """
     document = read(path, form)
     return document.held_against(model), document.places
 
 
 def _beside(base: Any, own: Any) -> dict[str, Any]:
-    """The keys of one mapping that another lacks; none when one of them is no mapping."""
+    """The keys of `base` that `own` lacks; none if one of the two is not a mapping."""
     if not isinstance(base, Mapping) or not isinstance(own, Mapping):
         return {}
     return {key: value for key, value in base.items() if key not in own}

@@ -1,4 +1,4 @@
-"""The base of every part of a file that a person writes: scenarios and what they consist of."""
+"""The base class of every part of a file that a person writes."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class Part(BaseModel):
 
 
 def key(default: Any = ..., *, says: str, example: Any = None, alias: str | None = None, least: float | None = None, most: float | None = None) -> Any:
-    """A key of a part: its default (none: it is required), what it says, an example, and its bounds."""
+    """A key of a part: its default (a key without one is required), its meaning (`says`), an example, and its bounds."""
     return Field(default, description=says, examples=None if example is None else [example], alias=alias, ge=least, le=most)

@@ -1,6 +1,6 @@
-"""YAML with line numbers: data, and the line every key path begins in.
+"""YAML with line numbers: the data, and the line in which every key path begins.
 
-Refused: a key twice, keys that are no text, aliases and merges (a file says what it means where it says it). 1e-5 is a number.
+Refused: a key twice, keys that are not text, aliases and merges (every value is written where it is used). 1e-5 is a number.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import yaml
 from scpslab.errors import ScenarioError
 
 KeyPath = tuple[str | int, ...]
-# YAML 1.1 wants a dot in a number with an exponent; people who write bit error rates do not.
+# YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 DEEPEST = 40
 
 
 class _RefusedError(Exception):
-    """What is wrong, and the line where."""
+    """An error, and its line."""
 
     def __init__(self, line: int | None, message: str) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+01234567
 
 @dataclass(frozen=True)
 class Form:
-    """What a file is meant to be, for messages about files that are no such thing: `what` with its article, some of its keys, and where it is described."""
+    """The kind of a file, for error messages: `what` with its article, some of its keys, and the page that describes it."""
 
     what: str
     keys: str
@@ -70,10 +70,10 @@ def read_yaml(path: Path, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int
 
 
 def read_value(text: str) -> Any:
-    """The value that a piece of YAML states, read like the files.
+    """The value of a piece of YAML, read by the same rules as files.
 
     Raises:
-        ValueError: it is not YAML.
+        ValueError: the text is not YAML.
     """
     try:
         return _construct(text)[0]
@@ -112,7 +112,7 @@ def _construct(text: str) -> tuple[Any, yaml.Node | None]:
 
 
 def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
-    """Refuses what a mapping must not be before anything is made of it."""
+    """Refuses keys and nesting that no file may have, before any value is built."""
     if depth > DEEPEST:
         raise RecursionError
     if isinstance(node, yaml.MappingNode):

@@ -1,4 +1,4 @@
-"""Engines: where a cell runs. One file an engine, one line in ENGINES."""
+"""Engines run cells. One file per engine, one line in ENGINES."""
 
 from scpslab.engine.base import CellRun, Engine
 from scpslab.engine.host import HostEngine

@@ -1,4 +1,4 @@
-"""The small interface every engine has: what it needs, and running one cell's plan into a folder."""
+"""The small interface that every engine has: prepare what the engine needs, and run one cell's plan into a folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scpslab.plan import Plan
 
 @dataclass(frozen=True)
 class CellRun:
-    """One cell to run: its plan (docs/plan-format.md), the folder its files go to, and the CPU core it may use (None: any)."""
+    """One cell to run: its plan (docs/plan-format.md), the folder for its files, and the CPU core that it may use (None: any)."""
 
     plan: Plan
     folder: Path
@@ -22,11 +22,11 @@ class CellRun:
 
 
 class Engine(ABC):
-    """A place where cells run. `deterministic` engines give the same bytes every time, so their results are cached."""
+    """An engine. `deterministic` engines give the same bytes every time, so their results are cached."""
 
     name: ClassVar[str]
     deterministic: ClassVar[bool]
-    # Whether a person can be in the lab: in virtual time nobody would keep up.
+    # Whether a person can use the lab: nobody could keep up with virtual time.
     interactive: ClassVar[bool] = False
 
     @abstractmethod
@@ -34,12 +34,12 @@ class Engine(ABC):
         """Builds or finds what the engine needs for these plans.
 
         Raises:
-            CapabilityError: this machine cannot, with what to do about it.
+            CapabilityError: this machine cannot run them; the message says what to do.
         """
 
     @abstractmethod
     def hash(self, plan: Plan) -> str:
-        """Hash of everything of a prepared engine that determines the plan's results."""
+        """Hash of every part of a prepared engine that determines the plan's results."""
 
     @abstractmethod
     def run(self, cell: CellRun) -> dict[str, Any]:
@@ -49,17 +49,17 @@ class Engine(ABC):
         """
 
     def interact(self, plan: Plan, folder: Path) -> int:
-        """Runs a plan at the user's terminal until the user leaves; what is left is in `folder`/cell/out. Returns the lab's exit code.
+        """Runs a plan at the user's terminal until the user leaves; the lab's files are then in `folder`/cell/out. Returns the lab's exit code.
 
         Raises:
-            UsageError: an engine that is not `interactive`.
+            UsageError: the engine is not `interactive`.
         """
-        raise UsageError(f"engine {self.name}: found a lab that nobody can be in; expected an engine on the wall clock. Choose live or host.")
+        raise UsageError(f"engine {self.name}: found an engine without a prompt; expected an engine on the wall clock. Choose live or host.")
 
     @abstractmethod
     def stop(self) -> None:
-        """Ends every cell that runs now, by process id; `run` then raises Interrupted."""
+        """Ends every running cell by process id; `run` then raises Interrupted."""
 
 
 class Interrupted(Exception):  # it is no error
-    """The cell was ended because the user asked for it; nothing of it is kept."""
+    """The user ended the cell; nothing of it is kept."""

@@ -1,4 +1,4 @@
-"""The lab program as the guest sees it: one folder with the Python code, compiled for the guest's interpreter, and the tools."""
+"""The lab program as the guest sees it: one folder with the tools and the Python code, compiled for the guest's interpreter."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sources() -> list[tuple[Path, str]]:
 
 
 def copy_programs(folder: Path, programs: Iterable[Path]) -> None:
-    """Puts the lab program's files into a folder, with the programs beside it that it starts."""
+    """Puts the lab program's files into a folder, together with the programs that it starts."""
     for file, name in sources():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, folder / name)
@@ -49,7 +49,7 @@ def copy_programs(folder: Path, programs: Iterable[Path]) -> None:
 
 
 def bundle_hash(images: Images, scps: Program | None) -> str:
-    """Hash of everything in the bundle, and of what compiles it. `scps`: the SCPS stack, where it is part of it."""
+    """Hash of everything in the bundle, and of the job that compiles it. `scps`: the SCPS stack, if it is part of the bundle."""
     digest = hashlib.sha256(images.hash.encode())
     if scps is not None:
         digest.update(b"scps\0" + scps.hash.encode() + b"\0")
@@ -59,7 +59,7 @@ def bundle_hash(images: Images, scps: Program | None) -> str:
 
 
 def ensure_bundle(images: Images, scps: Program | None, cache: Path, boot: Callable[[Path, Path], None]) -> Path:
-    """The bundle's folder in the cache, made on first use. `boot(lab, cell)` runs a guest whose lab program is the folder `lab`."""
+    """The bundle's folder in the cache, made at first use. `boot(lab, cell)` runs a guest whose lab program is the folder `lab`."""
 
     def fill(folder: Path) -> None:
         with scratch() as work:

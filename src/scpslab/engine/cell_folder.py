@@ -1,4 +1,4 @@
-"""The folder that a cell runs in: what is made in it before, and what is read of it after. Every engine whose lab is a process has one."""
+"""The folder in which a cell runs: its content before the cell starts, and what is read from it afterwards. For engines whose lab is a process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONSOLE_LINES_KEPT = 12
 
 
 class CellFolder:
-    """`path` is the engine's; `inside` is the part that the lab reads, and `out`, within it, is what the lab leaves."""
+    """`path` is the engine's folder; `inside` is the part that the lab reads; `out`, within it, holds what the lab writes."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
@@ -31,7 +31,7 @@ class CellFolder:
     @classmethod
     @contextmanager
     def beside(cls, target: Path, plan: Plan) -> Iterator[CellFolder]:
-        """A new one beside the cell's place in the run folder, removed at the end: what is not finished never looks as if it were."""
+        """A new folder next to the cell's place in the run folder, removed at the end: an unfinished cell never looks finished."""
         path = target.with_name(target.name + UNFINISHED)
         shutil.rmtree(path, ignore_errors=True)
         try:
@@ -40,7 +40,7 @@ class CellFolder:
             shutil.rmtree(path, ignore_errors=True)
 
     def fill(self) -> None:
-        """Makes what the lab finds: its plan, the vectors of bit errors, and an empty folder for what it leaves."""
+        """Makes the lab's input: its plan, the vectors of bit errors, and an empty folder for its output."""
         vectors = self.inside / "vectors"
         vectors.mkdir(parents=True)
         self.out.path.mkdir()
@@ -48,9 +48,9 @@ class CellFolder:
         write_vectors(self.plan, vectors)
 
     def finish(self, target: Path, ended: str, lab: str) -> dict[str, Any]:
-        """Completes what the lab left, moves it to its place, and returns the status.
+        """Completes the files that the lab left, moves them to their place, and returns the status.
 
-        `ended` is why the lab was ended, "" where it came to its end by itself; `lab` is what messages call it.
+        `ended` says why the engine ended the lab, "" if the lab ended by itself; `lab` is the name of the lab in messages.
         """
         status = self._status(ended, lab)
         self.out.make_folders()

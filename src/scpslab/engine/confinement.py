@@ -1,4 +1,4 @@
-"""What is around a guest besides its kernel: the launcher `confine` (images/guest/tools/confine.c), and a look at what the guest has left."""
+"""The protection around a guest besides its kernel: the launcher `confine` (images/guest/tools/confine.c), and a check of the files a guest leaves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from scpslab.lab.place import OUT
 
 LAUNCHER = "confine"
-# What the lab kernel reads of the machine besides its own folders: which processor it is on, and a console that is none.
+# The files of the machine that the lab kernel may read besides its own folders: its processor, and an empty console.
 MACHINE_FILES = ("/proc/cpuinfo",)
 NULL_DEVICE = "/dev/null"
 PERMISSIONS = 0o777
@@ -19,21 +19,21 @@ PERMISSIONS = 0o777
 
 @dataclass(frozen=True)
 class Protections:
-    """What this machine's kernel has to confine a process with: Landlock's version (0: none), and filters of system calls."""
+    """The means of this machine's kernel to confine a process: Landlock's version (0: none), and filters of system calls."""
 
     landlock: int
     seccomp: bool
 
 
 def protections(tools: Path) -> Protections:
-    """Asks the launcher what there is."""
+    """Asks the launcher which means there are."""
     said = subprocess.run([tools / LAUNCHER, "--state"], capture_output=True, text=True, check=True).stdout
     found = {name: int(value) for name, value in (line.split() for line in said.splitlines())}
     return Protections(found["landlock"], bool(found["seccomp"]))
 
 
 def launcher(tools: Path, kernel: Path, work: Path, memory: Path) -> list[str]:
-    """The words before the lab kernel's command line: it then sees its three folders in `work` and the folder of its memory file, and nothing else."""
+    """The words in front of the lab kernel's command line. The kernel then sees only its three folders in `work` and the folder of its memory file."""
     words = [str(tools / LAUNCHER), "--run", str(kernel)]
     for path in (*MACHINE_FILES, *((work / name).resolve() for name in ("boot", "lab", "cell"))):
         words += ["--read", str(path)]
@@ -43,9 +43,9 @@ def launcher(tools: Path, kernel: Path, work: Path, memory: Path) -> list[str]:
 
 
 def sweep(folder: Path) -> list[str]:
-    """Removes from a guest's folder what is neither a file nor a folder, and returns the names.
+    """Removes everything except files and folders from a guest's folder, and returns the names.
 
-    A symbolic link would be followed by whoever looks into the folder, a pipe opened. The lab kernel makes neither; this holds if it does.
+    Whoever looks into the folder would follow a symbolic link or open a pipe. The lab kernel makes neither; this check also holds if it does.
     """
     removed = []
     for inside, folders, files in os.walk(folder):

@@ -23,7 +23,7 @@ from scpslab.setup import ensure_stack, ensure_tools, trust
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.own_images import find_image
 
-# Under none of the folders that are a node's own (/run, /tmp, /mnt).
+# Not under a folder that each node has for itself (/run, /tmp, /mnt).
 PROGRAMS = Path("/var/lib/scpslab")
 PROGRAM = "run_lab.py"
 
@@ -41,7 +41,7 @@ class HostEngine(ProcessEngine):
         self._programs: dict[bool, Path] = {}
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
-        """Checks the machine, removes what killed labs have left, builds the lab's programs."""
+        """Checks the machine, removes the remains of killed labs, builds the lab's programs."""
         plans = list(plans)
         lacking = missing(with_docker=any(Needs.of(plan).docker for plan in plans))
         if lacking:
@@ -51,7 +51,7 @@ class HostEngine(ProcessEngine):
             find_image(name)
         _check_images({node.container.image for plan in plans for node in plan.speaking if node.container} - own)
         for lab in dead_labs():
-            say(f"engine host: {lab} was left by a process that was killed; removed {', '.join(remove(lab)) or 'its folder'}")
+            say(f"engine host: removed {', '.join(remove(lab)) or 'the folder'} of lab {lab}, whose process was killed")
         for with_stack in {Needs.of(plan).stack for plan in plans}:
             self._programs[with_stack] = _install(say, with_stack)
 
@@ -60,7 +60,7 @@ class HostEngine(ProcessEngine):
         return self._programs[Needs.of(plan).stack].name
 
     def as_carried_out(self, plan: Plan) -> Plan:
-        """The plan with how late the lab may be: a cell where real time was not kept fails."""
+        """The plan with a limit for the lab's lateness: a cell that does not keep real time fails."""
         return on_the_wall_clock(plan)
 
     @contextmanager
@@ -79,10 +79,12 @@ class HostEngine(ProcessEngine):
 
 
 def _check_images(images: set[str]) -> None:
-    """Makes sure that the machine's Docker has the images of nodes."""
+    """Checks that the machine's Docker has the images of nodes."""
     known = {name for image in docker.ask("GET", "/images/json") for name in image["RepoTags"] or []} if images else set()
     if lacking := sorted(images - known):
-        raise CapabilityError(f"engine host: found no image {', '.join(lacking)} in this machine's Docker; expected it. Run: make docker-images.")
+        raise CapabilityError(
+            f"engine host: found no image {', '.join(lacking)} in this machine's Docker; expected every image that the plan names. Run: make docker-images."
+        )
 
 
 def _install(say: Callable[[str], None], with_stack: bool) -> Path:
@@ -96,4 +98,6 @@ def _install(say: Callable[[str], None], with_stack: bool) -> Path:
     try:
         return trust.check(whole_folder(target, lambda folder: copy_programs(folder, programs)) / PROGRAM).parent
     except OSError as error:
-        raise LabError(f"{target}: found {error.strerror}; expected to put the lab program there. See to the folder.") from error
+        raise LabError(
+            f"{target}: found {error.strerror}; expected a folder that root may write to. Free disk space there, or correct its permissions."
+        ) from error

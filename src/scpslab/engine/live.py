@@ -18,7 +18,7 @@ class LiveEngine(UmlEngine):
     clock_arguments: ClassVar[list[str]] = []
 
     def as_carried_out(self, plan: Plan) -> Plan:
-        """The plan with how late the lab may be: a cell where real time was not kept fails."""
+        """The plan with a limit for the lab's lateness: a cell that does not keep real time fails."""
         return on_the_wall_clock(plan)
 
     def seed_arguments(self, plan: Plan) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a plan needs of an engine."""
+"""The needs of a plan: what an engine must provide for it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from scpslab.plan.stacks import STACKS
 
 @dataclass(frozen=True)
 class Needs:
-    """What a plan needs besides the kernel's TCP on nodes that are processes: the `scps` program, Docker."""
+    """The needs of a plan beyond kernel TCP on process nodes: the `scps` program, Docker."""
 
     stack: bool
     docker: bool
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        """The needs of a plan. The `scps` program has a part as a stack, as the channel of a serial link, or in a workload that is its own over any stack."""
+        """The needs of a plan. A plan needs the `scps` program as a stack, as the channel of a serial link, or as the programs of a workload, over any stack."""
         speaks = any(STACKS[node.stack].runs_scps for node in plan.speaking) or any(workload.runs_scps for workload in plan.workloads)
         return cls(bool(plan.serial_links) or speaks, plan.containers == "docker")
 
 
 def own_images(plan: Plan) -> list[str]:
-    """Names of the images that are not the project's."""
+    """Names of the images that do not belong to the project."""
     return sorted({node.container.image for node in plan.speaking if STACKS[node.stack].is_own_image and node.container})

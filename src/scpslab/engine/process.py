@@ -1,4 +1,4 @@
-"""The skeleton of engines whose lab is a process: a folder is filled, a process runs in it up to its wall limit, what it left is moved into place."""
+"""The skeleton of engines whose lab is a process: fill a folder, run a process in it up to its wall limit, move the process's files into place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scpslab.plan import Plan
 
 
 class ProcessEngine(Engine):
-    """Runs cells and sessions; an engine says how its process is started, ended, and what it needs around it. `lab_name`: what messages call it."""
+    """Runs cells and sessions. An engine defines how its process starts and ends, and what the process needs. `lab_name`: the lab's name in messages."""
 
     lab_name: ClassVar[str]
 
@@ -27,32 +27,32 @@ class ProcessEngine(Engine):
 
     @abstractmethod
     def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """The process of a lab in a folder, started; at the end all that it held of the machine is given back.
+        """The started process of a lab in a folder; at the end everything that it held of the machine is released.
 
-        What it says goes to the folder's console, or it has the user's terminal.
+        Its output goes to the folder's console, or to the user's terminal.
         """
 
     def as_carried_out(self, plan: Plan) -> Plan:
-        """The plan with what this engine adds to it."""
+        """The plan with the additions of this engine."""
         return plan
 
     def furnish(self, folder: CellFolder) -> None:
-        """Puts what the process needs besides into a folder that is filled."""
+        """Puts further files that the process needs into the filled folder."""
 
     def look_over(self, folder: CellFolder) -> str:
-        """Looks at what the lab has left before anybody else does: "", or why the cell failed."""
+        """Checks the lab's output before anything else reads it. Returns "", or the reason why the cell failed."""
         return ""
 
     def hanging(self, process: subprocess.Popen[bytes]) -> str:
-        """What a lab that runs at its wall limit is busy with, as the end of a sentence; "" where nobody can tell."""
+        """What a lab is busy with at its wall limit, as the end of a sentence; "" if this cannot be found out."""
         return ""
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
-        """Ends a lab's process at once; one that has ended already is no error."""
+        """Ends a lab's process at once. A process that has already ended is not an error."""
         process.kill()
 
     def run(self, cell: CellRun) -> dict[str, Any]:
-        """Runs a cell in a folder of its own beside its target and moves it into place when it is over."""
+        """Runs a cell in a folder of its own next to its target, and moves it into place when the cell has ended."""
         with CellFolder.beside(cell.folder, self.as_carried_out(cell.plan)) as folder:
             folder.fill()
             self.furnish(folder)
@@ -62,7 +62,7 @@ class ProcessEngine(Engine):
                 return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode)}")
 
     def interact(self, plan: Plan, folder: Path) -> int:
-        """Runs a plan at the user's terminal until the user leaves; what is left is in `folder`/cell/out. Returns the lab's exit code."""
+        """Runs a plan at the user's terminal until the user leaves; the lab's files are then in `folder`/cell/out. Returns the lab's exit code."""
         if not self.interactive:
             return super().interact(plan, folder)
         place = CellFolder(folder, plan)
@@ -86,16 +86,16 @@ class ProcessEngine(Engine):
             self.end(process)
 
     def _wait(self, process: subprocess.Popen[bytes], wall_s: float) -> str:
-        """Waits for a lab's end, and ends it at its limit: "" or why it was ended."""
+        """Waits for a lab's end, and ends the lab at its limit. Returns "", or why the lab was ended."""
         with self._lock:
             self._running.add(process)
         if self._stopped:
-            # It began when `stop` had looked around already.
+            # The lab started after `stop` had looked for running labs.
             self.end(process)
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:
-            return f"the wall limit of {wall_s} s came before the cell was over{self.hanging(process)}"
+            return f"the cell did not end within its wall limit of {wall_s} s{self.hanging(process)}"
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -107,5 +107,5 @@ class ProcessEngine(Engine):
 
 
 def _by_signal(returncode: int) -> str:
-    """What messages add to the name of a lab that a signal ended."""
+    """The addition to a lab's name in messages if a signal ended the lab."""
     return f", killed by {signal.Signals(-returncode).name}," if returncode < 0 else ""

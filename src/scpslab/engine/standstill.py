@@ -1,6 +1,7 @@
-"""Why virtual time stands still: a look at a guest whose wall limit has come, from the host, before it is ended.
+"""Finds out why virtual time stands still: looks from the host at a guest that has reached its wall limit, before the guest is ended.
 
-A guest's programs are processes of the host, children of its kernel. One that computes, or makes one system call after the other, lets no time pass.
+A guest's programs are processes of the host, children of its kernel. A program that only computes, or makes one system call after the other, lets no
+virtual time pass.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SAMPLE_S = 0.5
-# Of what all processes of a guest do in a sample.
+# Share of the activity of all processes of a guest in a sample.
 MOST = 0.8
-# A guest that does its work switches between its programs less often than one program that polls.
+# A guest that works normally switches between its programs less often than one program that polls.
 POLLS_PER_S = 5000
 PAGE_BYTES = 4096
-# Where the strings of a program are: on one of its uppermost pages, behind those of the kernel's own.
+# The strings of a program are on one of its uppermost pages, behind the kernel's own pages.
 PAGES_LOOKED_AT = 12
 SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 LONGEST_SHOWN = 120
@@ -26,14 +27,14 @@ LONGEST_SHOWN = 120
 
 @dataclass(frozen=True)
 class Use:
-    """What a process has used so far: processor time, clock ticks, and how often it has stopped by itself."""
+    """The resources that a process has used so far: processor time in clock ticks, and the number of times that it has stopped by itself."""
 
     ticks: int
     stops: int
 
 
 def standstill(kernel: int) -> str:
-    """What a guest does that lets no virtual time pass, as the rest of a sentence; "" where that cannot be told. It takes half a second."""
+    """Which activity of a guest lets no virtual time pass, as the rest of a sentence; "" if this cannot be found out. Takes half a second."""
     before = _uses(kernel)
     time.sleep(SAMPLE_S)
     after = _uses(kernel)
@@ -43,10 +44,10 @@ def standstill(kernel: int) -> str:
         return ""
     computes = max(programs, key=lambda pid: programs[pid].ticks)
     if programs[computes].ticks > MOST * sum(use.ticks for use in grown.values()) > 0 and not programs[computes].stops:
-        return f"; virtual time stood still, because {_named(computes)} computed without any system call. Let it sleep, or wait for something"
+        return f"; virtual time stood still, because {_named(computes)} computed without any system call. Let the program sleep, or wait for something"
     polls = max(programs, key=lambda pid: programs[pid].stops)
     if programs[polls].stops > max(MOST * sum(use.stops for use in programs.values()), POLLS_PER_S * SAMPLE_S):
-        return f"; virtual time hardly passed, because {_named(polls)} made system calls without sleeping. Let it sleep, or wait for something"
+        return f"; virtual time hardly passed, because {_named(polls)} made system calls without sleeping. Let the program sleep, or wait for something"
     return ""
 
 

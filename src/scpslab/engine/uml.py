@@ -1,7 +1,7 @@
-"""The lab kernel as a process: what engines `virtual` and `live` share.
+"""The lab kernel as a process: the common part of engines `virtual` and `live`.
 
-The kernel finds what it needs by three names in its working folder (images/guest/tools/init.c), so that its command line, which it
-mixes into its random numbers, is the same for the same cell on every machine and for every user.
+The kernel finds its input under three names in its working folder (images/guest/tools/init.c). Its command line, which the kernel mixes into its
+random numbers, is therefore the same for the same cell on every machine and for every user.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OWN_IMAGES_SHARE = 4
 class UmlEngine(ProcessEngine):
     """Runs cells as User-Mode Linux processes, each pinned to one core.
 
-    A guest's system calls switch between two host processes, and on one core that costs a third of what it costs across two.
+    A guest's system calls switch between two host processes. On one core a switch costs a third of what it costs across two cores.
     """
 
     lab_name: ClassVar[str] = "the lab kernel"
@@ -51,13 +51,13 @@ class UmlEngine(ProcessEngine):
 
     def __init__(self) -> None:
         super().__init__()
-        # What a plan needs besides the kernel's TCP on nodes that are processes: results of plans that do not need it do not depend on it.
+        # Built only for plans that need them, so that results of other plans do not depend on them.
         self._images: dict[bool, Images] = {}
         self._bundles: dict[Needs, tuple[Path, str]] = {}
         self._own_images: dict[str, tuple[OwnImage, Path]] = {}
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
-        """Builds kernel, guest image, lab program and, where a plan needs it, the SCPS stack, unless they are in the cache."""
+        """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
         _check_processes()
         plans = list(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
@@ -74,15 +74,15 @@ class UmlEngine(ProcessEngine):
             image = find_image(name)
             self._own_images[name] = (image, archive(image, cache_dir(), say))
         size_mib = sum(self._own_images[name][0].size_bytes for name in names) >> 20
-        # A guest keeps the file and what is unpacked of it in memory, beside the project's own images.
+        # A guest keeps in memory the file, its unpacked content, and the project's own images.
         if size_mib > memory_mib // OWN_IMAGES_SHARE:
             raise CapabilityError(
-                f"image {', '.join(names)}: found {size_mib} MiB; expected at most a quarter of the guest's memory, {memory_mib} MiB. "
+                f"image {', '.join(names)}: found {size_mib} MiB; expected at most a quarter of the guest's memory of {memory_mib} MiB. "
                 f"Raise limits.memory by {OWN_IMAGES_SHARE * size_mib - memory_mib} MiB, or make the image smaller."
             )
 
     def hash(self, plan: Plan) -> str:
-        """Hash of kernel, guest image, lab program and, where the plan needs them, the SCPS stack and images of others."""
+        """Hash of kernel, guest image, lab program and, if the plan needs them, the SCPS stack and images of others."""
         bundle = self._bundles[Needs.of(plan)][1]
         ids = [self._own_images[name][0].id for name in own_images(plan)]
         return hashlib.sha256("\n".join([bundle, *ids]).encode()).hexdigest()[:24] if ids else bundle
@@ -90,10 +90,10 @@ class UmlEngine(ProcessEngine):
     def _compile(self, images: Images, lab: Path, cell: Path) -> None:
         tail = self.boot(images, lab, cell, COMPILE_LIMITS)
         if not CellFiles(cell / OUT).has_ended:
-            raise LabError(f"lab program: the guest did not compile it; {tail}")
+            raise LabError(f'lab program: found that the guest did not compile it, last lines "{tail}"; expected compiled code. Run "scpslab doctor".')
 
     def boot(self, images: Images, program: Path, cell: Path, limits: dict[str, int]) -> str:
-        """Runs run_lab.py of another folder than the lab's in a guest to its end; its results are in `cell`/out. Returns the last lines of the console."""
+        """Runs run_lab.py of the folder `lab` in a guest to its end; its results are then in `cell`/out. Returns the last lines of the console."""
         with scratch() as work:
             for name, target in (("boot", images.boot_dir), ("lab", program), ("cell", cell)):
                 (work / name).symlink_to(target.resolve())
@@ -110,11 +110,11 @@ class UmlEngine(ProcessEngine):
         return [*words, *self.clock_arguments, *self.seed_arguments(plan)]
 
     def confine(self, work: Path, memory: Path) -> list[str]:
-        """What stands before the kernel's command line: it confines the kernel to the folders it needs, and ends it when this program ends."""
+        """The words in front of the kernel's command line: they confine the kernel to its folders, and end it when this program ends."""
         return launcher(self._tools, self._kernel, work, memory)
 
     def seed_arguments(self, plan: Plan) -> list[str]:
-        """What seeds the guest's random numbers."""
+        """The kernel argument that seeds the guest's random numbers."""
         return [f"lab_seed={plan.cell.kernel_seed}"]
 
     def furnish(self, folder: CellFolder) -> None:
@@ -126,7 +126,7 @@ class UmlEngine(ProcessEngine):
 
     @contextmanager
     def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> Iterator[subprocess.Popen[bytes]]:
-        """A kernel in the folder. It keeps its memory file, and a note of its process id, in a scratch folder of its own."""
+        """A kernel in the folder. The kernel keeps its memory file, and a note of its process id, in a scratch folder of its own."""
         with scratch(MEMORY_FOLDER) as home:
             words = self.confine(folder.path, home)
             options: dict[str, Any] = {"cwd": folder.path, "env": {"TMPDIR": str(home), "HOME": str(home)}}
@@ -141,12 +141,12 @@ class UmlEngine(ProcessEngine):
             yield process
 
     def look_over(self, folder: CellFolder) -> str:
-        """Removes what is no file from what the guest left."""
+        """Removes everything except files and folders from the guest's output."""
         left = sweep(folder.out.path)
-        return f"the guest left something that is no file in the cell's folder: {', '.join(left)}" if left else ""
+        return f"the guest left something other than files and folders: {', '.join(left)}" if left else ""
 
     def hanging(self, process: subprocess.Popen[bytes]) -> str:
-        """Which program of the guest lets no virtual time pass."""
+        """The program of the guest that lets no virtual time pass."""
         return standstill(process.pid) if self.deterministic else ""
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
@@ -158,14 +158,14 @@ class UmlEngine(ProcessEngine):
 
 
 def _no_network(limits: dict[str, int]) -> Plan:
-    """A plan for a guest in which no cell runs."""
+    """A plan for a guest that runs no cell."""
     key = CellKey(id="boot", scenario="boot", axes={}, repeat=1, kernel_seed="0" * 64)
     bounds = Limits(virtual_s=limits["wall_s"], wall_s=limits["wall_s"], memory_mib=limits["memory_mib"])
     return Plan(cell=key, limits=bounds, containers="process", topology="none", nodes=(), links=(), serial_links=(), workloads=(), probes=())
 
 
 def _check_processes() -> None:
-    """A guest's processes are the host's too; without room for them a cell fails half-way."""
+    """Checks the limit of processes: a guest's processes are processes of the host too, and without them a cell fails half-way."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if os.geteuid() != 0 and allowed != resource.RLIM_INFINITY and allowed < PROCESSES_PER_CELL:
         raise CapabilityError(f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell that runs. Raise the limit.")

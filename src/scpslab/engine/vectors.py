@@ -1,4 +1,4 @@
-"""The files of bit errors that a lab is given: gap vectors of links, bit maps of serial links."""
+"""The files of bit errors in a lab's input: gap vectors of links, bit maps of serial links."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scpslab.plan.error_models import VectorFile
 
 
 def write_vectors(plan: Plan, folder: Path) -> None:
-    """Writes the gap vector of every direction that has one: <link>-<direction>.u64, little-endian.
+    """Writes the gap vector of every direction that has one, to <link>-<direction>.u64 in little-endian order.
 
-    Serial links draw their models themselves; stored vectors become bit maps for them: <link>-<direction>.bits.
+    Serial links draw the errors of models themselves; for stored vectors they get bit maps, <link>-<direction>.bits.
     """
     for serial in plan.serial_links:
         for line in serial.directions:

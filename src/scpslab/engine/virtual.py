@@ -8,7 +8,7 @@ from scpslab.engine.uml import UmlEngine
 
 
 class VirtualEngine(UmlEngine):
-    """Time jumps to the next timer when every task sleeps, and computing takes none of it."""
+    """Time jumps to the next timer when every task sleeps; computing takes no time."""
 
     name: ClassVar[str] = "virtual"
     deterministic: ClassVar[bool] = True

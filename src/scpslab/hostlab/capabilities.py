@@ -1,4 +1,4 @@
-"""What this machine's kernel and programs have to be able to do for engine `host`, found out by trying."""
+"""Checks, by trying, that this machine's kernel and programs can do what engine `host` needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAYBOOK = "ansible-playbook -i localhost, -c local playbooks/site.yml"
 
 @dataclass(frozen=True)
 class Lack:
-    """Something that is not there: what was found, and what to do. `name` says what is asked for."""
+    """A missing capability: what was found, and what to do. `name` says what is needed."""
 
     name: str
     found: str
@@ -29,7 +29,7 @@ class Lack:
 
     def __str__(self) -> str:
         """As an error message."""
-        return f"{self.name}: found {self.found}. To mend it: {self.fix}."
+        return f"{self.name}: found {self.found}; expected {self.name} as engine host needs it. To fix it: {self.fix}."
 
 
 def _has(program: str) -> bool:
@@ -37,7 +37,7 @@ def _has(program: str) -> bool:
 
 
 def _in_a_namespace(script: str) -> str:
-    """Runs a script in a network namespace of its own; "" when it works, else what it said last."""
+    """Runs a script in a network namespace of its own. Returns "" if it works, else its last line of output."""
     environment = {"PATH": PATH}
     done = subprocess.run(["unshare", "--net", "sh", "-ec", script], capture_output=True, text=True, env=environment, check=False)
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
@@ -62,7 +62,7 @@ def mininet() -> Lack | None:
 
 
 def control_groups() -> Lack | None:
-    """Control groups version 2, where a lab's processes are ended all at once."""
+    """Control groups version 2, which end all processes of a lab at once."""
     if (CGROUPS / "cgroup.controllers").exists():
         return None
     found = f"no control groups of version 2 at {CGROUPS}"
@@ -71,7 +71,7 @@ def control_groups() -> Lack | None:
 
 def _try(name: str, script: str) -> Callable[[], Lack | None]:
     def check() -> Lack | None:
-        # A program that is not there is what `programs` says.
+        # `programs` reports a missing program.
         said = _in_a_namespace(script) if _has(script.split(maxsplit=1)[0]) else ""
         return Lack(name, f'"{said}" when it was tried', f"modprobe {name}, or {OTHER_KERNEL}") if said else None
 
@@ -95,7 +95,7 @@ CHECKS: tuple[Callable[[], Lack | None], ...] = (root, programs, mininet, contro
 
 
 def missing(with_docker: bool) -> list[Lack]:
-    """Everything that is not there. The others need root, so they wait for that."""
+    """All missing capabilities. Without root only root is reported, because the other checks need it."""
     if lack := root():
         return [lack]
     found = [lack for check in CHECKS if (lack := check())]

@@ -1,4 +1,4 @@
-"""What a lab on this machine owns, and removing it, whatever state it was left in."""
+"""The things that a lab on this machine owns, and their removal, whatever state the lab was left in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from scpslab.lab import docker
 
-# One folder a lab, named by its id; the first thing a lab makes and the last that is removed.
+# One folder per lab, named by its id: the first thing that a lab makes and the last that is removed.
 STATE = Path("/run/scpslab-labs")
 CGROUPS = Path("/sys/fs/cgroup")
 # In a lab's folder: says that it may have containers; and which congestion controls any namespace could choose before.
@@ -28,7 +28,7 @@ _numbers = itertools.count(1)
 
 
 def started_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since the machine did (proc(5), field 22); None when there is no such process, or it has ended."""
+    """The start time of a process in clock ticks since the machine started (proc(5), field 22); None if there is no such process, or it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -37,12 +37,12 @@ def started_ticks(pid: int) -> int | None:
 
 
 def new_id() -> str:
-    """An id no other lab has had since this machine started: this process, when it started, and a number."""
+    """An id that no other lab has had since this machine started: this process, its start time, and a number."""
     return f"{PREFIX}-{os.getpid()}-{started_ticks(os.getpid())}-{next(_numbers)}"
 
 
 def is_alive(lab: str) -> bool:
-    """Whether the process that started a lab is still there."""
+    """Whether the process that started a lab still runs."""
     _, pid, ticks, _ = lab.split("-")
     return started_ticks(int(pid)) == int(ticks)
 
@@ -53,7 +53,7 @@ def labs() -> list[str]:
 
 
 def dead_labs() -> list[str]:
-    """The labs whose maker is gone."""
+    """The labs whose maker has ended."""
     return [lab for lab in labs() if not is_alive(lab)]
 
 
@@ -63,14 +63,14 @@ def cgroup(lab: str) -> Path:
 
 
 def remove(lab: str) -> list[str]:
-    """Ends and removes all of a lab; returns what was found, in words. Safe to repeat, and after a removal that was interrupted.
+    """Ends and removes a lab; returns what was found, in words. Safe to repeat, also after an interrupted removal.
 
     Raises:
-        TimeoutError: its processes or containers do not end.
+        TimeoutError: processes or containers of the lab do not end.
         DockerError: Docker does not answer, and the lab may have containers.
     """
     removed = []
-    # Processes first: what still runs could make more.
+    # Processes first: a process that still runs could make more.
     if count := _end_processes(lab):
         removed.append(f"{count} processes")
     if (STATE / lab / MAY_HAVE_CONTAINERS).exists() and (count := _remove_containers(lab)):
@@ -92,11 +92,13 @@ def _processes(lab: str) -> list[int]:
 def _end_processes(lab: str) -> int:
     count = len(_processes(lab))
     limit = time.monotonic() + KILL_LIMIT_S
-    # What has ended, but whose parent has not asked how, stays in the group until it does; a killed parent's children are asked by init.
+    # A process that has ended stays in the group until its parent reaps it; init reaps the children of a killed parent.
     while _processes(lab):
         (cgroup(lab) / "cgroup.kill").write_text("1\n")
         if time.monotonic() > limit:
-            raise TimeoutError(f"lab {lab}: found processes {_processes(lab)} still there after {KILL_LIMIT_S:.0f} s; expected none. Look at them with ps.")
+            raise TimeoutError(
+                f"lab {lab}: found processes {_processes(lab)} still running after {KILL_LIMIT_S:.0f} s; expected none. Find out with ps what they wait for."
+            )
         time.sleep(LOOK_AGAIN_S)
     return count
 
@@ -113,7 +115,7 @@ def _remove_cgroup(lab: str) -> bool:
         except OSError as error:
             if error.errno != errno.EBUSY:
                 raise
-            # A process that its maker had started just before it was killed has joined meanwhile.
+            # A process that the maker started just before it was killed may have joined meanwhile.
             _end_processes(lab)
         else:
             return True
@@ -134,13 +136,15 @@ def _remove_containers(lab: str) -> int:
             found.add(container)
             quiet_since = time.monotonic()
             if quiet_since > limit:
-                raise TimeoutError(f"lab {lab}: found container {container} still there after {CONTAINERS_LIMIT_S:.0f} s; expected none. See docker ps -a.")
+                raise TimeoutError(
+                    f"lab {lab}: found container {container} still there after {CONTAINERS_LIMIT_S:.0f} s; expected none. Remove it with docker rm --force."
+                )
         time.sleep(LOOK_AGAIN_S)
     return len(found)
 
 
 def _restore_allowed(lab: str) -> None:
-    """Gives the machine's setting back when the last lab goes; a lab that began while others ran has found theirs."""
+    """Restores the machine's setting when the last lab ends; a lab that began while others ran found the setting of those."""
     note = STATE / lab / ALLOWED_BEFORE
     if not note.exists():
         return

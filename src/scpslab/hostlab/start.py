@@ -1,4 +1,4 @@
-"""Starting a lab on this machine's own kernel, and waiting for its end."""
+"""Starts a lab on this machine's own kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scpslab.plan.workloads import Bulk, Iperf3
 PYTHON = "/usr/bin/python3"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = ("sch_netem", "sch_ingress", "cls_bpf", "openvswitch")
-# In a mount namespace of its own, the lab gets a /run with nothing in it but what it needs, and an Open vSwitch database of its own.
+# In a mount namespace of its own, the lab gets a /run with only what it needs, and an Open vSwitch database of its own.
 ENTER = """set -eu
 make_places() {
 	mount -t tmpfs tmpfs /mnt &&
@@ -40,7 +40,7 @@ exec "$@"
 
 
 class HostLab:
-    """One lab: what comes in is in `cell` (plan.json, vectors), what goes out will be in `cell`/out. `programs`: the lab program's folder."""
+    """One lab. `cell` holds its input (plan.json, vectors), `cell`/out will hold its output. `programs`: the lab program's folder."""
 
     def __init__(self, plan: Plan, programs: Path, cell: Path) -> None:
         self.plan, self.programs, self.cell = plan, programs, cell
@@ -48,7 +48,7 @@ class HostLab:
         self.state = owned.STATE / self.id
 
     def start(self, **options: Any) -> subprocess.Popen[bytes]:
-        """Starts the lab program; `options` are Popen's. It ends with the process that started it; then the rest is `owned.remove`'s."""
+        """Starts the lab program; `options` are Popen's. The program ends with the process that started it; `owned.remove` removes the rest."""
         owned.STATE.mkdir(exist_ok=True)
         self.state.mkdir()
         if self.plan.containers == "docker":
@@ -75,17 +75,17 @@ class HostLab:
         return subprocess.Popen(command, env=environment, cwd="/", **options)
 
     def remove(self) -> None:
-        """Removes all of it; see `owned.remove`."""
+        """Removes the lab; see `owned.remove`."""
         owned.remove(self.id)
 
     def _allow_congestion_controls(self) -> None:
-        """Loads the congestion controls of the plan, and lets the lab's namespaces choose them; what was before is kept for `owned.remove`."""
+        """Loads the congestion controls of the plan, and lets the lab's namespaces choose them. The old setting is kept for `owned.remove`."""
         wanted = {node.sysctls.get("net.ipv4.tcp_congestion_control") for node in self.plan.speaking}
         wanted |= {workload.congestion for workload in self.plan.workloads if isinstance(workload, Bulk | Iperf3)}
         modules = [*MODULES, *(f"tcp_{name}" for name in sorted(filter(None, wanted)) if name not in AVAILABLE.read_text().split())]
         for module in modules:
             if shutil.which("modprobe"):
-                # What is built in, or cannot be had, shows when it is used.
+                # Whether a control is built in or missing shows when it is used.
                 subprocess.run(["modprobe", "--quiet", module], check=False)
         allowed = owned.ALLOWED.read_text()
         missing = set(AVAILABLE.read_text().split()) - set(allowed.split())

@@ -1,7 +1,7 @@
-"""The folders that runs leave: the name of every file in them, once; and reading and writing what says how a run went.
+"""The folders of runs: states the name of every file in them once, and reads and writes the files that say how a run went.
 
 Order of reading: cell.py (one cell), run.py (a run), campaign.py (a campaign), find.py (from words to folders), lock.py (one process at a time).
-What the files mean is docs/results.md and docs/plan-format.md. What happened in a cell is read by scpslab.results.
+docs/results.md and docs/plan-format.md explain the files. scpslab.results reads what happened in a cell.
 """
 
 from scpslab.runfolder.campaign import CampaignFolder

@@ -17,17 +17,17 @@ CAMPAIGN = "campaign.json"
 
 
 class CampaignFolder:
-    """A folder that leads to runs and holds no cells of its own."""
+    """A folder that links to runs and holds no cells of its own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.file = path / CAMPAIGN
 
     def read(self) -> dict[str, Any]:
-        """What campaign.json says.
+        """The content of campaign.json.
 
         Raises:
-            ResultError: it cannot be read.
+            ResultError: campaign.json cannot be read.
         """
         fields = json_object(self.file)
         refuse_newer(self.file, fields.get("format", FORMAT))
@@ -40,7 +40,7 @@ class CampaignFolder:
         return {**fields, "left_out": left_out}
 
     def runs(self) -> list[RunFolder]:
-        """The runs, in the campaign's order, whether they are there or not.
+        """The folders of the runs, in the campaign's order, whether they exist or not.
 
         Raises:
             ResultError: campaign.json cannot be read.
@@ -48,7 +48,7 @@ class CampaignFolder:
         return [RunFolder(self.path / entry["run"]) for entry in self.read()["runs"]]
 
     def path_of(self, run: RunFolder) -> str:
-        """The way to a run from here, as campaign.json has it."""
+        """The path to a run from here, as campaign.json has it."""
         return os.path.relpath(run.path, self.path)
 
     def write(self, fields: dict[str, Any], runs: Iterable[RunFolder]) -> None:

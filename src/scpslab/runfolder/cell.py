@@ -1,4 +1,4 @@
-"""The folder of one cell: what the lab wrote, and the plan it carried out."""
+"""The folder of one cell: the files that the lab wrote, and the plan that it carried out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATUSES = ("completed", "incomplete", "unsupported", "failed")
 
 
 class CellFiles:
-    """Where the files of a cell are. A folder without status.json is of a cell that did not end."""
+    """The paths of a cell's files. A folder without status.json belongs to a cell that did not end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -27,7 +27,7 @@ class CellFiles:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the cell came to its end."""
+        """Whether the cell has ended."""
         return self.status_file.is_file()
 
     def record(self, name: str) -> Path:
@@ -39,11 +39,11 @@ class CellFiles:
         return self._file(self.captures, probe, ".pcap")
 
     def log(self, name: str) -> Path:
-        """What a program said."""
+        """The output of a program."""
         return self._file(self.logs, name, ".log")
 
     def make_folders(self) -> None:
-        """Makes the folders that every cell has, also where nothing is in them."""
+        """Makes the folders that every cell has, even if they stay empty."""
         for folder in (self.logs, self.records, self.captures):
             folder.mkdir(exist_ok=True)
 
@@ -51,7 +51,7 @@ class CellFiles:
         """status.json: "status", one of STATUSES, and "reason"; failed when the cell did not end.
 
         Raises:
-            ResultError: there is one, and it says something else.
+            ResultError: status.json exists, but does not have this form.
         """
         if not self.has_ended:
             return {"status": "failed", "reason": f"no {STATUS}: the cell did not end"}
@@ -62,7 +62,7 @@ class CellFiles:
         return status
 
     def write_status(self, status: dict[str, Any]) -> None:
-        """Writes status.json, for a lab that did not."""
+        """Writes status.json for a lab that has not written it."""
         self.status_file.write_text(json.dumps(status, indent=1) + "\n")
 
     def _file(self, folder: Path, name: str, suffix: str) -> Path:

@@ -1,4 +1,4 @@
-"""From what a person says to the folders they mean."""
+"""Finds the folders of the runs that a person names."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def find_run(named: str, runs: Path = RUNS) -> Path:
     for folder in (Path(named), runs / named):
         if folder.is_dir():
             return folder
-    raise ResultError(f'{named}: found no such folder; expected a run folder, its name under {runs}/, or the word "last".')
+    raise ResultError(f'{named}: found no such folder; expected a run folder, its name under {runs}/, or the word "last". Correct the name.')
 
 
 def runs_of(named: Sequence[str], runs: Path = RUNS) -> list[Path]:
-    """The run folders that the words mean, newest first, each once: all under `runs` for no words, and for a campaign those that it lists.
+    """The run folders that the words name, newest first, each once. No words name all runs under `runs`; a campaign names the runs that it lists.
 
     Raises:
-        ResultError: a word that means no run; a run without cells is left out, for it or its campaign may be interrupted.
+        ResultError: a word does not name a run. A run without cells is left out, because it or its campaign may have been interrupted.
     """
     folders = [find_run(word, runs) for word in named] if named else [run.path for run in RunFolder.all_in(runs)]
     found: dict[Path, RunFolder] = {}

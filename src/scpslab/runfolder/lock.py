@@ -1,4 +1,4 @@
-"""One run at a time in a folder: a lock that its process holds and that the kernel takes back however that process ends."""
+"""One run at a time in a folder: a process holds a lock, and the kernel releases the lock however the process ends."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FILE_NAME = ".lock"
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Holds the lock of a run or campaign folder, which is made where it is missing.
+    """Holds the lock of a run or campaign folder. A missing folder is made.
 
     Raises:
         UsageError: another process holds it; the message says which.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # Programs that the run starts do not inherit it: the lock ends with this process, not with theirs.
+    # Programs that the run starts do not inherit the lock: it ends with this process, not with theirs.
     descriptor = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
         try:
@@ -50,7 +50,7 @@ def _advice(descriptor: int) -> str:
 
 
 def _written(descriptor: int) -> tuple[int | None, str]:
-    """Process and time as the holder wrote them; it may be writing just now."""
+    """Process and time as the holder wrote them; the holder may be writing at this moment."""
     try:
         fields = strict_json.loads(os.pread(descriptor, 4096, 0))
     except strict_json.JsonError:

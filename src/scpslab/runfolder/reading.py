@@ -1,4 +1,4 @@
-"""Reading the JSON files of a folder. What is missing or cannot be read is a ResultError that names the file."""
+"""Reads the JSON files of a folder. A missing or unreadable file is a ResultError that names the file."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from scpslab import strict_json
 from scpslab.errors import ResultError
 
 FORMAT = 1
-AGAIN = 'Run the scenario again: "scpslab run" keeps what is finished and makes the rest anew.'
+AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the others again.'
 
 
 class NewerFormat(ResultError):
-    """A file that a newer program wrote: nothing is wrong with it."""
+    """A file that a newer program wrote: the file is intact, but this program cannot read it."""
 
 
 def json_object(path: Path) -> dict[str, Any]:
-    """The object that a file holds.
+    """The JSON object in a file.
 
     Raises:
-        ResultError: it cannot be read, or holds something else.
+        ResultError: the file cannot be read, or holds something else.
     """
     try:
         fields = strict_json.loads(path.read_bytes())
     except OSError as error:
-        raise ResultError(f"{path}: found {error.strerror}; expected one JSON object. See to the file.") from error
+        raise ResultError(f"{path}: found {error.strerror}; expected a file with one JSON object. Check the path and its permissions.") from error
     except strict_json.JsonError as error:
         raise ResultError(f"{path}: {error}; expected one JSON object. {AGAIN}") from error
     if not isinstance(fields, dict):
@@ -34,8 +34,8 @@ def json_object(path: Path) -> dict[str, Any]:
 
 
 def refuse_newer(path: Path, found: object) -> None:
-    """Raises where a file's format number is none, or a newer program's."""
+    """Raises an error if a file's format number is missing or belongs to a newer program."""
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {FORMAT}. {AGAIN}')
     if found > FORMAT:
-        raise NewerFormat(f"{path}: format: found {found}; expected at most {FORMAT}. The run was written by a newer scpslab: use that one.")
+        raise NewerFormat(f"{path}: format: found {found}; expected at most {FORMAT}. A newer scpslab wrote the run: use that version.")

@@ -1,4 +1,4 @@
-"""The folder of a run (docs/results.md): what is where, and its manifest."""
+"""The folder of a run (docs/results.md): its files and its manifest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from scpslab.errors import ResultError
 from scpslab.names import UNFINISHED, file_label, file_name
 from scpslab.runfolder.cell import PLAN, CellFiles
-from scpslab.runfolder.reading import FORMAT, json_object, refuse_newer
+from scpslab.runfolder.reading import AGAIN, FORMAT, json_object, refuse_newer
 from scpslab.scratch import replace_text
 
 MANIFEST = "manifest.json"
@@ -22,7 +22,7 @@ FIGURES = "figures"
 
 
 class RunFolder:
-    """`runs/<scenario>-<hash>/`: the same scenario on the same engine has the same folder, so asking again resumes."""
+    """`runs/<scenario>-<hash>/`: the same scenario on the same engine has the same folder, so repeating the command resumes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,27 +41,27 @@ class RunFolder:
         return [cls(path.parent) for path in parent.glob(f"*/{MANIFEST}")]
 
     def cell(self, cell_id: str) -> CellFiles:
-        """The folder of a cell, whether it is there or not."""
+        """The folder of a cell, whether it exists or not."""
         return CellFiles(self.cells / file_name(cell_id))
 
     def planned_cells(self) -> list[CellFiles]:
-        """The cells that are there, by name: those with a plan."""
+        """The names of the cells that exist: those with a plan."""
         folders = sorted(self.cells.iterdir()) if self.cells.is_dir() else []
         return [cell for cell in map(CellFiles, folders) if cell.plan.is_file()]
 
     def unfinished_cells(self) -> list[Path]:
-        """The folders of cells that an ended process has left half made."""
+        """The folders of unfinished cells that an ended process has left."""
         return sorted(self.cells.glob(f"*{UNFINISHED}"))
 
     def is_run(self) -> bool:
-        """Whether there is a manifest and at least one cell; an interrupted campaign may have begun no cell of a run."""
+        """Whether there is a manifest and at least one cell. An interrupted campaign may have started no cell of a run."""
         return self.manifest_file.is_file() and any(self.cells.glob(f"*/{PLAN}"))
 
     def open(self, resolved_yaml: str, facts: dict[str, Any]) -> dict[str, Any]:
-        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that it already has.
+        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already has.
 
         Raises:
-            ResultError: its manifest is damaged, or a newer program's.
+            ResultError: the manifest is damaged, or a newer program wrote it.
         """
         self.cells.mkdir(parents=True, exist_ok=True)
         manifest = {"format": FORMAT, "status": "running", **facts, "cells": self.known_cells()}
@@ -70,7 +70,7 @@ class RunFolder:
         return manifest
 
     def set_aside(self) -> Path:
-        """Gives a manifest that cannot be read another name."""
+        """Renames a manifest that cannot be read."""
         return self.manifest_file.replace(self.manifest_file.with_name(f"{MANIFEST}.damaged"))
 
     def manifest(self) -> dict[str, Any]:
@@ -80,18 +80,18 @@ class RunFolder:
             ResultError: there is none, or it cannot be read.
         """
         if not self.manifest_file.is_file():
-            raise ResultError(f'{self.path}: found no {MANIFEST}; expected a run folder as "scpslab run" writes it.')
+            raise ResultError(f'{self.path}: found no {MANIFEST}; expected a run folder as "scpslab run" writes it. Choose another folder.')
         manifest = json_object(self.manifest_file)
         refuse_newer(self.manifest_file, manifest.get("format", manifest.get("format_version", FORMAT)))
         return manifest
 
     def known_cells(self) -> dict[str, dict[str, str]]:
-        """What the manifest on disk says of each cell; nothing where there is none."""
+        """The entry of each cell in the manifest on disk; empty if there is no manifest."""
         if not self.manifest_file.exists():
             return {}
         cells = self.manifest().get("cells", {})
         if not isinstance(cells, dict):
-            raise ResultError(f"{self.manifest_file}: cells: found {type(cells).__name__}; expected an object.")
+            raise ResultError(f"{self.manifest_file}: cells: found {type(cells).__name__}; expected an object. {AGAIN}")
         return {name: entry for name, entry in cells.items() if isinstance(entry, dict)}
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Running all cells of a scenario, or of all scenarios of a campaign: side by side, cached, resumable, with progress."""
+"""Runs all cells of a scenario, or of all scenarios of a campaign: in parallel, cached, resumable, with progress."""
 
 from scpslab.running.campaign import run_campaign
 from scpslab.running.runner import RunOptions, run_scenario

@@ -19,13 +19,13 @@ def cell_key(plan: Plan, engine_hash: str) -> str:
 
 
 class ResultCache:
-    """Folders of finished cells under `root`. Failed cells are not kept: asking again tries again."""
+    """Folders of finished cells under `root`. Failed cells are not kept: the next run tries them again."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def fetch(self, key: str, folder: Path) -> bool:
-        """Copies the result for `key` to `folder`, whole or not at all; false when there is none."""
+        """Copies the result for `key` to `folder`, whole or not at all; returns false if there is none."""
         kept = self.root / key
         if not kept.is_dir():
             return False
@@ -38,14 +38,14 @@ class ResultCache:
         except (FileNotFoundError, shutil.Error):
             if kept.is_dir():
                 raise
-            # Somebody has emptied the cache meanwhile.
+            # Another process has emptied the cache meanwhile.
             return False
         finally:
             shutil.rmtree(part, ignore_errors=True)
         return True
 
     def keep(self, key: str, folder: Path) -> None:
-        """Keeps a copy of `folder` for `key`. Several processes may: the first one's stays, for all have the same bytes."""
+        """Keeps a copy of `folder` for `key`. If several processes do so, the first copy stays: all have the same bytes."""
         if (self.root / key).exists():
             return
         self.root.mkdir(parents=True, exist_ok=True)
@@ -58,5 +58,5 @@ class ResultCache:
                     raise
 
     def forget(self, key: str) -> None:
-        """Removes the result for `key`: it cannot be read."""
+        """Removes a result that cannot be read."""
         shutil.rmtree(self.root / key, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Campaigns: scenarios one after the other with the same listeners, and a folder that leads to their runs.
+"""Campaigns: scenarios run one after the other with the same listeners, and a folder that links to their runs.
 
-Each scenario's run is a run like any other, under the same name: what was run before counts, and an interrupted campaign goes on where it stopped.
+Each run is an ordinary run under its usual name: earlier results count, and an interrupted campaign resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from scpslab.scenario.campaign import Campaign, load_campaign
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """Where a campaign is, and how its cells went."""
+    """The folder of a campaign, and the outcome of its cells."""
 
     folder: Path
     runs: tuple[RunResult, ...]
 
     @property
     def failed(self) -> int:
-        """Cells that failed, of all runs."""
+        """The number of failed cells of all runs."""
         return sum(run.failed for run in self.runs)
 
 
 def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> CampaignResult:
-    """Runs every scenario of a campaign (path or name, with or without a variant); all of them are planned before the first starts.
+    """Runs every scenario of a campaign (path or name, with or without a variant). All scenarios are planned before the first starts.
 
     Raises:
-        ScenarioError: a file that says something that cannot be; nothing was run.
+        ScenarioError: a file is not valid; nothing was run.
         KeyboardInterrupt: finished cells are kept.
     """
     campaign = load_campaign(name)
     tally = Tally()
     listeners = (tally, *listeners)
     for pattern in campaign.left_out:
-        _tell(listeners, Note(f"{campaign.name}: no scenario is called {pattern}; left out"))
+        _tell(listeners, Note(f"{campaign.name}: skipped {pattern}, because no scenario has this name"))
     runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), listeners) for member in campaign.members]
     folder = CampaignFolder(options.out / file_name(file_label(campaign.name), _hash(runs)))
     with held(folder.path):
@@ -67,7 +67,7 @@ def _run(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun]
 
 
 def _all(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], tally: Tally, started: float) -> tuple[RunResult, ...]:
-    """The runs, one after the other; campaign.json says how they went whatever happens."""
+    """Runs the scenarios one after the other; campaign.json states the outcome whatever happens."""
     status = "interrupted"
     try:
         results = tuple(run.run() for run in runs)

@@ -1,11 +1,11 @@
-"""What happens in a run, as values: whoever wants to know is a listener, a function of one event, and listeners are called in their order.
+"""The events of a run, as values. A listener is a function of one event; listeners are called in the order in which they were given.
 
 A run: Note*, RunStarted, CellDone* (those that had a result), then CellStarted and CellDone for each cell that is run, and at the end exactly one of
 RunDone, RunInterrupted, RunFailed. A campaign: Note*, CampaignStarted, its runs one after the other, and exactly one of CampaignDone,
-CampaignInterrupted, CampaignFailed. A run that never started (the machine lacks something, another process has its folder) says Notes at most.
+CampaignInterrupted, CampaignFailed. A run that never started (the machine lacks something, another process has its folder) tells at most Notes.
 
-All events of a run come from the thread that called it, one after the other; a cell has at most one CellStarted and one CellDone. A cell that
-was started and not done when its run ended has no result. A Note may come at any time.
+All events of a run come from the thread that called it, one after the other. A cell has at most one CellStarted and one CellDone. A cell that
+had started but was not done when its run ended has no result. A Note may come at any time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Note:
-    """A line for people: what is built, what was set aside."""
+    """A line for people, for example about something that is built or was set aside."""
 
     text: str
 
@@ -42,7 +42,7 @@ class CellStarted:
 
 @dataclass(frozen=True)
 class CellDone:
-    """A cell has a result, which is kept: what status.json says of it, and whether it was there before."""
+    """A cell has a result, and the result is kept: the content of status.json, and whether the result existed before."""
 
     cell: str
     status: dict[str, Any]
@@ -118,7 +118,7 @@ Listener = Callable[[Event], None]
 
 
 class Tally:
-    """A listener that counts: cells done, those of them that had a result, and virtual seconds of the others."""
+    """A listener that counts the cells done, those of them that already had a result, and the virtual seconds of the others."""
 
     def __init__(self) -> None:
         self.done, self.cached, self.virtual_s = 0, 0, 0.0
@@ -132,5 +132,5 @@ class Tally:
 
 
 def virtual_seconds(status: dict[str, Any]) -> float:
-    """How long a cell took inside."""
+    """The lab time that a cell took."""
     return float(status.get("virtual_s") or 0.0)

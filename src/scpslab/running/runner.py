@@ -1,4 +1,4 @@
-"""One run: what has a result already, what an executor carries out, and what is kept; finished cells survive whatever happens to the rest."""
+"""One run: finds the cells that already have a result, has an executor carry out the others, and keeps results. Finished cells always survive."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FREE_BYTES_PER_RUN = 200 * 10**6
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What concerns this machine and this run, not the experiment."""
+    """Options of this machine and this run, not of the experiment."""
 
     engine: str = "virtual"
     jobs: int | None = None
@@ -45,7 +45,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunResult:
-    """Where a run is and how it went."""
+    """The folder of a run, and its outcome."""
 
     folder: Path
     completed: int
@@ -55,7 +55,7 @@ class RunResult:
 
 
 class Described(Protocol):
-    """What a run says of its scenario."""
+    """The facts about its scenario that a run records."""
 
     @property
     def name(self) -> str:
@@ -84,7 +84,7 @@ class PlansRun:
         self._told: set[str] = set()
 
     def run(self) -> RunResult:
-        """Runs every cell that has no result yet, then derives results.csv. The listeners hear of it (events.py).
+        """Runs every cell that has no result yet, then derives results.csv. The listeners receive events (events.py).
 
         Raises:
             CapabilityError: the machine lacks something; nothing was run.
@@ -123,21 +123,21 @@ class PlansRun:
         return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.checks)
 
     def _open(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """The manifest of the folder. One that is damaged says nothing of cells, which engines that repeat give again."""
+        """The manifest of the folder. A damaged manifest is set aside if the engine can repeat its cells; otherwise it is an error."""
         try:
             return self.folder.open(self.resolved, facts)
         except NewerFormat:
             raise
         except ResultError as error:
             if not self.engine.deterministic:
-                what = f"found a damaged manifest.json, without which nobody knows what its measurements of engine {self.engine.name} are of"
-                raise ResultError(f"{self.folder.path}: {what}; expected the one of the last run. Move the folder away, and run the scenario again.") from error
+                what = f"found a damaged manifest.json, which identified the measurements of engine {self.engine.name}"
+                raise ResultError(f"{self.folder.path}: {what}; expected a readable one. Move the folder away, and run the scenario again.") from error
             aside = self.folder.set_aside()
-            self._tell(Note(f"{aside}: a damaged manifest was set aside; cells are taken from the cache or run again"))
+            self._tell(Note(f"{aside}: set a damaged manifest aside; cells are taken from the cache or run again"))
             return self.folder.open(self.resolved, facts)
 
     def _carry_out(self) -> None:
-        """Gives every cell a result: the one that is there, or the executor's."""
+        """Gives every cell a result: the existing one, or the executor's."""
         waiting = [cell_id for cell_id in self.plans if not self._known(cell_id)]
         cells = {cell_id: CellRun(self.plans[cell_id], self.folder.cell(cell_id).path) for cell_id in waiting}
         try:
@@ -148,7 +148,7 @@ class PlansRun:
             raise
 
     def _known(self, cell_id: str) -> bool:
-        """Whether the run folder or the cache has the cell already, and it can be read."""
+        """Whether the run folder or the cache already has a readable result of the cell."""
         key = self.keys[cell_id]
         entry = self.manifest["cells"].get(cell_id, {})
         usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in KEPT
@@ -164,7 +164,7 @@ class PlansRun:
         return True
 
     def _status_of(self, cell_id: str) -> dict[str, Any] | None:
-        """The status of a cell that is there; None where one of the files that everything is derived from is missing or damaged."""
+        """The status of a cell in the run folder; None if a file from which results are derived is missing or damaged."""
         cell = self.folder.cell(cell_id)
         try:
             if not cell.has_ended or results.open_cell(cell.path).id != cell_id:
@@ -176,11 +176,11 @@ class PlansRun:
             return None
 
     def started(self, cell_id: str) -> None:
-        """The executor begins with a cell."""
+        """The executor starts a cell."""
         self._tell(CellStarted(cell_id))
 
     def ended(self, cell_id: str, status: dict[str, Any]) -> None:
-        """The executor has a cell's result, which is kept before anybody is told."""
+        """The executor has a cell's result. The run keeps it before it tells the listeners."""
         key = self.keys[cell_id]
         self._note(cell_id, key, status)
         self.folder.write_manifest(self.manifest)
@@ -199,7 +199,7 @@ class PlansRun:
         self.manifest["cells"][cell_id] = {"key": key, "status": status["status"]}
 
     def _drop_foreign_cells(self) -> None:
-        """Cells of an interrupted write, or of an earlier state of the same scenario, are not results of this run."""
+        """Removes cells of an interrupted write, or of an earlier state of the same scenario: they are not results of this run."""
         for folder in self.folder.cells.iterdir():
             if folder.name not in self.plans:
                 shutil.rmtree(folder)
@@ -223,14 +223,14 @@ def _check_room(out: Path) -> None:
     free = shutil.disk_usage(place).free
     if free < FREE_BYTES_PER_RUN:
         raise CapabilityError(
-            f"{out}: found {free // 10**6} MB free; expected at least {FREE_BYTES_PER_RUN // 10**6} MB. Free some space or choose another folder with --out."
+            f"{out}: found {free // 10**6} MB free; expected at least {FREE_BYTES_PER_RUN // 10**6} MB. Free disk space, or choose another folder with --out."
         )
     if not os.access(place, os.W_OK):
-        raise LabError(f"{out}: found no permission to write; expected a folder of yours. Choose another one with --out.")
+        raise LabError(f"{out}: found no permission to write; expected a folder that you may write to. Choose another folder with --out.")
 
 
 def _machine() -> dict[str, Any]:
-    """Facts of this machine that do not belong to the result."""
+    """Facts about this machine that are not part of the result."""
     return {"machine": {"kernel": platform.release(), "python": platform.python_version(), "cpus": os.cpu_count()}}
 
 

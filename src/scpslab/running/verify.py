@@ -1,4 +1,4 @@
-"""Runs what an archive holds again and compares it byte for byte."""
+"""Runs the runs of an archive again and compares every byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scpslab.scratch import scratch
 
 @dataclass(frozen=True)
 class Described:
-    """A scenario's name and seed, as an archive has them."""
+    """A scenario's name and seed, from an archive."""
 
     name: str
     seed: int
@@ -24,7 +24,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run of an archive beside its re-run: files that are the same, differ, are missing now, or are new; and whether the inputs were the same."""
+    """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and whether the inputs were the same."""
 
     run: str
     same: tuple[str, ...]
@@ -39,19 +39,19 @@ class Comparison:
         return not (self.different or self.missing or self.new)
 
 
-# What every scenario of the project stays within.
+# Every scenario of the project stays within this limit.
 LONGEST_WALL_S = 3600
 
 
 def verify(
     path: Path, options: RunOptions, listeners: Sequence[Listener] = (), keep: Path | None = None, longest_wall_s: int = LONGEST_WALL_S
 ) -> list[Comparison]:
-    """Runs every plan of an archive in a folder of its own (`keep`, else one that is removed), without the result cache, and compares.
+    """Runs every plan of an archive without the result cache, in the folder `keep` or in a folder that is removed afterwards, and compares.
 
     No cell may ask for more than `longest_wall_s` of wall time: a stranger's cell that never ends would keep this machine busy.
 
     Raises:
-        ResultError: no archive that can be read, results of an engine that measures and does not repeat, or a cell with a longer wall limit.
+        ResultError: the archive cannot be read, its results are measurements that no run repeats, or a cell has a longer wall limit.
         CapabilityError: this machine cannot run labs.
     """
     archived = read_archive(path)
@@ -59,7 +59,9 @@ def verify(
         engine = ENGINES.get(run.digest.engine)
         if engine is None or not engine.deterministic:
             known = ", ".join(name for name, kind in ENGINES.items() if kind.deterministic)
-            raise ResultError(f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}. Only there a run gives the same bytes again.")
+            raise ResultError(
+                f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}, which gives the same bytes again. Export a run of that engine."
+            )
         _check_wall_limits(path, run, longest_wall_s)
     if keep is not None:
         return _all(archived, options, listeners, keep)
@@ -73,7 +75,7 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
         if wall_s > longest_wall_s:
             raise ResultError(
                 f"{path}: {run.digest.run}: cell {cell_id}: found a wall limit of {wall_s} s; expected at most {longest_wall_s} s. "
-                f"If you have the time: scpslab verify --wall {wall_s}"
+                f"If you accept that time, run: scpslab verify --wall {wall_s}"
             )
 
 
@@ -98,6 +100,6 @@ def _one(archived: ArchivedRun, options: RunOptions, listeners: Sequence[Listene
 
 
 def _keys(manifest: dict[str, object]) -> dict[str, object]:
-    """The hash of everything that determines a cell, by cell: plan, lab program, guest image, kernel."""
+    """For each cell, the hash of everything that determines it: plan, lab program, guest image, kernel."""
     cells = manifest.get("cells")
     return {name: entry.get("key") if isinstance(entry, dict) else None for name, entry in cells.items()} if isinstance(cells, dict) else {}

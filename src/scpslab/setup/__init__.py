@@ -1,6 +1,6 @@
-"""Building what the engines need, and keeping it: lab kernel, guest image, the guest's small programs, the SCPS stack.
+"""Builds and keeps the parts that engines need: lab kernel, guest image, the guest's small programs, the SCPS stack.
 
-Order of reading: images.py (what is built from what, and where it is kept), then kernel.py, guest.py, tools.py, stack.py; job.py, apt.py
+Order of reading: images.py (the parts, their recipes, and the folders that keep them), then kernel.py, guest.py, tools.py, stack.py; job.py, apt.py
 and folders.py serve them.
 """
 

@@ -1,4 +1,4 @@
-"""`python -m scpslab.setup`: builds everything the engines need and says how long each step took; `--programs FOLDER` only what the images of nodes contain."""
+"""`python -m scpslab.setup`: builds everything that engines need and prints the time of each step. `--programs FOLDER`: only the programs of node images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scpslab.setup.images import PARTS, cache_dir, ensure, ensure_programs, find
 
 
 def main() -> int:
-    """Builds what is missing; the exit code is the error's."""
+    """Builds what is missing; returns the exit code of the error, if there is one."""
     try:
         if sys.argv[1:2] == ["--programs"] and len(sys.argv) == 3:
             ensure_programs(Path(sys.argv[2]), lambda text: print(text, flush=True))
@@ -34,7 +34,7 @@ def _everything() -> int:
 
 
 def _table(present: set[str]) -> Table:
-    """Every part's steps with their wall time; for a part that was there already, that of the time it was built."""
+    """The steps of every part with their wall time; for a part that existed already, the times of its build."""
     table = Table("part", "step", "wall s", "", box=None, pad_edge=False)
     for part in PARTS:
         for title, taken_s in timings(part, cache_dir()):

@@ -1,7 +1,7 @@
 """A private apt in the cache folder: Debian 13's packages on any Debian or Ubuntu machine, without root and without touching the system's own.
 
-The mirror is the one the machine uses for Debian, so that a site's mirror serves the lab too; SCPSLAB_MIRROR names another. A machine that uses
-none, such as one with Ubuntu, gets the one that mmdebstrap takes by itself.
+The mirror is the machine's own Debian mirror, so that a site's mirror serves the lab too; SCPSLAB_MIRROR overrides it. A machine without a Debian
+mirror, such as one with Ubuntu, uses mmdebstrap's default.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SYSTEM_SOURCES = Path("/etc/apt")
 # `deb [options] URI suite …`, or `URIs: URI …` (deb822); a mirror of Debian itself ends in /debian.
 SOURCE_LINE = re.compile(r"^(?:deb\s+(?:\[[^\]]*\]\s*)?|URIs:\s*)((?:https?|mirror\+https?)://\S+/debian)/?(?:\s|$)")
-# Where mmdebstrap, a Perl script, says its own.
+# The line of mmdebstrap, a Perl script, that names its default mirror.
 DEFAULT_IN_SCRIPT = re.compile(r"^\s*my \$mirror\s*=\s*'(https?://[^'\s]+/debian)'", re.MULTILINE)
 
 
 def mirror(sources: Path = SYSTEM_SOURCES, bootstrap: str | None = None) -> str:
-    """The address of a Debian mirror. `bootstrap` is mmdebstrap's file, if not the one on the path.
+    """The address of a Debian mirror. `bootstrap` is mmdebstrap's file (default: the one on the path).
 
     Raises:
         CapabilityError: neither the machine nor mmdebstrap names one.
@@ -41,17 +41,17 @@ def mirror(sources: Path = SYSTEM_SOURCES, bootstrap: str | None = None) -> str:
     script = bootstrap or shutil.which("mmdebstrap")
     if script and (default := DEFAULT_IN_SCRIPT.search(Path(script).read_text(errors="replace"))):
         return default[1]
-    raise CapabilityError(f"{sources}: found no mirror of Debian; expected one there or in mmdebstrap. Set SCPSLAB_MIRROR to one's address.")
+    raise CapabilityError(f"{sources}: found no mirror of Debian; expected one there or in mmdebstrap. Set SCPSLAB_MIRROR to the address of a mirror.")
 
 
 def sources_line() -> str:
-    """The suite the guest and the kernel come from, as apt's sources.list has it.
+    """The suite from which guest and kernel come, as a line of apt's sources.list.
 
     Raises:
-        CapabilityError: the keys that Debian signs with are not on this machine, or it names no mirror.
+        CapabilityError: this machine lacks the Debian archive keys, or names no mirror.
     """
     if not KEYRING.is_file():
-        raise CapabilityError(f"{KEYRING}: found no such file; expected Debian's keys. Run: make packages.")
+        raise CapabilityError(f"{KEYRING}: found no such file; expected the Debian archive keys. Run: make packages.")
     return f"deb [signed-by={KEYRING}] {mirror()} {SUITE} main"
 
 
@@ -78,7 +78,7 @@ def download(packages: Sequence[str], folder: Path, job: Job) -> list[Path]:
         "Dir::Etc::preferencesparts": root / "etc" / "none",
         "APT::Architecture": "amd64",
         "APT::Sandbox::User": "",
-        # Without this, a mirror that cannot be reached is only a warning.
+        # Without this setting, apt only warns about a mirror that cannot be reached.
         "APT::Update::Error-Mode": "any",
         "Acquire::Languages": "none",
         "Acquire::Retries": "3",

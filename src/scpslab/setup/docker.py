@@ -1,4 +1,4 @@
-"""Docker for guests: dockerd and the images of nodes in one read-only file, which lies over the guest image where a plan asks for containers."""
+"""Docker for guests: dockerd and the images of nodes in one read-only file, mounted over the guest image if a plan asks for containers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scpslab.setup.guest import SOURCE_DATE_EPOCH, lines
 from scpslab.setup.job import Job
 
 RECIPE = "images/guest-docker"
-# Folders of images/ that are no node's.
+# Folders of images/ that are not images of nodes.
 NO_NODES = ("guest", "guest-docker", "lab-kernel")
-# containerd tells its shims, and by them runc and its hooks, to run on several processors. The guest has one, and in virtual time nothing interrupts a
-# thread that waits for another one by spinning, as Go's sweeper does then: it would wait for ever.
+# containerd tells its shims, and through them runc and its hooks, to run on several processors. The guest has one. In virtual time nothing interrupts a
+# thread that waits for another thread by spinning, as Go's sweeper does with several processors: it would wait for ever.
 SEVERAL_PROCESSORS, ONE_PROCESSOR = re.compile(rb"GOMAXPROCS=[2-9]"), b"GOMAXPROCS=1"
 SHIM_STARTERS = ("usr/bin/containerd", "usr/bin/containerd-shim-runc-v2")
 # Where the lab program finds the images (lab/docker.py).
@@ -24,7 +24,7 @@ ARCHIVE = "usr/share/scpslab/nodes.tar"
 
 
 def sources(project: Path) -> list[Path]:
-    """The files that it is made from: those of the images of nodes, and of the programs in them."""
+    """The files of the recipe: those of the images of nodes, and of the programs in them."""
     images = [file for folder in (project / "images").iterdir() if folder.is_dir() and folder.name not in NO_NODES for file in folder.rglob("*")]
     files = [*images, *(project / RECIPE).iterdir(), *(project / "images/guest/tools").glob("*"), project / "tools/build-images"]
     return sorted([*(file for file in files if file.is_file()), *stack.sources(project / "stack")])
@@ -34,7 +34,7 @@ def build(job: Job) -> None:
     """Builds the file, in the project's folder.
 
     Raises:
-        CapabilityError: no Docker Engine here to build the images of nodes with, or a download failed.
+        CapabilityError: this machine has no Docker Engine to build the images of nodes, or a download failed.
     """
     recipe, root = job.recipe / RECIPE, job.work / "root"
     archive = root / ARCHIVE
@@ -63,9 +63,11 @@ def _on_one_processor(program: Path) -> None:
     """Changes the setting that a program of containerd passes on.
 
     Raises:
-        CapabilityError: it has no such setting: another version of containerd, to be looked at.
+        CapabilityError: the program has no such setting: it belongs to an unknown version of containerd.
     """
     code, count = SEVERAL_PROCESSORS.subn(ONE_PROCESSOR, program.read_bytes())
     if count != 1:
-        raise CapabilityError(f"{program.name}: found GOMAXPROCS set in {count} places; expected one. This version of containerd needs another remedy.")
+        raise CapabilityError(
+            f"{program.name}: found GOMAXPROCS set in {count} places, an unknown version of containerd; expected one place. Use containers: process."
+        )
     program.write_bytes(code)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
-    """The folder `target`. Where it is missing, `fill` puts its content into a folder beside it, which then takes its name.
+    """The folder `target`. If it is missing, `fill` fills a new folder next to it, which is then renamed.
 
-    Processes that do so at the same time do not touch each other's: the first to end wins, and the others take what it made.
+    Processes that do so at the same time use separate folders: the first to finish wins, and the others use its folder.
 
     Raises:
-        OSError: the content could not be written, and nobody else has.
+        OSError: the content could not be written, and no other process has written it.
     """
     if target.exists():
         return target

@@ -1,4 +1,4 @@
-"""The guest image: Debian 13 with what a lab uses, as one read-only file (EROFS) that any user can build and the lab kernel mounts."""
+"""The guest image: Debian 13 with the programs of a lab, as one read-only file (EROFS) that any user can build and the lab kernel mounts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from scpslab.setup.apt import SUITE, sources_line
 from scpslab.setup.job import Job
 
-# A fixed identity and no time stamps: the image is then a function of the packages alone.
+# With a fixed identity and no time stamps, the image is a function of the packages alone.
 UUID = "5c905105-1ab0-4000-8000-000000000001"
 SOURCE_DATE_EPOCH = "1700000000"
 
@@ -21,7 +21,7 @@ def build(job: Job) -> None:
         CapabilityError: a tool is missing, a download failed, or the disk is full.
     """
     archive, root = job.work / "root.tar", job.work / "root"
-    # The script goes as text: in a user namespace of its own, mmdebstrap may not be allowed to look into the user's folders.
+    # The script is passed as text: in a user namespace of its own, mmdebstrap may have no access to the user's folders.
     script = (job.recipe / "customize.sh").read_text()
     with job.step("install the packages"):
         job.run(

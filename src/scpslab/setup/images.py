@@ -1,4 +1,4 @@
-"""What the engines need, built once and kept by content under the user's cache folder, shared by all clones of the project."""
+"""The parts that engines need: built once, kept by content in the user's cache folder, shared by all clones of the project."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from scpslab.setup.job import Job
 
 PROJECT = Path(scpslab.__file__).parents[2]
 NEEDED_BYTES = 4 * 10**9
-# User-Mode Linux is for no other.
+# User-Mode Linux exists for no other.
 LAB_KERNEL_MACHINE = "x86_64"
 
 
 @dataclass(frozen=True)
 class Images:
-    """Paths of what was built; `hash` stands for the bytes of all of it."""
+    """Paths of the built parts; `hash` stands for the bytes of all of them."""
 
     kernel: Path
     boot_dir: Path
@@ -45,7 +45,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Part:
-    """One thing to build: from a recipe folder, by a function, to a file or folder of that name. `sources`: the recipe's files."""
+    """One part to build: a function builds it from a recipe folder into a file or folder of that name. `sources`: the recipe's files."""
 
     name: str
     title: str
@@ -65,12 +65,12 @@ GUEST = Part("guest", "guest image", "images/guest", guest.build, "guest.erofs",
 KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", kernel.build, "linux", files_of)
 STACK = Part("stack", "SCPS stack", "stack", stack.build, "scps", stack.sources)
 DOCKER = Part("docker", "Docker and the images of nodes, for guests", ".", docker.build, "docker.erofs", docker.sources)
-# What every cell needs. The quick one first: what is missing on the machine shows early.
+# The parts that every cell needs. The quickest comes first, so that missing packages show early.
 PARTS = (TOOLS, GUEST, KERNEL)
 
 
 def cache_dir() -> Path:
-    """The folder everything built and every cached result is kept in."""
+    """The folder of all built parts and cached results."""
     if given := os.environ.get("SCPSLAB_CACHE"):
         return Path(given).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "scpslab"
@@ -86,30 +86,32 @@ def recipe_hash(part: Part) -> str:
 
 
 def place(part: Part, cache: Path) -> Path:
-    """The folder of the cache that a part has, whether it is there or not. Machines of several kinds may share a home, and with it the cache."""
+    """The folder of a part in the cache, whether it exists or not. Machines of several kinds may share a home folder, and with it the cache."""
     machine = platform.machine()
     kind = "" if machine == LAB_KERNEL_MACHINE else f"-{machine}"
     return cache / part.name / f"{recipe_hash(part)}{kind}"
 
 
 def find(part: Part, cache: Path) -> Path | None:
-    """Where a part is in the cache, if it is.
+    """The path of a part in the cache; None if it is not there.
 
     Raises:
-        CapabilityError: it is there, but is not for root to run.
+        CapabilityError: the part is there, but root may not run it.
     """
     product = place(part, cache) / part.product
     return trust.check(product) if product.exists() else None
 
 
 def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
-    """Finds every part in the cache, or builds it; `say` hears every step and how long it took. `with_docker`: also what guests with containers need.
+    """Finds every part in the cache, or builds it; `say` receives every step and its time. `with_docker`: also the part for guests with containers.
 
     Raises:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the cache.
     """
     if platform.machine() != LAB_KERNEL_MACHINE:
-        raise CapabilityError(f"lab kernel: found a machine {platform.machine()}; expected {LAB_KERNEL_MACHINE}. Use --engine host, as root: docs/vagrant.md.")
+        raise CapabilityError(
+            f"lab kernel: found a machine of type {platform.machine()}; expected {LAB_KERNEL_MACHINE}. Use --engine host as root (docs/vagrant.md)."
+        )
     cache = cache_dir()
     with _disk_trouble(cache):
         products = {part.name: find(part, cache) or _build(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
@@ -144,7 +146,7 @@ def ensure_tools(say: Callable[[str], None]) -> Path:
 
 
 def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
-    """Puts what the Docker images of nodes contain of the lab's programs into `folder`, which is made.
+    """Makes `folder` and puts those programs of the lab into it that the Docker images of nodes contain.
 
     Raises:
         CapabilityError: as `ensure`.
@@ -162,18 +164,19 @@ def _disk_trouble(cache: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CapabilityError(
-            f"{error.filename or cache}: found {error.strerror or error}; expected a folder to write to, with room. Free some room, or set SCPSLAB_CACHE."
+            f"{error.filename or cache}: found {error.strerror or error}; expected a writable folder with free space. "
+            "Free disk space, or set SCPSLAB_CACHE to another folder."
         ) from error
 
 
 def timings(part: Part, cache: Path) -> list[tuple[str, float]]:
-    """The steps that building a part took when it was built, with their seconds."""
+    """The steps of a part's build, with their seconds."""
     note = place(part, cache) / "timings.json"
     return [(title, taken_s) for title, taken_s in json.loads(note.read_text())] if note.exists() else []
 
 
 def _content_hash(product: Path) -> str:
-    """Hash of a product's bytes, kept beside it: it is asked for at every start, and the image is large."""
+    """Hash of a product's bytes. It is kept next to the product, because every start needs it and the image is large."""
     note = product.with_name(product.name + ".sha256")
     if not note.exists():
         digest = hashlib.sha256()
@@ -195,10 +198,10 @@ def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
         work = target.with_name(target.name + ".part")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        # Outside the folder that is removed when the build fails: the log says why.
+        # The log lies outside the folder that a failed build removes, because it says why the build failed.
         log = cache / f"{part.name}.log"
         log.write_bytes(b"")
-        say(f"{part.title}: building it, once for all clones (log: {log})")
+        say(f"{part.title}: building, once for all clones (log: {log})")
         job = Job(part.title, PROJECT / part.recipe, work / part.product, log, say)
         try:
             part.build(job)
@@ -226,7 +229,8 @@ def _check_room(cache: Path) -> None:
     free = shutil.disk_usage(cache).free
     if free < NEEDED_BYTES:
         raise CapabilityError(
-            f"{cache}: found {free / 1e9:.1f} GB free; expected {NEEDED_BYTES / 1e9:.0f} GB to build in. Free some room, or set SCPSLAB_CACHE."
+            f"{cache}: found {free / 1e9:.1f} GB free; expected {NEEDED_BYTES / 1e9:.0f} GB for the build. "
+            "Free disk space, or set SCPSLAB_CACHE to another folder."
         )
 
 
@@ -238,13 +242,13 @@ def _locked(cache: Path, part: Part, say: Callable[[str], None]) -> Iterator[Non
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"{part.title}: waiting for another process that builds it")
+            say(f"{part.title}: waiting for another process that is building it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """A file once more: without its bytes twice where the file system lets."""
+    """A second name for a file, without a copy of its bytes if the file system allows that."""
     try:
         target.hardlink_to(source)
     except OSError:
@@ -252,7 +256,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
-    """The folder the lab kernel starts from: init, the images under the names that it knows, and the empty folders it mounts them on."""
+    """The folder from which the lab kernel starts: init, the images under the names that init knows, and empty folders as mount points."""
 
     def fill(work: Path) -> None:
         for folder in ("lower", "docker", "mnt"):

@@ -1,4 +1,4 @@
-"""One build: its folders, its log, the steps it takes and how long each took; and a clear word when a tool of it fails."""
+"""One build: its folders, its log, its steps with their times, and a clear message if a tool fails."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rich.console import Console
 from scpslab.errors import CapabilityError
 
 LAST_LINES = 6
-# What the tools say, and what it means to the person in front of them.
+# Messages of the tools, and the advice for each.
 HINTS = (
-    ("No space left on device", "Free some room, or set SCPSLAB_CACHE (and TMPDIR) to a folder on another disk."),
+    ("No space left on device", "Free disk space, or set SCPSLAB_CACHE (and TMPDIR) to a folder on another disk."),
     ("Temporary failure resolving", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
     ("Could not resolve", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
     ("Could not connect", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
     ("Cannot initiate the connection", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
-    ("NO_PUBKEY", "Renew Debian's keys: sudo apt-get install debian-archive-keyring."),
+    ("NO_PUBKEY", "Update the Debian archive keys: sudo apt-get install debian-archive-keyring."),
     ("newuidmap", "Give this user subordinate ids: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER."),
     ("unshare syscall failed", "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1, or build once as root."),
 )
@@ -32,7 +32,7 @@ HINTS = (
 
 @dataclass
 class Job:
-    """Builds from the folder `recipe` to `target`, in the folder that `target` is in; everything that is said goes to `log`."""
+    """Builds from the folder `recipe` to `target`, within the folder of `target`; all output of tools goes to `log`."""
 
     title: str
     recipe: Path
@@ -43,12 +43,12 @@ class Job:
 
     @property
     def work(self) -> Path:
-        """The folder the build may use; it is removed when the build fails."""
+        """The folder that the build may use; a failed build removes it."""
         return self.target.parent
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """Times a step and says so in one line; in a terminal something moves meanwhile."""
+        """Measures the time of a step and reports it in one line; in a terminal, a spinner shows that work goes on."""
         started = time.monotonic()
         console = Console(stderr=True)
         if console.is_terminal and sys.stderr.isatty():
@@ -64,9 +64,9 @@ class Job:
         """Runs a command to its end.
 
         Raises:
-            CapabilityError: it is not installed, or it failed; with its last lines and what to do.
+            CapabilityError: the program is not installed, or it failed; the message has its last lines and what to do.
         """
-        # Some of the tools are in the administrator's part of the path, which a user's shell may not have.
+        # Some of the tools are in /sbin folders, which a user's path may lack.
         environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", **(env or {})}
         if shutil.which(argv[0], path=environment["PATH"]) is None:
             raise CapabilityError(f"{argv[0]}: found no such program; expected it to be installed. Run: make packages.")
@@ -80,7 +80,7 @@ class Job:
 
 
 def failure(program: str, code: int, said: str, log: Path) -> str:
-    """The message about a program that failed: where, its last lines, and what to do."""
-    hint = next((advice for words, advice in HINTS if words in said), f"Look into {log}.")
+    """The message about a failed program: its name, its last lines, and what to do."""
+    hint = next((advice for words, advice in HINTS if words in said), f"Read {log}.")
     tail = " | ".join(said.strip().splitlines()[-LAST_LINES:])
     return f'{program}: found exit code {code}, last lines "{tail}"; expected 0. {hint}'

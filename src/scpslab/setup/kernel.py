@@ -12,9 +12,9 @@ from scpslab.setup.job import Job
 
 VERSION = "6.12"
 PACKAGE = f"linux-source-{VERSION}"
-# Names and times of the machine that builds would otherwise be in the kernel, which mixes them into its random numbers.
+# Otherwise the kernel contains the name and time of the building machine, and mixes them into its random numbers.
 FIXED = {"KBUILD_BUILD_TIMESTAMP": "2024-01-01", "KBUILD_BUILD_USER": "scpslab", "KBUILD_BUILD_HOST": "lab", "KBUILD_BUILD_VERSION": "1"}
-# Half of the source is for other machines: their folders, and the code (but not the Kconfig files) of drivers.
+# Half of the source is for other machines: leave out their folders, and the code (but not the Kconfig files) of drivers.
 UNUSED_CODE = (
     *("drivers/gpu", "drivers/iio", "drivers/infiniband", "drivers/media", "drivers/net/ethernet", "drivers/net/wireless", "drivers/scsi"),
     *("drivers/staging", "drivers/usb", "sound", "tools/perf", "tools/testing"),
@@ -29,7 +29,7 @@ def build(job: Job) -> None:
     """Builds the kernel of the recipe folder (config.fragment, *.patch).
 
     Raises:
-        CapabilityError: a tool is missing, a download failed, or an option of the fragment was not taken.
+        CapabilityError: a tool is missing, a download failed, or the kernel did not accept an option of the fragment.
     """
     work = job.work / "source"
     work.mkdir()
@@ -63,16 +63,18 @@ def _unpack(package: Path, work: Path, job: Job) -> Path:
 
 
 def check_options(fragment: Path, config: Path) -> None:
-    """Makes sure that every option of the fragment is in the configuration as asked for.
+    """Checks that the configuration has every option of the fragment.
 
     Raises:
-        CapabilityError: some are not; all are named.
+        CapabilityError: options differ; the message names all of them.
     """
     taken = dict(_option(line) for line in config.read_text().splitlines() if _option(line)[0])
     wanted = [_option(line) for line in fragment.read_text().splitlines() if _option(line)[0]]
     wrong = [f"{name}={value}" for name, value in wanted if taken.get(name, "n") != value]
     if wrong:
-        raise CapabilityError(f"{fragment}: found {', '.join(wrong)} not taken by Linux {VERSION}; expected every option. Remove or correct them.")
+        raise CapabilityError(
+            f"{fragment}: found that Linux {VERSION} did not accept {', '.join(wrong)}; expected every option to hold. Remove or correct these options."
+        )
 
 
 def _option(line: str) -> tuple[str, str]:

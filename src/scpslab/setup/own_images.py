@@ -1,4 +1,4 @@
-"""Images of somebody else's that hosts may be (stack `image`): found in this machine's Docker, and packed once for guests, which have a Docker of their own."""
+"""Users' own images as hosts (stack `image`): found in this machine's Docker, and packed once for guests, which have a Docker of their own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ID_DIGITS = 24
 
 @dataclass(frozen=True)
 class OwnImage:
-    """An image as Docker has it: the name it was asked by, what stands for its content, and the bytes it takes."""
+    """An image in Docker: the name by which it was requested, the id of its content, and its size in bytes."""
 
     name: str
     id: str
@@ -31,26 +31,29 @@ def find_image(name: str) -> OwnImage:
     """The image of that name.
 
     Raises:
-        CapabilityError: this machine's Docker does not answer or has none, or its user is no number.
+        CapabilityError: this machine's Docker does not answer, has no such image, or the image's user is not a number.
     """
     try:
         found = docker.ask("GET", f"/images/{quote(name, safe='/:@')}/json")
     except docker.DockerError as error:
         if error.status == 0:
-            raise CapabilityError(f"image {name}: found no Docker Engine that answers ({error}); expected one that has it. Start Docker.") from error
+            raise CapabilityError(
+                f"image {name}: found no Docker Engine that answers ({error}); expected a Docker Engine that has the image. Start Docker."
+            ) from error
         raise CapabilityError(
-            f"image {name}: found no such image in this machine's Docker; expected it. Run: docker build --tag {name} FOLDER, or docker pull."
+            f"image {name}: found no such image in this machine's Docker; expected it there. Run: docker build --tag {name} FOLDER, or docker pull {name}."
         ) from error
     user = found["Config"].get("User") or ""
     if user and not user.partition(":")[0].isdigit():
         raise CapabilityError(
-            f'image {name}: found the user "{user}"; expected a number, which needs no look into the image. Write it so in its Dockerfile: USER 1000.'
+            f'image {name}: found the user "{user}"; expected a number, because programs start without the image\'s list of users. '
+            "Write it in the Dockerfile: USER 1000."
         )
     return OwnImage(name, found["Id"].removeprefix("sha256:")[:ID_DIGITS], found["Size"])
 
 
 def archive(image: OwnImage, cache: Path, say: Callable[[str], None]) -> Path:
-    """The image as a file, in the cache; packed where it is not there yet.
+    """The image as a file in the cache; packed at first use.
 
     Raises:
         CapabilityError: Docker could not pack it.
@@ -65,17 +68,19 @@ def archive(image: OwnImage, cache: Path, say: Callable[[str], None]) -> Path:
     try:
         done = subprocess.run(["docker", "image", "save", "--output", str(part), image.name], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise CapabilityError(f"image {image.name}: docker image save: {done.stderr.strip()}")
+            raise CapabilityError(
+                f'image {image.name}: found "{done.stderr.strip()}" from docker image save; expected a file. Free disk space, or restart Docker.'
+            )
         part.rename(target)
     except FileNotFoundError as error:
-        raise CapabilityError("docker: found no such command; expected it beside the daemon. Install docker-cli.") from error
+        raise CapabilityError("docker: found no such command; expected it in addition to the daemon. Install docker-cli.") from error
     finally:
         part.unlink(missing_ok=True)
     return target
 
 
 def lend(archives: list[Path], folder: Path) -> None:
-    """Puts archives into a folder that a guest sees, without copying them where that can be."""
+    """Puts archives into a folder that a guest sees, without copying them if possible."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in archives:
         link_or_copy(path, folder / path.name)

@@ -1,4 +1,4 @@
-"""The `scps` program (stack/): compiled by the machine's cargo where it is new enough, else by Debian 13's in a root file system of its own."""
+"""The `scps` program (stack/): compiled by the machine's cargo if it is new enough, else by Debian 13's cargo in a root file system of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILDER_PACKAGES = "ca-certificates,cargo,gcc,libc6-dev,rustc"
 
 
 def sources(recipe: Path) -> list[Path]:
-    """The files that the program is made from, without tests and benches."""
+    """The source files of the program, without tests and benches."""
     return sorted([recipe / "Cargo.toml", recipe / "Cargo.lock", *recipe.glob("crates/*/Cargo.toml"), *recipe.glob("crates/*/src/**/*.rs")])
 
 
@@ -40,7 +40,7 @@ def build(job: Job) -> None:
     """Compiles the program of the recipe folder to the target.
 
     Raises:
-        CapabilityError: no compiler could be had, or it refused.
+        CapabilityError: there is no compiler, or the compilation failed.
     """
     folder = job.work / "target"
     version = cargo_version()
@@ -59,14 +59,14 @@ def _named(version: tuple[int, ...] | None) -> str:
 
 
 def _build_in_debian(job: Job) -> None:
-    """Unpacks Debian 13 with cargo, compiles inside and brings the program out; the root file system goes as it came."""
+    """Unpacks Debian 13 with cargo, compiles the program inside and copies it out; the root file system is removed again."""
     archive = job.work / "stack.tar"
     job.run(["tar", "--create", "--file", str(archive), "--exclude=./target", "--directory", str(job.recipe), "."])
     compile_it = f"mkdir /src && cd /src && tar --extract --file /stack.tar && HOME=/root RUSTFLAGS='{RUSTFLAGS}' {' '.join(BUILD)}"
     hooks = [
         f"upload {archive} /stack.tar",
         "upload /etc/resolv.conf /etc/resolv.conf",
-        # A site that looks into encrypted traffic has a certificate of its own.
+        # A site that inspects encrypted traffic has a certificate of its own.
         f"upload {CERTIFICATES} {CERTIFICATES}",
         f'chroot "$1" sh -c "{compile_it}"',
         f"download /src/target/{TARGET}/release/scps {job.target}",

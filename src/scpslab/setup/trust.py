@@ -1,4 +1,4 @@
-"""What root runs: what root has built, where nobody else could have changed it."""
+"""Root runs only programs that root has built, from folders that nobody else can change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = 0
 
 
 def stranger(product: Path, owner: int = ROOT) -> Path | None:
-    """The first of a product, its folder's files and the folders above that somebody else than `owner` and root has, or may change; None when none is."""
+    """The first path that anybody except `owner` and root owns or may change, among a product, its folder's files and the folders above; else None."""
     place = product.parent.resolve()
     for path in (*reversed(place.parents), place, *sorted(place.rglob("*"))):
         found = path.lstat()
@@ -26,23 +26,23 @@ def stranger(product: Path, owner: int = ROOT) -> Path | None:
 
 
 def check(product: Path) -> Path:
-    """Returns a product that is there, for root only if it is root's.
+    """Returns an existing product; to root only if it belongs to root.
 
     Raises:
-        CapabilityError: somebody else than root could have made or changed it.
+        CapabilityError: somebody other than root could have made or changed it.
     """
     if os.geteuid() != ROOT or (path := stranger(product)) is None:
         return product
     found = path.lstat()
     raise CapabilityError(
-        f"{path}: found it {_whose(found)}; expected root's alone, for root runs what is in {product.parent}. "
-        "Remove that folder, or set SCPSLAB_CACHE to a folder that only root may change; root then builds its own."
+        f"{path}: found it {_whose(found)}; expected a path that only root owns and may change, because root runs the programs in {product.parent}. "
+        "Remove that folder, or set SCPSLAB_CACHE to a folder that only root may change; root then builds its own programs."
     )
 
 
 def _whose(found: os.stat_result) -> str:
     if found.st_uid == ROOT:
-        return "open to others for writing"
+        return "writable for others"
     try:
         return f"owned by {pwd.getpwuid(found.st_uid).pw_name}"
     except KeyError:

@@ -1,4 +1,4 @@
-"""Topologies as descriptions: nodes and links with parameters; no kernel is touched here.
+"""Topologies as descriptions: nodes and links with parameters. This package touches no kernel.
 
 Standard library only, because topology files are read on the user's machine (to plan) and inside the guest (`mn --custom`).
 """

@@ -1,4 +1,4 @@
-"""What a network consists of: hosts, routers, switches and links with two directions, each with its own three stages.
+"""The parts of a network: hosts, routers, switches, and links with two directions that each have three stages.
 
 A description is a value. `scpslab.planning` turns it into a plan (addresses, MACs, sysctls), `scpslab.lab` builds the plan.
 """
@@ -43,10 +43,10 @@ class Direction:
 
 @dataclass(frozen=True)
 class Serial:
-    """What makes a link a serial line: a byte stream paced at the directions' rates, with the kernel's PPP on both ends.
+    """The properties of a serial line: a byte stream paced at the directions' rates, with the kernel's PPP on both ends.
 
-    `bits_per_byte` on the line, start and stop bits included; `buffer_bytes` may wait for the line in each direction; error models draw a vector
-    of `vector_bits` and repeat it (0: never). PPP: `mru_bytes`, the characters that are escaped (`asyncmap`), Van Jacobson's header compression.
+    `bits_per_byte` counts start and stop bits. `buffer_bytes` may wait for the line in each direction. Error models draw a vector of `vector_bits`
+    and repeat it (0: never). PPP: `mru_bytes`, the characters that are escaped (`asyncmap`), Van Jacobson's header compression.
     """
 
     bits_per_byte: int = 10
@@ -59,7 +59,7 @@ class Serial:
 
 @dataclass(frozen=True)
 class Link:
-    """Two ends and two directions (first: from `a` to `b`). `via` names the switch where the delay lives (a bent pipe)."""
+    """Two ends and two directions (the first from `a` to `b`). `via` names the switch that holds the delay (a bent pipe)."""
 
     name: str
     a: str
@@ -75,7 +75,7 @@ class Link:
 
 @dataclass
 class Network:
-    """Nodes and links in the order they were added; `roles` says which node plays which part of an experiment."""
+    """Nodes and links in the order in which they were added; `roles` maps each role of an experiment to its node."""
 
     name: str
     nodes: list[Node] = field(default_factory=list)
@@ -114,12 +114,12 @@ class Network:
         mtu_bytes: int = 1500,
         via: str | None = None,
     ) -> None:
-        """Joins `a` and `b`. Without directions both are unlimited and called out and in."""
+        """Joins `a` and `b`. Without given directions, both are unlimited and have the names out and in."""
         forward = forward or Direction("out")
         reverse = reverse or Direction("in")
         for direction in (forward, reverse):
             if direction.delay_ns and via is None:
-                raise ValueError(f"link {a}-{b}: a delay needs a via node, where stage 2 lives")
+                raise ValueError(f"link {a}-{b}: found a delay without a via node; expected a switch that holds the delay. Name it with via.")
         self._join(Link(name or f"{a}-{b}", a, b, a_ip, b_ip, forward, reverse, mtu_bytes, via))
 
     def serial_link(self, a: str, b: str, *, name: str, a_ip: str, b_ip: str, forward: Direction, reverse: Direction, serial: Serial) -> None:
@@ -138,13 +138,13 @@ class Network:
 
     def _add(self, node: Node) -> None:
         if not is_name(node.name):
-            raise ValueError(f"node {shown(node.name)}: expected {EXPECTED}")
+            raise ValueError(f"node: found the name {shown(node.name)}; expected {EXPECTED}. Rename the node.")
         if any(known.name == node.name for known in self.nodes):
-            raise ValueError(f"node {node.name} is there already")
+            raise ValueError(f"node {node.name}: found the name a second time; expected it once. Rename one of the nodes.")
         self.nodes.append(node)
 
     def _join(self, link: Link) -> None:
         for name in (link.name, link.forward.name, link.reverse.name):
             if not is_name(name):
-                raise ValueError(f"link {shown(link.name)}: found the name {shown(name)}; expected {EXPECTED}")
+                raise ValueError(f"link {shown(link.name)}: found the name {shown(name)}; expected {EXPECTED}. Rename it.")
         self.links.append(link)

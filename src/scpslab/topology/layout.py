@@ -24,7 +24,7 @@ PPP_INTERFACE = "ppp0"
 
 @dataclass(frozen=True)
 class Layout:
-    """The network of a plan: with no errors, kernel settings or route options as `layout` gives it."""
+    """The network of a plan. As `layout` returns it, it has no errors, kernel settings or route options."""
 
     topology: str
     nodes: tuple[Node, ...]
@@ -123,7 +123,7 @@ def _serial_direction(direction: Direction, start: str, end: str) -> SerialDirec
 def _interface(node: str, other: str) -> str:
     name = f"{node}-{other}"
     if len(name) > LONGEST_INTERFACE_NAME:
-        raise ValueError(f"interface {name}: found {len(name)} characters; the kernel allows {LONGEST_INTERFACE_NAME}. Use shorter node names.")
+        raise ValueError(f"interface {name}: found {len(name)} characters; expected at most {LONGEST_INTERFACE_NAME}. Use shorter node names.")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Parameters of a topology: a name, a quantity, the paper's value as default, and where that value comes from."""
+"""Parameters of a topology: a name, a quantity, the paper's value as default, and the source of that value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scpslab import units
 
 @dataclass(frozen=True)
 class Parameter:
-    """One settable property. `kind` is rate (bit/s), duration (ns), size (bytes) or count (a plain whole number)."""
+    """One property that a scenario can set. `kind` is rate (bit/s), duration (ns), size (bytes) or count (a plain whole number)."""
 
     kind: str
     default: int | None
@@ -30,7 +30,7 @@ class Parameter:
         return number
 
     def text(self, number: int) -> str:
-        """A value in base units as a person writes it."""
+        """A value in base units, in the form in which a person writes it."""
         return str(number) if self.kind == "count" else units.text(self.kind, number)
 
 
@@ -52,7 +52,7 @@ def duration(default: str, doc: str) -> Parameter:
 
 
 def size(default: str | None, doc: str, least: int = 1) -> Parameter:
-    """A size of at least `least` bytes; None when the topology works the value out from others."""
+    """A size of at least `least` bytes; None if the topology calculates the value from others."""
     return Parameter("size", None if default is None else units.parse("size", default), doc, least)
 
 
@@ -62,7 +62,7 @@ def count(default: int, doc: str, least: int = 0, most: int | None = None) -> Pa
 
 
 class Parameters:
-    """The declared parameters of one topology, and the reading of given values against them."""
+    """The declared parameters of one topology; checks given values against them."""
 
     def __init__(self, **declared: Parameter) -> None:
         self.declared = declared
@@ -71,7 +71,7 @@ class Parameters:
         """Every declared name with its value in base units.
 
         Raises:
-            units.UnitError: for an unknown name or a value that does not fit, named in the message.
+            units.UnitError: an unknown name or an invalid value; the message names it.
         """
         unknown = [name for name in given if name not in self.declared]
         if unknown:

@@ -17,7 +17,7 @@ def test_help_names_every_command_and_exit_code(scpslab):
     assert code == 0
     for command in ("list", "validate", "plan", "run", "schema"):
         assert f"\n  {command} " in out
-    for number in ("0 done", "1 some cells failed", "2 bad", "3 this machine", "4 the lab", "5 results", "130 interrupted"):
+    for number in ("0 done", "1 some cells failed", "2 invalid", "3 this machine", "4 the lab", "5 a run folder", "130 interrupted"):
         assert number in " ".join(out.split())
 
 
@@ -53,7 +53,7 @@ def test_system_error_is_told_without_a_traceback(scpslab, monkeypatch):
     monkeypatch.setattr(app, "program", broken)
     code, _, err = scpslab("list")
     assert code == 4
-    assert err.startswith("error: runs/x: found No space left on device; expected the system to allow it. Free some room there")
+    assert err.startswith("error: runs/x: found No space left on device; expected the system to allow it. Free disk space there")
     assert err.count("\n") == 1
 
 
@@ -125,7 +125,7 @@ def test_who_types_an_old_name_is_told_the_new_one_once(scpslab, command):
     code, out, err = scpslab(command, "fy97/fig04-kernel:test")
 
     assert code == 0
-    assert err == "fy97/fig04-kernel:test is called fy97/fig04:kernel-test now.\n"
+    assert err == "fy97/fig04-kernel:test is now called fy97/fig04:kernel-test.\n"
     assert out == scpslab(command, "fy97/fig04:kernel-test")[1]
 
 

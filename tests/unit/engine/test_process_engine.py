@@ -108,7 +108,7 @@ def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
 def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
     status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, limits=replace(LIMITS, wall_s=0.1)))
 
-    assert status["reason"] == "the wall limit of 0.1 s came before the cell was over"
+    assert status["reason"] == "the cell did not end within its wall limit of 0.1 s"
 
 
 def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
@@ -117,7 +117,7 @@ def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
 
     status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, limits=replace(LIMITS, wall_s=0.1)))
 
-    assert "before the cell was over; process " in status["reason"]
+    assert "within its wall limit of 0.1 s; process " in status["reason"]
 
 
 def test_a_cell_that_begins_after_an_interrupt_is_ended_and_leaves_nothing(tmp_path):
@@ -135,5 +135,5 @@ def test_a_session_leaves_its_files_in_the_folder_and_gives_its_exit_code(tmp_pa
 
 
 def test_nobody_can_be_in_a_lab_in_virtual_time(tmp_path):
-    with pytest.raises(UsageError, match="engine virtual: found a lab that nobody can be in; expected an engine on the wall clock"):
+    with pytest.raises(UsageError, match="engine virtual: found an engine without a prompt; expected an engine on the wall clock"):
         VirtualEngine().interact(PLAN, tmp_path)

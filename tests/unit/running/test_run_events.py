@@ -100,7 +100,7 @@ def test_a_campaign_is_run_by_an_executor_and_heard_of_by_a_listener_of_one_s_ow
 
     kinds = [type(event) for event in events]
     assert kinds[:2] == [Note, CampaignStarted]
-    assert events[0].text.endswith("no scenario is called nowhere/*; left out")
+    assert events[0].text.endswith("skipped nowhere/*, because no scenario has this name")
     assert kinds[-1] is CampaignDone
     assert kinds.count(RunStarted) == kinds.count(RunDone) == len(result.runs) == 2
     for run in result.runs:

@@ -76,7 +76,7 @@ def test_a_campaign_is_one_folder_with_links_to_its_runs(campaign, tmp_path):
     assert [entry["scenario"] for entry in facts["runs"]] == ["links/round-trip:test", "links/loss:test"]
     assert all((result.folder / name / "results.csv").is_file() for name in links)
     assert len(links) == 2
-    assert "no scenario is called nowhere/*; left out" in said
+    assert "skipped nowhere/*, because no scenario has this name" in said
     assert "[4/4] 2 of 2 links/loss:test" in said
     assert find_run("last", tmp_path / "runs") == result.folder
     assert len(runs_of([str(result.folder)])) == 2

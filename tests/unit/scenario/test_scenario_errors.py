@@ -23,7 +23,7 @@ CASES = {
     "unknown key": (("title: Small", "titel: Small"), "3: titel: found the unknown key", "Did you mean title?"),
     "missing key": (("title: Small\n", ""), "title: found nothing; expected this key"),
     "unknown kind of file": (("kind: scenario", "kind: topology"), '1: kind: found "topology"; expected one of scenario'),
-    "an axis of two forms": (("values: [0, 1e-6, 1e-5]", "cases: {a: {seed: 1}}"), '17: sweep.ber.set: found "set" beside keys that it does not go with'),
+    "an axis of two forms": (("values: [0, 1e-6, 1e-5]", "cases: {a: {seed: 1}}"), '17: sweep.ber.set: found "set" together with keys of another form'),
     "unknown version": (("version: 1", "version: 2"), "2: version: found 2; expected one of 1"),
     "version as text": (("version: 1", 'version: "1"'), '2: version: found "1"; expected one of 1'),
     "empty title": (("title: Small", 'title: ""'), "3: title: ", "at least one"),

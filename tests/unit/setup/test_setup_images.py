@@ -105,14 +105,14 @@ def test_a_cache_that_cannot_be_written_is_one_clear_error(recipes, monkeypatch)
     folder, _, _ = recipes
     (folder / "file").touch()
     monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "file" / "cache"))
-    with pytest.raises(CapabilityError, match=r"expected a folder to write to.*SCPSLAB_CACHE"):
+    with pytest.raises(CapabilityError, match=r"expected a writable folder.*SCPSLAB_CACHE"):
         images.ensure(lambda _: None)
 
 
 def test_too_little_room_is_said_before_anything_is_built(recipes, monkeypatch):
     _, built, _ = recipes
     monkeypatch.setattr(images, "NEEDED_BYTES", 10**18)
-    with pytest.raises(CapabilityError, match=r"expected 1000000000 GB to build in\. Free some room"):
+    with pytest.raises(CapabilityError, match=r"expected 1000000000 GB for the build\. Free disk space"):
         images.ensure(lambda _: None)
     assert built == []
 
@@ -137,7 +137,7 @@ def test_another_machine_is_told_of_engine_host(recipes, monkeypatch):
     """Before anything is downloaded for a kernel that it cannot run."""
     _, built, _ = recipes
     monkeypatch.setattr(images.platform, "machine", lambda: "aarch64")
-    with pytest.raises(CapabilityError, match=r"found a machine aarch64; expected x86_64\. Use --engine host"):
+    with pytest.raises(CapabilityError, match=r"found a machine of type aarch64; expected x86_64\. Use --engine host"):
         images.ensure(lambda _: None)
     assert built == []
 

@@ -49,7 +49,7 @@ def test_an_ordinary_user_runs_what_there_is(product, monkeypatch):
 def test_root_is_told_whose_it_is_and_what_to_do(product, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     product.parent.chmod(0o777)
-    with pytest.raises(CapabilityError, match=r"expected root's alone.*SCPSLAB_CACHE"):
+    with pytest.raises(CapabilityError, match=r"expected a path that only root owns.*SCPSLAB_CACHE"):
         trust.check(product)
 
 
@@ -92,5 +92,5 @@ def test_engine_host_does_not_take_a_lab_program_that_another_user_has_planted(t
     monkeypatch.setattr(host, "ensure_tools", lambda _: tools)
     target = host._install(print, with_stack=False)
     os.chown(target / "run_lab.py", ANOTHER_USER, ANOTHER_USER)
-    with pytest.raises(CapabilityError, match="expected root's alone"):
+    with pytest.raises(CapabilityError, match="expected a path that only root owns"):
         host._install(print, with_stack=False)

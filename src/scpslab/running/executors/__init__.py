@@ -1,4 +1,4 @@
-"""Executors: where the cells of a run are carried out. One file an executor, one line in EXECUTORS."""
+"""Executors carry out the cells of a run. One file per executor, one line in EXECUTORS."""
 
 from scpslab.running.executors.base import Executor, Reports
 from scpslab.running.executors.local import LocalExecutor

@@ -1,4 +1,4 @@
-"""Where the cells of a run are carried out: the small interface every executor has."""
+"""The small interface that every executor has."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from scpslab.engine import CellRun, Engine
 
 
 class Reports(Protocol):
-    """What a run wants to hear of its cells, in the thread that called the executor, one after the other."""
+    """Receives an executor's reports about cells, in the thread that called the executor, one after the other."""
 
     def started(self, cell_id: str) -> None:
         """A cell is about to be carried out."""
 
     def ended(self, cell_id: str, status: dict[str, Any]) -> None:
-        """A cell is over, and its folder complete. May come again for a cell whose first report was interrupted."""
+        """A cell has ended, and its folder is complete. This report may come again for a cell whose first report was interrupted."""
 
 
 class Executor(ABC):
-    """Carries out cells. `jobs`: as many at a time as the user wants (None: as the executor sees fit)."""
+    """Carries out cells. `jobs`: the number of cells at a time (None: the executor decides)."""
 
     def __init__(self, jobs: int | None) -> None:
         self.jobs = jobs
@@ -29,7 +29,7 @@ class Executor(ABC):
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
         """Carries out cells with a prepared engine, each into its folder, and reports them.
 
-        When the user interrupts, or a cell raises: what runs is ended, what ended beside it is reported, and then this raises.
+        If the user interrupts, or a cell raises, the executor ends the cells that run, reports those that had ended by then, and raises.
 
         Raises:
             KeyboardInterrupt: the user ended it.

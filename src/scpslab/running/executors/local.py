@@ -1,4 +1,4 @@
-"""Cells on this machine, side by side: one a core."""
+"""Runs cells on this machine in parallel: one per core."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True)
 class _Place:
-    """Room for one cell at a time, on a core of its own where there are enough."""
+    """A place for one cell at a time, on a core of its own if there are enough cores."""
 
     core: int | None
 
 
 @dataclass
 class _Pending:
-    """Cells that were started and are not reported as ended, by their futures."""
+    """Cells that were started and have not been reported as ended, by their futures."""
 
     cells: dict[Future[dict[str, Any]], tuple[str, _Place]] = field(default_factory=dict)
 
     def report(self, done: Iterable[Future[dict[str, Any]]], reports: Reports) -> Iterable[_Place]:
-        """Reports ended cells and gives their places back; raises what one of them raised, after the others are reported."""
+        """Reports ended cells and frees their places. If one of them raised an exception, raises it after reporting the others."""
         places = []
         for future in sorted(done, key=lambda future: future.exception() is not None):
             cell_id, place = self.cells[future]
@@ -44,7 +44,7 @@ class _Pending:
 
 
 class LocalExecutor(Executor):
-    """Threads, each waiting for the engine. A cell is begun when the one before it is kept: whatever happens then, no result is lost."""
+    """Threads, each waiting for the engine. A cell starts only when the result before it is kept, so that no result is ever lost."""
 
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
         """See `Executor.run`."""
@@ -65,7 +65,7 @@ class LocalExecutor(Executor):
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-            # What ended beside an interrupted or broken cell is a result like any other.
+            # A cell that ended while another was interrupted or broke has a result like any other.
             pending.report([future for future in pending.cells if not future.cancelled() and future.exception() is None], reports)
 
     def _places(self, cells: int) -> list[_Place]:
