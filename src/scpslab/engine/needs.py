@@ -18,7 +18,7 @@ class Needs:
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        """The needs of a plan. A plan needs the `scps` program as a stack, as the channel of a serial link, or as the programs of a workload, over any stack."""
+        """The needs of a plan. A plan needs the `scps` program as a stack, as the channel of a serial link, or for a workload that it carries itself."""
         speaks = any(STACKS[node.stack].runs_scps for node in plan.speaking) or any(workload.runs_scps for workload in plan.workloads)
         return cls(bool(plan.serial_links) or speaks, plan.containers == "docker")
 
