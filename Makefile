@@ -5,7 +5,7 @@ SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo
 	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: same-bytes test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: same-bytes test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test development test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -13,7 +13,7 @@ help: ## this list
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
 	./scpslab run fy97/fig04:kernel-demo
 
-test: setup ## run all tests (virtual labs included; no root; the Rust part needs cargo)
+test: setup development ## run all tests (virtual labs included; no root; the Rust part needs cargo)
 	$(PYTHON) -m pytest
 	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test
 
@@ -21,10 +21,10 @@ test-stack: ## run the tests of the Rust part with newly drawn cases; installs v
 	@tools/packages --stack-tests
 	$(MAKE) -C stack test
 
-test-host: setup ## test engine host in a guest that plays the machine: killed labs leave nothing, times agree with virtual time (15 minutes; needs Docker)
+test-host: setup development ## test engine host in a guest that plays the machine: killed labs leave nothing, times agree with virtual time (15 minutes; needs Docker)
 	SCPSLAB_KILLS=50 SCPSLAB_AGREEMENT=3 $(PYTHON) -m pytest --capture=no tests/lab/test_host.py tests/lab/test_host_agreement.py
 
-test-quick: python ## run the tests that start no lab: seconds, and no images needed
+test-quick: development ## run the tests that start no lab: seconds, and no images needed
 	$(PYTHON) -m pytest -m "not lab"
 
 setup: images ## set up everything that is missing: packages, python, images
@@ -32,13 +32,16 @@ setup: images ## set up everything that is missing: packages, python, images
 packages: ## install missing system packages (asks for sudo only if one is missing)
 	@tools/packages
 
-python: packages ## make the Python environment in .venv
+python: packages ## make the Python environment in .venv: what the laboratory needs
 	@tools/setup-python
+
+development: python ## add to .venv what tests and lints need
+	@tools/setup-python --development
 
 images: python ## build lab kernel, guest image and guest programs into the user's cache folder
 	@$(PYTHON) -m scpslab.setup
 
-lint: python ## check formatting, style, types, shell, YAML, repository rules, Rust
+lint: development ## check formatting, style, types, shell, YAML, repository rules, Rust
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
@@ -65,7 +68,7 @@ playbooks-test: python ## run site.yml in a fresh Debian, twice, and in check mo
 vagrant-test: python ## make a box from Debian's packages and start a machine from it with vagrant up (needs root; more than an hour without KVM)
 	tools/vagrant-test
 
-fmt: python ## format the code, and fix what the linters can fix automatically
+fmt: development ## format the code, and fix what the linters can fix automatically
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 

@@ -8,10 +8,11 @@ FY97 used the same intervals of means: 5 runs, t = 2.776 (apparatus M-09).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from scipy import special
+import mpmath
 
 CONFIDENCE = 0.95
 # How a cell ends that does not complete.
@@ -83,11 +84,13 @@ def mean_of(values: Sequence[float]) -> Mean:
     return Mean(n, mean, sd, t_quantile(n - 1) * sd / math.sqrt(n))
 
 
+@cache
 def t_quantile(degrees_of_freedom: float, confidence: float = CONFIDENCE) -> float:
     """Two-sided quantile of Student's t: 2.776 for 4 degrees of freedom and 95 %."""
-    return float(special.stdtrit(degrees_of_freedom, 0.5 + confidence / 2))
+    return _where(lambda t: 2 * _t_tail(degrees_of_freedom, t) - (1 - confidence), 0.0, 16.0)
 
 
+@cache
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Exact interval of a binomial proportion; (0, 1) without trials.
 
@@ -97,8 +100,8 @@ def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE)
     if not 0 <= successes <= trials:
         raise ValueError(f"found {successes} successes in {trials} trials; expected 0 <= successes <= trials")
     tail = (1 - confidence) / 2
-    low = 0.0 if successes == 0 else float(special.betaincinv(successes, trials - successes + 1, tail))
-    high = 1.0 if successes == trials else float(special.betaincinv(successes + 1, trials - successes, 1 - tail))
+    low = 0.0 if successes == 0 else _beta_quantile(successes, trials - successes + 1, tail)
+    high = 1.0 if successes == trials else _beta_quantile(successes + 1, trials - successes, 1 - tail)
     return low, high
 
 
@@ -118,7 +121,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Welch:
     degrees = (share_a + share_b) ** 2 / (share_a**2 / (a.n - 1) + share_b**2 / (b.n - 1))
     difference = a.mean - b.mean
     t = difference / error
-    return Welch(t, degrees, 2 * float(special.stdtr(degrees, -abs(t))), difference, t_quantile(degrees) * error)
+    return Welch(t, degrees, 2 * _t_tail(degrees, t), difference, t_quantile(degrees) * error)
 
 
 def sum_of(plus: Sequence[Mean], minus: Sequence[Mean] = ()) -> Estimate | None:
@@ -153,7 +156,7 @@ def spread_of(values: Sequence[float]) -> Estimate | None:
         return None
     degrees = mean.n - 1
     number = mean.sd / abs(mean.mean)
-    ends = [math.sqrt(degrees / float(special.chdtri(degrees, tail))) for tail in (0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2)]
+    ends = [math.sqrt(degrees / _chi_square_quantile(degrees, tail)) for tail in (0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2)]
     return Estimate(number, number * ends[0], number * ends[1])
 
 
@@ -178,10 +181,33 @@ def difference_p(first: Sequence[float], second: Sequence[float]) -> float | Non
 
 
 def fisher_exact(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """Two-sided p that two counts (successes, trials) are of one probability."""
-    from scipy.stats import fisher_exact as exact  # noqa: PLC0415 (takes half a second to import)
+    """Two-sided p that two counts (successes, trials) are of one probability: the share of all tables that are no likelier than this one."""
+    trials, successes = (first[1], second[1]), first[0] + second[0]
+    ways = [math.comb(trials[0], k) * math.comb(trials[1], successes - k) for k in range(successes + 1)]
+    return sum(number for number in ways if number <= ways[first[0]]) / sum(ways)
 
-    return float(exact([[first[0], first[1] - first[0]], [second[0], second[1] - second[0]]]).pvalue)
+
+def _t_tail(degrees_of_freedom: float, t: float) -> float:
+    """The probability that Student's t is beyond |t|, on one side."""
+    return float(mpmath.betainc(degrees_of_freedom / 2, 0.5, 0, degrees_of_freedom / (degrees_of_freedom + t * t), regularized=True)) / 2
+
+
+def _beta_quantile(a: int, b: int, share: float) -> float:
+    return _where(lambda x: float(mpmath.betainc(a, b, 0, x, regularized=True)) - share, 0.0, 1.0)
+
+
+@cache
+def _chi_square_quantile(degrees_of_freedom: int, tail: float) -> float:
+    """The value that a chi-square number is beyond with the probability `tail`."""
+    return _where(lambda x: float(mpmath.gammainc(degrees_of_freedom / 2, x / 2, mpmath.inf, regularized=True)) - tail, 0.0, 16.0)
+
+
+def _where(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that rises or falls all the way is 0; `high` is only a first guess, unless it is 1."""
+    while high > 1 and function(low) * function(high) > 0:
+        low, high = high, 2 * high
+    # The last steps are of the size of a float's last digit: what is reached then is as near as floats come.
+    return float(mpmath.findroot(function, (low, high), solver="anderson", tol=1e-32, maxsteps=100, verify=False))
 
 
 def _center(mean: Mean) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from scipy import special, stats
 
 from scpslab.results.statistics import (
     clopper_pearson,
@@ -47,6 +48,32 @@ def test_few_or_equal_values_claim_no_more_than_they_know():
 )
 def test_completion_intervals_are_exact(successes, trials, low, high):
     assert clopper_pearson(successes, trials) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+
+
+@pytest.mark.parametrize("degrees_of_freedom", [1, 1.01, 2, 4.7, 9, 29.3, 1e4])
+def test_t_is_that_of_another_library(degrees_of_freedom):
+    assert t_quantile(degrees_of_freedom) == pytest.approx(special.stdtrit(degrees_of_freedom, 0.975), rel=1e-13)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 7, 60])
+def test_completion_intervals_are_those_of_another_library(trials):
+    for successes in range(0, trials + 1, max(1, trials // 7)):
+        low, high = stats.binomtest(successes, trials).proportion_ci(0.95, method="exact")
+        assert clopper_pearson(successes, trials) == (pytest.approx(low, rel=1e-10), pytest.approx(high, rel=1e-10))
+
+
+def test_fishers_exact_test_is_that_of_another_library():
+    for first in range(11):
+        for second in range(8):
+            expected = stats.fisher_exact([[first, 10 - first], [second, 7 - second]]).pvalue
+            assert fisher_exact((first, 10), (second, 7)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_spread_has_the_chi_square_interval():
+    values = [19.0, 20.0, 21.5, 18.0]
+    found = spread_of(values)
+    ends = [(3 / special.chdtri(3, tail)) ** 0.5 for tail in (0.025, 0.975)]
+    assert (found.low / found.number, found.high / found.number) == pytest.approx(ends, rel=1e-12)
 
 
 def test_impossible_counts_are_refused():
