@@ -1,30 +1,25 @@
 //! All connections of a host: finding them, feeding them, and asking each in turn what leaves next.
 //!
-//! This file routes packets and calls; what a connection does with them is the connection's.
+//! This file routes calls, `endpoint/arrival.rs` packets; what a connection does with them is the connection's.
 
+mod arrival;
 mod listening;
 
-use crate::ack::{self, Owed, Row};
+use crate::ack::{Owed, Row};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
 use crate::connection::{Birth, Connection, Farewell, SocketAddr};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
 use crate::event::{DropReason, Event};
-use crate::input::Verdict;
 use crate::negotiation::Agreed;
 use crate::output::Polled;
-use crate::reply;
 use crate::route::{Route, RouteId};
 use crate::schedule::Schedule;
 use crate::state::State;
 use crate::stats::{Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
 use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
-use scps_wire::compressed::Compressed;
-use scps_wire::icmp::{IcmpError, IcmpKind};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
-use scps_wire::protocol;
-use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -635,162 +630,6 @@ impl Endpoint {
                 slot.generation = slot.generation.wrapping_add(1);
                 self.free.push(index);
             }
-        }
-    }
-
-    fn dispatch(&mut self, now: Instant, packet: &[u8], trust: Trust) -> Result<(), DropReason> {
-        let (ip, payload) = Ipv4::parse(packet).map_err(|_| DropReason::BadIp)?;
-        if ip.is_fragment {
-            return Err(DropReason::Fragment);
-        }
-        if !self.config.addresses.is_empty() && !self.config.addresses.contains(&ip.dst) {
-            return Err(DropReason::NotOurs);
-        }
-        match ip.protocol {
-            protocol::TCP | protocol::SCPS_STANDALONE => self.dispatch_tcp(now, &ip, payload, trust),
-            protocol::SCPS_COMPRESSED => self.dispatch_compressed(now, &ip, payload),
-            protocol::ICMP => self.dispatch_icmp(now, payload),
-            _ => Err(DropReason::UnknownProtocol),
-        }
-    }
-
-    fn dispatch_tcp(&mut self, now: Instant, ip: &Ipv4, payload: &[u8], trust: Trust) -> Result<(), DropReason> {
-        let verify = match trust {
-            Trust::Check => Verify::Checksum(&[protocol::TCP, protocol::SCPS_STANDALONE]),
-            Trust::Verified => Verify::Trusted,
-        };
-        let (tcp, data) = Tcp::parse(payload, ip.src, ip.dst, verify).map_err(|_| DropReason::BadSegment)?;
-        let (local, remote) = ((ip.dst, tcp.dst_port), (ip.src, tcp.src_port));
-        let known = self.by_tuple.get(&(local, remote)).copied();
-        if let Some(index) = known {
-            // RFC 1122 §4.2.2.13: a new SYN beyond the old connection's numbers ends TIME-WAIT.
-            let is_reopening = tcp.flags.has(Flags::SYN)
-                && !tcp.flags.has(Flags::ACK)
-                && self.slots[index as usize]
-                    .connection
-                    .as_ref()
-                    .is_some_and(|c| c.state == State::TimeWait && c.rcv_position(tcp.seq) > c.rcv_nxt() as i64);
-            if !is_reopening {
-                return self.deliver(now, index, ip, &tcp, data);
-            }
-            if let Some(c) = self.slots[index as usize].connection.as_mut() {
-                c.finish(crate::event::CloseReason::Finished);
-            }
-            self.settle(index);
-        }
-        let listener = self.listeners.get(&local).or_else(|| self.listeners.get(&(Ipv4Addr::UNSPECIFIED, local.1)));
-        let result = match listener.map(|l| (l.id, l.config.clone())) {
-            Some(listener) => self.on_listener(now, (local, remote), listener, ip, &tcp, data),
-            None => Err(None),
-        };
-        result.map_err(|reason| {
-            reason.unwrap_or_else(|| {
-                self.reply_reset(now, ip, &tcp, data.len());
-                DropReason::NoConnection
-            })
-        })
-    }
-
-    fn deliver(&mut self, now: Instant, index: u32, ip: &Ipv4, tcp: &Tcp, data: &[u8]) -> Result<(), DropReason> {
-        let Some(c) = self.slots[index as usize].connection.as_ref() else {
-            return Err(DropReason::NoConnection);
-        };
-        let size = self.joined.unwrap_or(data.len()).max(1);
-        let count = data.len().div_ceil(size);
-        let mut verdict = Verdict::Accepted;
-        if count > 1 && c.answers_apart(tcp) {
-            for (i, part) in data.chunks(size).enumerate() {
-                verdict = self.hand_over(now, index, &ack::cut(tcp, i * size, i + 1 == count), part, 1);
-            }
-        } else {
-            verdict = self.hand_over(now, index, tcp, data, u16::try_from(count).unwrap_or(u16::MAX));
-        }
-        self.settle(index);
-        match verdict {
-            Verdict::Accepted => Ok(()),
-            Verdict::Dropped(reason) => Err(reason),
-            Verdict::ResetReply(reason) => {
-                self.reply_reset(now, ip, tcp, data.len());
-                Err(reason)
-            }
-        }
-    }
-
-    /// Gives a connection a segment, after drawing up what it owes for those before: that answer says what was known then.
-    /// `segments` is how many were joined to it.
-    fn hand_over(&mut self, now: Instant, index: u32, tcp: &Tcp, data: &[u8], segments: u16) -> Verdict {
-        let Some(c) = self.slots[index as usize].connection.as_mut() else {
-            return Verdict::Dropped(DropReason::NoConnection);
-        };
-        let is_shared = self.is_in_row && c.ack.is_shareable() && c.is_orderly(tcp);
-        if c.ack.is_due() && !is_shared && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
-            self.schedule.unblock(now);
-            if !self.schedule.is_blocked(c.route) {
-                self.owed.settle(now, c, &mut self.routes[c.route.0], &mut self.ip_id);
-            }
-        }
-        let route = c.route;
-        let was_available = self.routes[route.0].is_available();
-        let verdict = c.on_segment(now, &mut self.routes[route.0], tcp, data, segments);
-        if self.routes[route.0].is_available() != was_available {
-            self.tell_connections(now, route, Some(index));
-        }
-        verdict
-    }
-
-    fn dispatch_compressed(&mut self, now: Instant, ip: &Ipv4, payload: &[u8]) -> Result<(), DropReason> {
-        let (header, data) = Compressed::parse(payload, ip.src, ip.dst).map_err(|_| DropReason::BadSegment)?;
-        let key = (ip.src, ip.dst, header.connection_id);
-        let index = *self.by_compression.get(&key).ok_or(DropReason::UnknownConnectionId)?;
-        let Some(c) = self.slots[index as usize].connection.as_mut() else {
-            return Err(DropReason::UnknownConnectionId);
-        };
-        if !crate::compression::is_proven(&header, !data.is_empty()) {
-            return Err(DropReason::Unproven);
-        }
-        let tcp = crate::compression::decompress(&header, &c.decompression_context());
-        self.deliver(now, index, ip, &tcp, data)
-    }
-
-    fn dispatch_icmp(&mut self, now: Instant, payload: &[u8]) -> Result<(), DropReason> {
-        let error =
-            IcmpError::parse(payload).map_err(|_| DropReason::BadSegment)?.ok_or(DropReason::UnknownProtocol)?;
-        let index = *self.by_tuple.get(&(error.src, error.dst)).ok_or(DropReason::ForeignIcmp)?;
-        let Some(c) = self.slots[index as usize].connection.as_mut() else {
-            return Err(DropReason::ForeignIcmp);
-        };
-        // RFC 5927 §4.1: the quoted sequence number must be of something in flight.
-        let quoted = c.snd_position(error.seq);
-        if quoted < c.snd_una as i64 || quoted >= c.snd_nxt as i64 {
-            return Err(DropReason::ForeignIcmp);
-        }
-        match error.kind {
-            IcmpKind::FragmentationNeeded { mtu } => {
-                let route = &mut self.routes[c.route.0];
-                if route.lower_mtu(mtu) {
-                    c.on_mtu_lowered(now, route);
-                }
-            }
-            // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
-            IcmpKind::Unreachable { .. } if c.state == State::SynSent => {
-                c.finish(crate::event::CloseReason::Unreachable);
-            }
-            // Source quench is ignored (RFC 6633).
-            IcmpKind::Unreachable { .. } | IcmpKind::SourceQuench => {}
-        }
-        self.settle(index);
-        Ok(())
-    }
-
-    fn reply_reset(&mut self, now: Instant, ip: &Ipv4, tcp: &Tcp, data_len: usize) {
-        if tcp.flags.has(Flags::RST) || self.replies.len() >= REPLIES_MAX {
-            return;
-        }
-        self.ip_id = self.ip_id.wrapping_add(1);
-        let packet = reply::reset(ip, tcp, data_len, self.ip_id);
-        let route = self.route_to(ip.src);
-        if self.routes[route.0].take(packet.len(), now).is_ok() {
-            self.replies.push_back(packet);
         }
     }
 }

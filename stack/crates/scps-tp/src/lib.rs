@@ -23,7 +23,7 @@
 //! # Ok::<(), scps_tp::ConnectError>(())
 //! ```
 //!
-//! Read next: `endpoint.rs` (who gets a packet), `connection.rs` (what a connection is), then `input.rs`, `recovery.rs`,
+//! Read next: `endpoint.rs` (all connections of a host), `connection.rs` (what a connection is), then `input.rs`, `recovery.rs`,
 //! `timeouts.rs` and `output.rs`, which act on it; every other file is one concern with its tests. Sources: the
 //! docs/protocol/scps-tp.md, cited like `scps-tp §4.4`; RFC 793, 5681, 5961, 6298, 6582, 7323, 8985.
 
