@@ -47,9 +47,6 @@ pub struct DriverArgs {
     pub timeout_s: f64,
 }
 
-/// IP and UDP headers of the encapsulation (scps-tp §8).
-const UDP_OVERHEAD: u16 = 28;
-
 impl DriverArgs {
     /// Opens the device and joins it to an engine for `address`.
     pub fn open(&self, address: Ipv4Addr, resolved: &mut Resolved) -> Result<Stack, CliError> {
@@ -64,15 +61,13 @@ impl DriverArgs {
                 configure: !self.tun_unconfigured,
                 offload: self.offload,
             })?),
-            DriverName::Udp => {
-                resolved.route.overhead = resolved.route.overhead.saturating_add(UDP_OVERHEAD);
-                Device::Udp(UdpDevice::open(&UdpConfig {
-                    local: self.udp_local,
-                    remote: self.udp_remote,
-                    offload: self.offload,
-                })?)
-            }
+            DriverName::Udp => Device::Udp(UdpDevice::open(&UdpConfig {
+                local: self.udp_local,
+                remote: self.udp_remote,
+                offload: self.offload,
+            })?),
         };
+        resolved.route.overhead = resolved.route.overhead.saturating_add(device.overhead());
         let seed = match self.seed {
             Some(number) => Seed::from_u64(number),
             None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,

@@ -3,6 +3,7 @@
 use crate::tun::TunDevice;
 use crate::udp::UdpDevice;
 use scps_tp::{Row, Transmit, Trust};
+use scps_wire::{ipv4, udp};
 use std::io;
 use std::os::fd::RawFd;
 
@@ -31,6 +32,14 @@ pub enum Device {
 }
 
 impl Device {
+    /// Octets that the device adds to each packet on the way, which the packet's route cannot carry.
+    pub fn overhead(&self) -> u16 {
+        match self {
+            Device::Tun(_) => 0,
+            Device::Udp(_) => (ipv4::HEADER_LEN + udp::HEADER_LEN) as u16,
+        }
+    }
+
     pub(crate) fn fd(&self) -> RawFd {
         match self {
             Device::Tun(d) => d.fd(),

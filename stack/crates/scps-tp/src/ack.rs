@@ -3,8 +3,9 @@
 
 use crate::config::{AckBehaviour, AckConfig};
 use crate::connection::{Connection, SocketAddr};
-use crate::output::Polled;
+use crate::output::{Polled, Sending};
 use crate::route::Route;
+use scps_net::Network;
 use scps_types::Instant;
 use scps_wire::tcp::{Flags, Tcp};
 use std::collections::VecDeque;
@@ -130,14 +131,18 @@ impl Owed {
 
     /// Draws up what `c` owes now, as far as its route has credit. Without credit the answer stays due, and shares a packet
     /// with the next: late answers in a row would tell old news at the cost of new.
-    pub(crate) fn settle(&mut self, now: Instant, c: &mut Connection, route: &mut Route, ip_id: &mut u16) {
+    pub(crate) fn settle(&mut self, now: Instant, c: &mut Connection, route: &mut Route, network: &mut Network) {
         while c.ack.is_due() && self.has_room() {
             let before = self.octets.len();
-            if c.poll_answer(now, route, ip_id, &mut self.octets) != Polled::Packet {
+            let mut sending = Sending { now, route, network, out: &mut self.octets };
+            if c.poll_answer(&mut sending) != Polled::Packet {
                 return;
             }
             let (remote, _): SocketAddr = c.remote;
-            self.packets.push_back((remote, self.octets.len() - before));
+            let len = self.octets.len() - before;
+            if len > 0 {
+                self.packets.push_back((remote, len));
+            }
         }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Birth {
     pub remote: SocketAddr,
     pub config: Config,
     pub route: RouteId,
+    /// Octets of the network layer's header.
+    pub network_header: u16,
     pub iss: SeqNum,
     pub timestamp_offset: u32,
     pub connection_id: u8,
@@ -62,6 +64,7 @@ pub struct Connection {
     pub(crate) remote: SocketAddr,
     pub(crate) config: Config,
     pub(crate) route: RouteId,
+    pub(crate) network_header: u16,
     pub(crate) listener: Option<ListenerId>,
     pub(crate) state: State,
     pub(crate) agreed: Agreed,
@@ -150,7 +153,8 @@ pub struct Connection {
 impl Connection {
     pub(crate) fn new(birth: Birth, route: &Route, state: State, now: Instant) -> Self {
         let config = birth.config;
-        let own_mss = config.mss.map_or(route.mss(), |m| m.min(route.mss())).max(1);
+        let mss = route.mss(birth.network_header);
+        let own_mss = config.mss.map_or(mss, |m| m.min(mss)).max(1);
         let shift = if config.window_scaling { negotiation::window_shift(config.receive_buffer) } else { 0 };
         let mut rtt = RttEstimator::default();
         if let Some(known) = route.config().rtt {
@@ -162,6 +166,7 @@ impl Connection {
             local: birth.local,
             remote: birth.remote,
             route: birth.route,
+            network_header: birth.network_header,
             listener: birth.listener,
             state,
             agreed: Agreed::default(),
@@ -268,9 +273,15 @@ impl Connection {
         base as i64 + i64::from(seq.0.wrapping_sub(self.rcv_seq(base).0) as i32)
     }
 
+    /// The MSS we would offer for segments over `route`.
+    pub(crate) fn mss_over(&self, route: &Route) -> u16 {
+        let mss = route.mss(self.network_header);
+        self.config.mss.map_or(mss, |m| m.min(mss))
+    }
+
     /// Largest data and options per segment towards the peer.
     pub(crate) fn effective_mss(&self, route: &Route) -> u64 {
-        let own = self.config.mss.map_or(route.mss(), |m| m.min(route.mss()));
+        let own = self.mss_over(route);
         // Absent peer option: own value, as the reference does (scps-tp §2.7).
         u64::from(self.peer_mss.map_or(own, |p| p.max(MSS_MIN).min(own)).max(1))
     }

@@ -11,14 +11,14 @@ use crate::connection::{Birth, Connection, Farewell, SocketAddr};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
 use crate::event::{DropReason, Event};
 use crate::negotiation::Agreed;
-use crate::output::Polled;
+use crate::output::{Polled, Sending};
 use crate::route::{Route, RouteId};
 use crate::schedule::Schedule;
 use crate::state::State;
 use crate::stats::{Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
+use scps_net::{Envelope, Network};
 use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
-use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -70,7 +70,7 @@ impl Default for EndpointConfig {
 pub struct Transmit {
     /// Where it goes.
     pub dst: Ipv4Addr,
-    /// Its octets, IP header included.
+    /// Its octets, network header included.
     pub len: usize,
 }
 
@@ -120,7 +120,7 @@ pub struct Endpoint {
     burst: u32,
     events: VecDeque<Event>,
     traces: VecDeque<TraceRecord>,
-    replies: VecDeque<Vec<u8>>,
+    replies: VecDeque<(Ipv4Addr, Vec<u8>)>,
     owed: Owed,
     /// The packet in hand came in one row with the one before it.
     is_in_row: bool,
@@ -129,7 +129,7 @@ pub struct Endpoint {
     fallbacks: BTreeMap<Ipv4Addr, Instant>,
     drops: [u64; DropReason::COUNT],
     gone: Totals,
-    ip_id: u16,
+    network: Network,
     now: Instant,
 }
 
@@ -137,12 +137,12 @@ impl Endpoint {
     /// An endpoint whose default route is `route`.
     pub fn new(config: EndpointConfig, route: RouteConfig, seed: Seed, now: Instant) -> Self {
         let mut rng = seed.stream("endpoint");
-        let ip_id = rng.next_u32() as u16;
+        let network = Network::ipv4(rng.next_u32() as u16);
         Endpoint {
             config,
             seed,
             rng,
-            routes: vec![Route::new(route, now)],
+            routes: vec![Route::new(carried(&network, route), now)],
             route_table: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -163,7 +163,7 @@ impl Endpoint {
             fallbacks: BTreeMap::new(),
             drops: [0; DropReason::COUNT],
             gone: Totals::default(),
-            ip_id,
+            network,
             now,
         }
     }
@@ -173,7 +173,7 @@ impl Endpoint {
     /// Adds a route for `destinations`.
     pub fn add_route(&mut self, now: Instant, config: RouteConfig, destinations: &[Ipv4Addr]) -> RouteId {
         let id = RouteId(self.routes.len());
-        self.routes.push(Route::new(config, now));
+        self.routes.push(Route::new(carried(&self.network, config), now));
         self.schedule.add_route();
         self.route_table.extend(destinations.iter().map(|d| (*d, id)));
         id
@@ -278,12 +278,15 @@ impl Endpoint {
         // RFC 6528 §3: ISN = M + F(tuple, secret), M counting 4 microseconds.
         let isn = (now.as_nanos() / 4000).wrapping_add(self.seed.keyed_hash("isn", &tuple));
         let iss = config.initial_sequence.unwrap_or(SeqNum(isn as u32));
+        let protocol = self.routes[route.0].config().protocol;
+        let envelope = Envelope { src: local.0, dst: remote.0, protocol };
         let birth = Birth {
             id,
             local,
             remote,
             config,
             route,
+            network_header: self.network.overhead(&envelope) as u16,
             iss,
             // RFC 7323 §5.4: an offset per connection keeps the host's uptime private.
             timestamp_offset: self.seed.keyed_hash("timestamp", &tuple) as u32,
@@ -447,7 +450,7 @@ impl Endpoint {
 
     // The contract of the engine.
 
-    /// A packet from the network, beginning with its IP header.
+    /// A packet from the network, beginning with the network layer's header.
     pub fn handle_input(&mut self, now: Instant, packet: &[u8], trust: Trust) {
         self.advance_clock(now);
         if let Err(reason) = self.dispatch(now, packet, trust) {
@@ -493,9 +496,8 @@ impl Endpoint {
     /// Appends the next packet to `out`; `None` when nothing may leave now.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.advance_clock(now);
-        if let Some(reply) = self.replies.pop_front() {
+        if let Some((dst, reply)) = self.replies.pop_front() {
             out.extend_from_slice(&reply);
-            let dst = Ipv4::parse(&reply).map_or(Ipv4Addr::UNSPECIFIED, |(ip, _)| ip.dst);
             return Some(Transmit { dst, len: reply.len() });
         }
         if let Some((dst, len)) = self.owed.pop(out) {
@@ -515,7 +517,8 @@ impl Endpoint {
                 continue;
             }
             let before = out.len();
-            match c.poll_transmit(now, &mut self.routes[route.0], &mut self.ip_id, out) {
+            let mut sending = Sending { now, route: &mut self.routes[route.0], network: &mut self.network, out };
+            match c.poll_transmit(&mut sending) {
                 Polled::Packet => {
                     let dst = c.remote.0;
                     self.burst += 1;
@@ -523,7 +526,10 @@ impl Endpoint {
                         self.burst = 0;
                         self.schedule.rotate();
                     }
-                    return Some(Transmit { dst, len: out.len() - before });
+                    let len = out.len() - before;
+                    if len > 0 {
+                        return Some(Transmit { dst, len });
+                    }
                 }
                 Polled::Blocked(at) => {
                     self.burst = 0;
@@ -632,4 +638,10 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// Settings of a route whose packets the layer can write.
+fn carried(network: &Network, config: RouteConfig) -> RouteConfig {
+    let max = u16::try_from(network.octets_max()).unwrap_or(u16::MAX);
+    RouteConfig { mtu: config.mtu.min(max), ..config }
 }

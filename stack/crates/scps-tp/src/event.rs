@@ -37,7 +37,7 @@ pub enum CloseReason {
     /// The retransmission, SYN or probe limit was reached.
     #[error("timed out: the peer no longer answers")]
     TimedOut,
-    /// ICMP said the peer cannot be reached, while the connection was not yet open.
+    /// The network said that the peer cannot be reached, while the connection was not yet open.
     #[error("unreachable")]
     Unreachable,
 }
@@ -45,8 +45,8 @@ pub enum CloseReason {
 /// Why a received packet had no effect. Counted, never an error to the user.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DropReason {
-    /// Not an IPv4 packet with a good header.
-    BadIp,
+    /// Not a packet of the network layer with a good header.
+    BadHeader,
     /// A piece of a packet; the stack does not reassemble.
     Fragment,
     /// Not addressed to this endpoint.
@@ -75,8 +75,8 @@ pub enum DropReason {
     OldTimestamp,
     /// Data without the timestamp both sides agreed on (RFC 7323 §3.2).
     NoTimestamp,
-    /// ICMP that quotes nothing in flight (RFC 5927 §4).
-    ForeignIcmp,
+    /// A report, such as ICMP's, that quotes nothing in flight (RFC 5927 §4).
+    ForeignReport,
     /// Too many pieces out of order.
     TooManyPieces,
 }

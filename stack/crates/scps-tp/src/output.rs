@@ -11,8 +11,8 @@ use crate::scoreboard::Sent;
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::TraceEvent;
+use scps_net::{Envelope, Network};
 use scps_types::{Duration, Instant};
-use scps_wire::ipv4::{self, Ipv4};
 use scps_wire::options::{Options, Timestamps};
 use scps_wire::protocol::SCPS_COMPRESSED;
 use scps_wire::tcp::{Flags, Tcp};
@@ -20,12 +20,21 @@ use scps_wire::tcp::{Flags, Tcp};
 /// The answer to a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Polled {
-    /// A packet was appended.
+    /// A packet was appended, unless its layer refused it.
     Packet,
     /// There is one, but no rate credit before this time.
     Blocked(Instant),
     /// Nothing to send.
     Idle,
+}
+
+/// What a packet of any connection meets on its way out.
+pub(crate) struct Sending<'a> {
+    pub(crate) now: Instant,
+    pub(crate) route: &'a mut Route,
+    pub(crate) network: &'a mut Network,
+    /// Where packets are appended.
+    pub(crate) out: &'a mut Vec<u8>,
 }
 
 /// A segment about to be built.
@@ -54,64 +63,52 @@ const SMALL_WINDOW_PATIENCE: Duration = Duration::from_millis(500);
 const RECORD_BOUNDARY_LEN: u64 = 4;
 
 impl Connection {
-    pub(crate) fn poll_transmit(
-        &mut self,
-        now: Instant,
-        route: &mut Route,
-        ip_id: &mut u16,
-        out: &mut Vec<u8>,
-    ) -> Polled {
+    pub(crate) fn poll_transmit(&mut self, sending: &mut Sending<'_>) -> Polled {
         if self.farewell == Farewell::Reset {
-            return self.send_reset(now, route, ip_id, out);
+            return self.send_reset(sending);
         }
         if self.state == State::Closed {
             return Polled::Idle;
         }
         if self.syn_due {
-            return self.send_syn(now, route, ip_id, out);
+            return self.send_syn(sending);
         }
         if self.state == State::SynReceived && self.opening_update_due {
             self.opening_update_due = false;
-            return self.send_ack(now, route, ip_id, out);
+            return self.send_ack(sending);
         }
         if self.state == State::SynSent || self.state == State::SynReceived {
             return Polled::Idle;
         }
         // A hole is reported at once, and only pure acknowledgements report (scps-tp §2.4.4).
         if self.ack.is_due() && (self.snack.is_pending() || !self.recv.pieces().is_empty()) {
-            return self.send_ack(now, route, ip_id, out);
+            return self.send_ack(sending);
         }
         if self.probe_due {
-            return self.send_probe(now, route, ip_id, out);
+            return self.send_probe(sending);
         }
-        if self.state.may_transmit_data() && route.is_available() {
-            match self.send_data(now, route, ip_id, out) {
+        if self.state.may_transmit_data() && sending.route.is_available() {
+            match self.send_data(sending) {
                 Polled::Idle => {}
                 other => return other,
             }
         }
         if self.answer_wanted {
-            return self.send_ack_to_answer(now, route, ip_id, out);
+            return self.send_ack_to_answer(sending);
         }
         if self.ack.is_due() || self.keepalive_due {
-            return self.send_ack(now, route, ip_id, out);
+            return self.send_ack(sending);
         }
         debug_assert!(self.is_watched(), "work in {:?} and no timer", self.state);
         Polled::Idle
     }
 
     /// What answers the peer now: an acknowledgement, or data that carries it. Compressed data carries none (scps-tp §3.7).
-    pub(crate) fn poll_answer(
-        &mut self,
-        now: Instant,
-        route: &mut Route,
-        ip_id: &mut u16,
-        out: &mut Vec<u8>,
-    ) -> Polled {
+    pub(crate) fn poll_answer(&mut self, sending: &mut Sending<'_>) -> Polled {
         if self.state.is_synchronised() && self.is_compressing() {
-            return self.send_ack(now, route, ip_id, out);
+            return self.send_ack(sending);
         }
-        self.poll_transmit(now, route, ip_id, out)
+        self.poll_transmit(sending)
     }
 
     /// True unless there is something to send or to be acknowledged and no timer that would take it up again.
@@ -126,7 +123,7 @@ impl Connection {
 
     /// Fixes the options of our SYN when it first leaves.
     pub(crate) fn prepare_syn_options(&mut self, now: Instant, route: &Route) {
-        let own_mss = self.config.mss.map_or(route.mss(), |m| m.min(route.mss()));
+        let own_mss = self.mss_over(route);
         self.own_mss = own_mss;
         let answering = if self.state == State::SynReceived { self.peer_options } else { None };
         self.own_options =
@@ -139,7 +136,7 @@ impl Connection {
             .then(|| Timestamps { val: self.clock.value(now), ecr: self.clock.echo() });
     }
 
-    fn send_syn(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+    fn send_syn(&mut self, sending: &mut Sending<'_>) -> Polled {
         let is_active = self.state == State::SynSent;
         // Some hosts never answer a SYN with options they do not know (scps-tp §1.4).
         if is_active && self.with_scps && self.config.fallback_after_syns.is_some_and(|n| self.syns_sent >= n) {
@@ -147,10 +144,10 @@ impl Connection {
             self.earlier_offer = Some(self.own_options);
             self.with_scps = false;
         }
-        self.prepare_syn_options(now, route);
+        self.prepare_syn_options(sending.now, sending.route);
         let flags = if is_active { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
         let draft = Draft { position: 0, len: 0, flags, options: self.own_options, with_ack: false };
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+        if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
         self.syn_due = false;
@@ -161,8 +158,8 @@ impl Connection {
             && self.agreed.window_scale.is_some()
             && self.window_room() > u64::from(u16::MAX);
         self.syns_sent += 1;
-        self.syn_sent_at = now;
-        self.timers.set(Timer::Retransmit, now + self.rto.value(&self.rtt));
+        self.syn_sent_at = sending.now;
+        self.timers.set(Timer::Retransmit, sending.now + self.rto.value(&self.rtt));
         Polled::Packet
     }
 
@@ -174,10 +171,10 @@ impl Connection {
         self.last_ack_sent = self.rcv_nxt();
     }
 
-    fn send_reset(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+    fn send_reset(&mut self, sending: &mut Sending<'_>) -> Polled {
         let flags = Flags::RST.with(Flags::ACK);
         let draft = Draft { position: self.snd_nxt, len: 0, flags, options: Options::default(), with_ack: true };
-        match self.emit(now, route, ip_id, out, &draft) {
+        match self.emit(sending, &draft) {
             Ok(()) => {
                 self.farewell = Farewell::None;
                 Polled::Packet
@@ -188,9 +185,9 @@ impl Connection {
 
     // Data.
 
-    fn send_data(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+    fn send_data(&mut self, sending: &mut Sending<'_>) -> Polled {
         if let Some(lost) = self.board.next_lost() {
-            match self.resend(now, route, ip_id, out, lost) {
+            match self.resend(sending, lost) {
                 Polled::Idle => {}
                 other => return other,
             }
@@ -199,7 +196,7 @@ impl Connection {
                 return Polled::Idle;
             }
         }
-        self.send_new(now, route, ip_id, out)
+        self.send_new(sending)
     }
 
     /// Octets in flight as congestion control sees them: duplicates acknowledged have left (scps-tp §4.3).
@@ -208,51 +205,51 @@ impl Connection {
         self.board.flight_size().saturating_sub(credit)
     }
 
-    fn resend(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>, lost: Sent) -> Polled {
+    fn resend(&mut self, sending: &mut Sending<'_>, lost: Sent) -> Polled {
         if self.agreed.bets
             && lost.start == self.snd_una
             && u32::from(lost.transmissions) > self.config.bets_policy.retransmissions_max
             && (self.board.len() > 1 || self.send.end() > lost.end)
             && !lost.fin
         {
-            self.abandon_front(now, route);
+            self.abandon_front(sending.now, sending.route);
             return Polled::Idle;
         }
         if self.is_beyond_window(&lost) {
             // The window closed over what was sent, or over a probe's octet: probing continues.
-            self.arm_persist(now, route);
+            self.arm_persist(sending.now, sending.route);
             return Polled::Idle;
         }
-        let max = self.max_data(route, self.send.record_end_after(lost.start) == Some(lost.end));
+        let max = self.max_data(sending.route, self.send.record_end_after(lost.start) == Some(lost.end));
         let data_len = lost.end - lost.start - u64::from(lost.fin);
         if data_len > max {
             self.board.split(lost.start, max);
             return match self.board.next_lost() {
-                Some(piece) => self.resend(now, route, ip_id, out, piece),
+                Some(piece) => self.resend(sending, piece),
                 None => Polled::Idle,
             };
         }
         // The lowest segment goes whatever the window (scps-tp §4.3); without congestion every hole does (scps-tp §2.4.5).
-        let is_free = lost.start == self.snd_una || !route.loss_is_congestion(now);
+        let is_free = lost.start == self.snd_una || !sending.route.loss_is_congestion(sending.now);
         if !is_free && self.flight() + (lost.end - lost.start) > self.cc.cwnd() {
             self.is_cwnd_limited = true;
             return Polled::Idle;
         }
-        let draft = self.draft_data(now, lost.start, data_len, lost.fin);
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+        let draft = self.draft_data(sending.now, lost.start, data_len, lost.fin);
+        if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
         let embargo = if self.agreed.snack || self.agreed.sack { Some(self.patience()) } else { None };
         // With SACK what arrived is known, so every resend can be judged after one round trip.
         let factor = if lost.start == self.snd_una || self.agreed.sack { 1 } else { 2 };
         let embargo = embargo.map(|e| e * factor);
-        let sent = self.board.on_resent(lost.start, now, embargo, self.config.snack_policy.fast_resends);
+        let sent = self.board.on_resent(lost.start, sending.now, embargo, self.config.snack_policy.fast_resends);
         self.stats.count_resend(lost.cause);
         if sent.transmissions > 2 {
-            self.on_repeated_resend(now);
+            self.on_repeated_resend(sending.now);
         }
-        self.note(now, route, TraceEvent::Resent(lost.cause), lost.start, sent.end - sent.start);
-        self.arm_after_data(now);
+        self.note(sending.now, sending.route, TraceEvent::Resent(lost.cause), lost.start, sent.end - sent.start);
+        self.arm_after_data(sending.now);
         self.rearm_embargo();
         Polled::Packet
     }
@@ -302,15 +299,15 @@ impl Connection {
         }
     }
 
-    fn send_new(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+    fn send_new(&mut self, sending: &mut Sending<'_>) -> Polled {
         let waiting = self.send.end().saturating_sub(self.snd_nxt);
         let fin_waits = self.fin_wanted && self.fin_position.is_none();
         if waiting == 0 && !fin_waits {
             return Polled::Idle;
         }
-        let Portion { mut len, is_full, is_last, is_record_end, is_silly } = self.portion(route);
+        let Portion { mut len, is_full, is_last, is_record_end, is_silly } = self.portion(sending.route);
         if is_silly {
-            self.arm_persist(now, route);
+            self.arm_persist(sending.now, sending.route);
             return Polled::Idle;
         }
         let is_runt = !is_full && is_last && !is_record_end && !fin_waits;
@@ -336,21 +333,21 @@ impl Connection {
             self.is_cwnd_limited = true;
         }
         let position = self.snd_nxt;
-        let draft = self.draft_data(now, position, len, fin);
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+        let draft = self.draft_data(sending.now, position, len, fin);
+        if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
         let end = position + len + u64::from(fin);
-        self.board.push(position, end, now, fin);
+        self.board.push(position, end, sending.now, fin);
         self.snd_nxt = end;
         if fin {
             self.fin_position = Some(position + len);
             let state = self.state.on_close();
-            self.set_state(now, route, state);
+            self.set_state(sending.now, sending.route, state);
         }
         self.stats.data_segments_sent += u64::from(len > 0);
-        self.note(now, route, TraceEvent::Sent, position, end - position);
-        self.arm_after_data(now);
+        self.note(sending.now, sending.route, TraceEvent::Sent, position, end - position);
+        self.arm_after_data(sending.now);
         Polled::Packet
     }
 
@@ -408,17 +405,10 @@ impl Connection {
     }
 
     /// Charges the route and appends the packet; `Err` is when there will be credit.
-    fn emit(
-        &mut self,
-        now: Instant,
-        route: &mut Route,
-        ip_id: &mut u16,
-        out: &mut Vec<u8>,
-        draft: &Draft,
-    ) -> Result<(), Instant> {
+    fn emit(&mut self, sending: &mut Sending<'_>, draft: &Draft) -> Result<(), Instant> {
         let is_syn = draft.flags.has(Flags::SYN);
         let acks = draft.flags.has(Flags::ACK);
-        let (window, edge) = self.window(route, is_syn);
+        let (window, edge) = self.window(sending.route, is_syn);
         let tcp = Tcp {
             src_port: self.local.1,
             dst_port: self.remote.1,
@@ -435,41 +425,34 @@ impl Connection {
         let compressed =
             compressible.then(|| compress(&tcp, has_data, draft.with_ack, self.connection_id, &option_bytes));
         let header_len = compressed.map_or_else(|| tcp.emit_len(), |c| c.emit_len());
-        let total = ipv4::HEADER_LEN + header_len + draft.len;
-        route.take(total, now)?;
-        let start = out.len();
+        let protocol = sending.route.config().protocol;
+        let (src, dst) = (self.local.0, self.remote.0);
+        let envelope = Envelope { src, dst, protocol: if compressed.is_some() { SCPS_COMPRESSED } else { protocol } };
+        let network_len = sending.network.overhead(&envelope);
+        sending.route.take(network_len + header_len + draft.len, sending.now)?;
+        let start = sending.out.len();
         // Room for both headers; the data is appended behind, so no octet of it is written twice.
-        out.resize(start + ipv4::HEADER_LEN + header_len, 0);
+        sending.out.resize(start + network_len + header_len, 0);
         if has_data {
             let (a, b) = self.send.slices(draft.position, draft.len);
-            out.extend_from_slice(a);
-            out.extend_from_slice(b);
+            sending.out.extend_from_slice(a);
+            sending.out.extend_from_slice(b);
         }
-        let packet = &mut out[start..];
-        let (ip, segment) = packet.split_at_mut(ipv4::HEADER_LEN);
-        let protocol = route.config().protocol;
-        let (src, dst) = (self.local.0, self.remote.0);
+        let packet = &mut sending.out[start..];
+        let segment = &mut packet[network_len..];
         match &compressed {
             Some(c) => c.emit(segment, src, dst, protocol),
             None => tcp.emit(segment, src, dst, protocol),
         }
-        *ip_id = ip_id.wrapping_add(1);
-        Ipv4 {
-            src,
-            dst,
-            protocol: if compressed.is_some() { SCPS_COMPRESSED } else { protocol },
-            tos: 0,
-            ttl: ipv4::DEFAULT_TTL,
-            id: *ip_id,
-            dont_fragment: route.config().dont_fragment,
-            is_fragment: false,
-            payload_len: segment.len() as u16,
+        if sending.network.wrap(&envelope, sending.route.carriage(), packet).is_err() {
+            // It is lost before it left, and like any loss it is repaired in time, should the route by then carry it.
+            sending.out.truncate(start);
+            self.stats.too_big += 1;
         }
-        .emit(ip);
         self.stats.segments_sent += 1;
         self.stats.compressed_sent += u64::from(compressed.is_some());
         if acks && compressed.is_none_or(|c| c.window_ack.is_some()) {
-            self.on_ack_left(now, edge);
+            self.on_ack_left(sending.now, edge);
         }
         Ok(())
     }

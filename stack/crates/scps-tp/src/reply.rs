@@ -1,12 +1,18 @@
 //! Resets for segments that belong to no connection (RFC 793 §3.4).
 
+use scps_net::{Carriage, Envelope, Network, TooBig};
 use scps_types::SeqNum;
-use scps_wire::ipv4::{self, Ipv4};
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
 
-/// The RST that answers `tcp` with `data_len` octets of data.
-pub fn reset(ip: &Ipv4, tcp: &Tcp, data_len: usize, id: u16) -> Vec<u8> {
+/// The RST that answers `tcp`, which came in `envelope` with `data_len` octets of data.
+pub fn reset(
+    network: &mut Network,
+    envelope: &Envelope,
+    mtu: u16,
+    tcp: &Tcp,
+    data_len: usize,
+) -> Result<Vec<u8>, TooBig> {
     let occupied = data_len as u32 + u32::from(tcp.flags.has(Flags::SYN)) + u32::from(tcp.flags.has(Flags::FIN));
     let (seq, ack, flags) = if tcp.flags.has(Flags::ACK) {
         (tcp.ack, SeqNum(0), Flags::RST)
@@ -23,20 +29,10 @@ pub fn reset(ip: &Ipv4, tcp: &Tcp, data_len: usize, id: u16) -> Vec<u8> {
         urgent: 0,
         options: Options::default(),
     };
-    let mut packet = vec![0; ipv4::HEADER_LEN + answer.emit_len()];
-    let (head, segment) = packet.split_at_mut(ipv4::HEADER_LEN);
-    answer.emit(segment, ip.dst, ip.src, ip.protocol);
-    Ipv4 {
-        src: ip.dst,
-        dst: ip.src,
-        protocol: ip.protocol,
-        tos: 0,
-        ttl: ipv4::DEFAULT_TTL,
-        id,
-        dont_fragment: true,
-        is_fragment: false,
-        payload_len: segment.len() as u16,
-    }
-    .emit(head);
-    packet
+    let back = envelope.answer();
+    let header_len = network.overhead(&back);
+    let mut packet = vec![0; header_len + answer.emit_len()];
+    answer.emit(&mut packet[header_len..], back.src, back.dst, back.protocol);
+    network.wrap(&back, Carriage { mtu, dont_fragment: true }, &mut packet)?;
+    Ok(packet)
 }

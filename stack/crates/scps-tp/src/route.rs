@@ -2,7 +2,9 @@
 
 use crate::config::{LossMeaning, RouteConfig};
 use crate::rate::TokenBucket;
+use scps_net::Carriage;
 use scps_types::{Duration, Instant};
+use scps_wire::tcp;
 
 /// Names a route of an endpoint; 0 is the default one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -10,12 +12,8 @@ pub struct RouteId(pub usize);
 
 /// How long a corruption report makes losses mean corruption (scps-tp §2.6 asks for a bounded time).
 const CORRUPTION_REPORT_LIFETIME: Duration = Duration::from_secs(10);
-/// Least MTU a route takes from ICMP (RFC 791: every hop forwards 68 octets; RFC 5927 §7.2 advises a floor of 576, which
-/// would lock out links the lab uses with an MTU of 102).
-const MTU_MIN: u16 = 68;
-
 /// Least MSS a route offers, and the least one a peer is believed. The reference offers no less (scps-tp §2.7), and it is what
-/// `MTU_MIN` leaves. A full segment then holds 20 octets of data beside its timestamps, more than the 8 that Linux's floor of
+/// IPv4's least MTU leaves. A full segment then holds 20 octets of data beside its timestamps, more than the 8 that Linux's floor of
 /// 48 leaves beside full options (`TCP_MIN_SND_MSS`, CVE-2019-11479); FY97's segments of 50 octets need an MSS of 62.
 pub const MSS_MIN: u16 = 32;
 
@@ -58,14 +56,19 @@ impl Route {
         self.bucket.as_ref().map(TokenBucket::credit)
     }
 
-    /// MSS to offer: MTU less 40 and overhead, even (scps-tp §2.7).
-    pub fn mss(&self) -> u16 {
-        (self.config.mtu.saturating_sub(40).saturating_sub(self.config.overhead) & !1).max(MSS_MIN)
+    /// MSS to offer: MTU less both headers and overhead, even (scps-tp §2.7).
+    pub fn mss(&self, network_header: u16) -> u16 {
+        let headers = network_header + tcp::HEADER_LEN as u16;
+        (self.config.mtu.saturating_sub(headers).saturating_sub(self.config.overhead) & !1).max(MSS_MIN)
     }
 
-    /// Lowers the MTU after ICMP "fragmentation needed"; true if that changed it.
+    /// What its packets may be.
+    pub(crate) fn carriage(&self) -> Carriage {
+        Carriage { mtu: self.config.mtu, dont_fragment: self.config.dont_fragment }
+    }
+
+    /// Lowers the MTU after a packet was too big for a link; true if that changed it.
     pub fn lower_mtu(&mut self, mtu: u16) -> bool {
-        let mtu = mtu.max(MTU_MIN);
         let lower = mtu < self.config.mtu;
         if lower {
             self.config.mtu = mtu;
@@ -100,7 +103,7 @@ mod tests {
     #[test]
     fn mss_is_mtu_less_headers_and_overhead_made_even() {
         let mss =
-            |mtu, overhead| Route::new(RouteConfig { mtu, overhead, ..RouteConfig::default() }, Instant::ZERO).mss();
+            |mtu, overhead| Route::new(RouteConfig { mtu, overhead, ..RouteConfig::default() }, Instant::ZERO).mss(20);
         assert_eq!((mss(1500, 0), mss(1500, 28), mss(1501, 0), mss(60, 0)), (1460, 1432, 1460, 32));
     }
 
@@ -116,7 +119,7 @@ mod tests {
     #[test]
     fn the_mtu_only_goes_down() {
         let mut r = Route::new(RouteConfig::default(), Instant::ZERO);
-        assert!(r.lower_mtu(576) && !r.lower_mtu(1000) && r.lower_mtu(0));
-        assert_eq!(r.config().mtu, 68);
+        assert!(r.lower_mtu(576) && !r.lower_mtu(1000) && !r.lower_mtu(576));
+        assert_eq!(r.config().mtu, 576);
     }
 }

@@ -32,6 +32,8 @@ pub struct Stats {
     pub pure_acks_sent: u64,
     /// Window, outage and keep-alive probes sent.
     pub probes_sent: u64,
+    /// Segments that the network layer refused, because neither it nor the route carries so much.
+    pub too_big: u64,
     /// Packets that left with a compressed header.
     pub compressed_sent: u64,
     /// When the first data segment came.

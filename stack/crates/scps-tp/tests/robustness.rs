@@ -104,7 +104,7 @@ fn fragmentation_needed_lowers_the_segment_size() {
     let seq = s.sent.front().unwrap().tcp.seq;
     s.sent.clear();
     s.deliver(&icmp(3, 4, 576, seq + 50_000));
-    assert_eq!(s.endpoint.drops(DropReason::ForeignIcmp), 1);
+    assert_eq!(s.endpoint.drops(DropReason::ForeignReport), 1);
     s.run("1.1 quiet");
     s.deliver(&icmp(3, 1, 0, seq + 50_000));
     s.deliver(&icmp(3, 1, 0, seq));

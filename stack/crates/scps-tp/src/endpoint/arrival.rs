@@ -1,4 +1,4 @@
-//! Who gets a packet: a connection by its addresses, by its compression identifier or by what ICMP quotes; a listener; or
+//! Who gets a packet: a connection by its addresses, by its compression identifier or by what a report quotes; a listener; or
 //! nobody, and then a reset answers.
 
 use super::{Endpoint, Trust, REPLIES_MAX};
@@ -7,38 +7,40 @@ use crate::event::{CloseReason, DropReason};
 use crate::input::Verdict;
 use crate::reply;
 use crate::state::State;
+use scps_net::{Envelope, Refusal, Report, ReportKind};
 use scps_types::Instant;
 use scps_wire::compressed::Compressed;
-use scps_wire::icmp::{IcmpError, IcmpKind};
-use scps_wire::ipv4::Ipv4;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::net::Ipv4Addr;
 
 impl Endpoint {
     pub(super) fn dispatch(&mut self, now: Instant, packet: &[u8], trust: Trust) -> Result<(), DropReason> {
-        let (ip, payload) = Ipv4::parse(packet).map_err(|_| DropReason::BadIp)?;
-        if ip.is_fragment {
-            return Err(DropReason::Fragment);
-        }
-        if !self.config.addresses.is_empty() && !self.config.addresses.contains(&ip.dst) {
+        let (envelope, payload) = self.network.unwrap(packet)?;
+        if !self.config.addresses.is_empty() && !self.config.addresses.contains(&envelope.dst) {
             return Err(DropReason::NotOurs);
         }
-        match ip.protocol {
-            protocol::TCP | protocol::SCPS_STANDALONE => self.dispatch_tcp(now, &ip, payload, trust),
-            protocol::SCPS_COMPRESSED => self.dispatch_compressed(now, &ip, payload),
-            protocol::ICMP => self.dispatch_icmp(now, payload),
-            _ => Err(DropReason::UnknownProtocol),
+        match envelope.protocol {
+            protocol::TCP | protocol::SCPS_STANDALONE => self.dispatch_tcp(now, &envelope, payload, trust),
+            protocol::SCPS_COMPRESSED => self.dispatch_compressed(now, &envelope, payload),
+            _ => self.dispatch_report(now, &envelope, payload),
         }
     }
 
-    fn dispatch_tcp(&mut self, now: Instant, ip: &Ipv4, payload: &[u8], trust: Trust) -> Result<(), DropReason> {
+    fn dispatch_tcp(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        payload: &[u8],
+        trust: Trust,
+    ) -> Result<(), DropReason> {
         let verify = match trust {
             Trust::Check => Verify::Checksum(&[protocol::TCP, protocol::SCPS_STANDALONE]),
             Trust::Verified => Verify::Trusted,
         };
-        let (tcp, data) = Tcp::parse(payload, ip.src, ip.dst, verify).map_err(|_| DropReason::BadSegment)?;
-        let (local, remote) = ((ip.dst, tcp.dst_port), (ip.src, tcp.src_port));
+        let (tcp, data) =
+            Tcp::parse(payload, envelope.src, envelope.dst, verify).map_err(|_| DropReason::BadSegment)?;
+        let (local, remote) = ((envelope.dst, tcp.dst_port), (envelope.src, tcp.src_port));
         let known = self.by_tuple.get(&(local, remote)).copied();
         if let Some(index) = known {
             // RFC 1122 §4.2.2.13: a new SYN beyond the old connection's numbers ends TIME-WAIT.
@@ -49,7 +51,7 @@ impl Endpoint {
                     .as_ref()
                     .is_some_and(|c| c.state == State::TimeWait && c.rcv_position(tcp.seq) > c.rcv_nxt() as i64);
             if !is_reopening {
-                return self.deliver(now, index, ip, &tcp, data);
+                return self.deliver(now, index, envelope, &tcp, data);
             }
             if let Some(c) = self.slots[index as usize].connection.as_mut() {
                 c.finish(CloseReason::Finished);
@@ -58,12 +60,12 @@ impl Endpoint {
         }
         let listener = self.listeners.get(&local).or_else(|| self.listeners.get(&(Ipv4Addr::UNSPECIFIED, local.1)));
         let result = match listener.map(|l| (l.id, l.config.clone())) {
-            Some(listener) => self.on_listener(now, (local, remote), listener, ip, &tcp, data),
+            Some(listener) => self.on_listener(now, (local, remote), listener, envelope, &tcp, data),
             None => Err(None),
         };
         result.map_err(|reason| {
             reason.unwrap_or_else(|| {
-                self.reply_reset(now, ip, &tcp, data.len());
+                self.reply_reset(now, envelope, &tcp, data.len());
                 DropReason::NoConnection
             })
         })
@@ -73,7 +75,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         index: u32,
-        ip: &Ipv4,
+        envelope: &Envelope,
         tcp: &Tcp,
         data: &[u8],
     ) -> Result<(), DropReason> {
@@ -95,7 +97,7 @@ impl Endpoint {
             Verdict::Accepted => Ok(()),
             Verdict::Dropped(reason) => Err(reason),
             Verdict::ResetReply(reason) => {
-                self.reply_reset(now, ip, tcp, data.len());
+                self.reply_reset(now, envelope, tcp, data.len());
                 Err(reason)
             }
         }
@@ -111,7 +113,7 @@ impl Endpoint {
         if c.ack.is_due() && !is_shared && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
             self.schedule.unblock(now);
             if !self.schedule.is_blocked(c.route) {
-                self.owed.settle(now, c, &mut self.routes[c.route.0], &mut self.ip_id);
+                self.owed.settle(now, c, &mut self.routes[c.route.0], &mut self.network);
             }
         }
         let route = c.route;
@@ -123,9 +125,10 @@ impl Endpoint {
         verdict
     }
 
-    fn dispatch_compressed(&mut self, now: Instant, ip: &Ipv4, payload: &[u8]) -> Result<(), DropReason> {
-        let (header, data) = Compressed::parse(payload, ip.src, ip.dst).map_err(|_| DropReason::BadSegment)?;
-        let key = (ip.src, ip.dst, header.connection_id);
+    fn dispatch_compressed(&mut self, now: Instant, envelope: &Envelope, payload: &[u8]) -> Result<(), DropReason> {
+        let (header, data) =
+            Compressed::parse(payload, envelope.src, envelope.dst).map_err(|_| DropReason::BadSegment)?;
+        let key = (envelope.src, envelope.dst, header.connection_id);
         let index = *self.by_compression.get(&key).ok_or(DropReason::UnknownConnectionId)?;
         let Some(c) = self.slots[index as usize].connection.as_mut() else {
             return Err(DropReason::UnknownConnectionId);
@@ -134,48 +137,56 @@ impl Endpoint {
             return Err(DropReason::Unproven);
         }
         let tcp = crate::compression::decompress(&header, &c.decompression_context());
-        self.deliver(now, index, ip, &tcp, data)
+        self.deliver(now, index, envelope, &tcp, data)
     }
 
-    fn dispatch_icmp(&mut self, now: Instant, payload: &[u8]) -> Result<(), DropReason> {
-        let error =
-            IcmpError::parse(payload).map_err(|_| DropReason::BadSegment)?.ok_or(DropReason::UnknownProtocol)?;
-        let index = *self.by_tuple.get(&(error.src, error.dst)).ok_or(DropReason::ForeignIcmp)?;
+    fn dispatch_report(&mut self, now: Instant, envelope: &Envelope, message: &[u8]) -> Result<(), DropReason> {
+        let Report { kind, quote } = self.network.report(envelope, message)?;
+        let index = *self.by_tuple.get(&(quote.src, quote.dst)).ok_or(DropReason::ForeignReport)?;
         let Some(c) = self.slots[index as usize].connection.as_mut() else {
-            return Err(DropReason::ForeignIcmp);
+            return Err(DropReason::ForeignReport);
         };
         // RFC 5927 §4.1: the quoted sequence number must be of something in flight.
-        let quoted = c.snd_position(error.seq);
+        let quoted = c.snd_position(quote.seq);
         if quoted < c.snd_una as i64 || quoted >= c.snd_nxt as i64 {
-            return Err(DropReason::ForeignIcmp);
+            return Err(DropReason::ForeignReport);
         }
-        match error.kind {
-            IcmpKind::FragmentationNeeded { mtu } => {
+        match kind {
+            ReportKind::TooBig { mtu } => {
                 let route = &mut self.routes[c.route.0];
                 if route.lower_mtu(mtu) {
                     c.on_mtu_lowered(now, route);
                 }
             }
             // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
-            IcmpKind::Unreachable { .. } if c.state == State::SynSent => {
-                c.finish(CloseReason::Unreachable);
-            }
-            // Source quench is ignored (RFC 6633).
-            IcmpKind::Unreachable { .. } | IcmpKind::SourceQuench => {}
+            ReportKind::Unreachable if c.state == State::SynSent => c.finish(CloseReason::Unreachable),
+            // ICMP's source quench is ignored (RFC 6633).
+            ReportKind::Unreachable | ReportKind::Congestion => {}
         }
         self.settle(index);
         Ok(())
     }
 
-    fn reply_reset(&mut self, now: Instant, ip: &Ipv4, tcp: &Tcp, data_len: usize) {
+    fn reply_reset(&mut self, now: Instant, envelope: &Envelope, tcp: &Tcp, data_len: usize) {
         if tcp.flags.has(Flags::RST) || self.replies.len() >= REPLIES_MAX {
             return;
         }
-        self.ip_id = self.ip_id.wrapping_add(1);
-        let packet = reply::reset(ip, tcp, data_len, self.ip_id);
-        let route = self.route_to(ip.src);
-        if self.routes[route.0].take(packet.len(), now).is_ok() {
-            self.replies.push_back(packet);
+        let route = self.route_to(envelope.src).0;
+        let mtu = self.routes[route].config().mtu;
+        let Ok(packet) = reply::reset(&mut self.network, envelope, mtu, tcp, data_len) else { return };
+        if self.routes[route].take(packet.len(), now).is_ok() {
+            self.replies.push_back((envelope.src, packet));
+        }
+    }
+}
+
+impl From<Refusal> for DropReason {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::BadHeader => DropReason::BadHeader,
+            Refusal::Fragment => DropReason::Fragment,
+            Refusal::BadReport => DropReason::BadSegment,
+            Refusal::Foreign => DropReason::UnknownProtocol,
         }
     }
 }

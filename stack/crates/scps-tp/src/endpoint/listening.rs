@@ -5,10 +5,10 @@ use crate::config::Config;
 use crate::connection::SocketAddr;
 use crate::cookie;
 use crate::event::{CloseReason, DropReason};
-use crate::output::Polled;
+use crate::output::{Polled, Sending};
 use crate::state::State;
+use scps_net::Envelope;
 use scps_types::{Duration, Instant};
-use scps_wire::ipv4::Ipv4;
 use scps_wire::tcp::{Flags, Tcp};
 
 impl Endpoint {
@@ -31,7 +31,7 @@ impl Endpoint {
         now: Instant,
         (local, remote): (SocketAddr, SocketAddr),
         (listener, config): (ListenerId, Config),
-        ip: &Ipv4,
+        envelope: &Envelope,
         tcp: &Tcp,
         data: &[u8],
     ) -> Result<(), Option<DropReason>> {
@@ -60,7 +60,7 @@ impl Endpoint {
         if let Some(c) = self.slots[index as usize].connection.as_mut() {
             c.assume_syn_ack_sent(&self.routes[c.route.0]);
         }
-        let delivered = self.deliver(now, index, ip, tcp, data);
+        let delivered = self.deliver(now, index, envelope, tcp, data);
         if let Some(c) = self.slots[index as usize].connection.as_mut().filter(|c| c.state == State::SynReceived) {
             c.finish(CloseReason::TimedOut);
             self.settle(index);
@@ -112,13 +112,14 @@ impl Endpoint {
         let initial_sequence = Some(cookie::make(&self.seed, now, local, remote, &syn));
         let index = self.open_half(now, local, remote, listener, Config { initial_sequence, ..config }, &syn);
         let Some(c) = self.slots[index as usize].connection.as_mut() else { return };
-        let mut packet = Vec::new();
-        let polled = c.poll_transmit(now, &mut self.routes[c.route.0], &mut self.ip_id, &mut packet);
+        let mut out = Vec::new();
+        let route = &mut self.routes[c.route.0];
+        let polled = c.poll_transmit(&mut Sending { now, route, network: &mut self.network, out: &mut out });
         c.finish(CloseReason::TimedOut);
         self.settle(index);
-        if polled == Polled::Packet {
+        if polled == Polled::Packet && !out.is_empty() {
             self.last_cookie_at = Some(now);
-            self.replies.push_back(packet);
+            self.replies.push_back((remote.0, out));
         }
     }
 }

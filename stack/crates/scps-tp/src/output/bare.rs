@@ -1,8 +1,7 @@
 //! Packets without new data: acknowledgements, and probes of a closed window or a silent peer.
 
-use super::{Draft, Polled};
+use super::{Draft, Polled, Sending};
 use crate::connection::Connection;
-use crate::route::Route;
 use crate::trace::TraceEvent;
 use scps_types::Instant;
 use scps_wire::options::{Options, Timestamps, MAX_LEN};
@@ -11,7 +10,7 @@ use scps_wire::tcp::Flags;
 impl Connection {
     /// One octet at the edge of the peer's window, or what fits into a window short of a segment (RFC 1122 §4.2.3.4); without data a FIN that is not acknowledged, or an acknowledgement that
     /// the peer must answer (scps-tp §6.6).
-    pub(super) fn send_probe(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
+    pub(super) fn send_probe(&mut self, sending: &mut Sending<'_>) -> Polled {
         let front = self.board.front().map(|f| (f.start, f.end - u64::from(f.fin)));
         let (position, has_data) = match front {
             Some((start, data_end)) => (start, data_end > start),
@@ -19,7 +18,7 @@ impl Connection {
         };
         let is_fin = !has_data && front.is_some();
         if !(has_data || is_fin) || !self.state.may_transmit_data() {
-            let polled = self.send_ack_to_answer(now, route, ip_id, out);
+            let polled = self.send_ack_to_answer(sending);
             if polled == Polled::Packet {
                 self.probe_due = false;
                 self.stats.probes_sent += 1;
@@ -27,52 +26,47 @@ impl Connection {
             return polled;
         }
         // Where the window has room, the data is sent like any: resent by its timer, not by the next probe.
-        let fitting = if front.is_none() && route.is_available() { self.portion(route).len } else { 0 };
+        let fitting = if front.is_none() && sending.route.is_available() { self.portion(sending.route).len } else { 0 };
         let len = fitting.max(1);
-        let mut draft = self.draft_data(now, position, if has_data { len } else { 0 }, is_fin);
+        let mut draft = self.draft_data(sending.now, position, if has_data { len } else { 0 }, is_fin);
         draft.with_ack = true;
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+        if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
         if front.is_none() {
             // The octet is now sent; if the peer takes it, its acknowledgement is of something sent.
-            self.board.push(position, position + len, now, false);
+            self.board.push(position, position + len, sending.now, false);
             self.snd_nxt = position + len;
             if fitting == 0 {
                 self.board.mark_front(crate::trace::Cause::Embargo, true);
             } else {
                 self.stats.data_segments_sent += 1;
-                self.arm_after_data(now);
+                self.arm_after_data(sending.now);
             }
         }
         self.probe_due = false;
         self.stats.probes_sent += 1;
-        self.note(now, route, TraceEvent::Probe, position, len);
+        self.note(sending.now, sending.route, TraceEvent::Probe, position, len);
         Polled::Packet
     }
 
     /// A bare acknowledgement just below the peer's window: it must answer (RFC 9293 §3.8.4; one at the window's edge, as the
     /// reference sends, draws nothing).
-    pub(super) fn send_ack_to_answer(
-        &mut self,
-        now: Instant,
-        route: &mut Route,
-        ip_id: &mut u16,
-        out: &mut Vec<u8>,
-    ) -> Polled {
+    pub(super) fn send_ack_to_answer(&mut self, sending: &mut Sending<'_>) -> Polled {
         let position = self.snd_nxt - 1;
-        let draft = Draft { position, len: 0, flags: Flags::ACK, options: self.usual_options(now), with_ack: true };
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+        let draft =
+            Draft { position, len: 0, flags: Flags::ACK, options: self.usual_options(sending.now), with_ack: true };
+        if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
         self.answer_wanted = false;
         self.stats.pure_acks_sent += 1;
-        self.note(now, route, TraceEvent::AckSent, self.rcv_nxt(), 0);
+        self.note(sending.now, sending.route, TraceEvent::AckSent, self.rcv_nxt(), 0);
         Polled::Packet
     }
 
-    pub(super) fn send_ack(&mut self, now: Instant, route: &mut Route, ip_id: &mut u16, out: &mut Vec<u8>) -> Polled {
-        let mut options = self.usual_options(now);
+    pub(super) fn send_ack(&mut self, sending: &mut Sending<'_>) -> Polled {
+        let mut options = self.usual_options(sending.now);
         let room = MAX_LEN - options.emit_len();
         let mut snack = self.snack;
         if self.agreed.snack {
@@ -85,7 +79,7 @@ impl Connection {
             named = self.add_sack_blocks(&mut options);
         }
         let draft = Draft { position: self.snd_nxt, len: 0, flags: Flags::ACK, options, with_ack: true };
-        if let Err(at) = self.emit(now, route, ip_id, out, &draft) {
+        if let Err(at) = self.emit(sending, &draft) {
             self.recv.restore_news(&named);
             return Polled::Blocked(at);
         }
@@ -93,11 +87,11 @@ impl Connection {
         self.duplicate = None;
         self.keepalive_due = false;
         if self.agreed.sack && self.recv.has_news() {
-            self.ack.on_segment(crate::ack::AckNeed::Now, 0, now);
+            self.ack.on_segment(crate::ack::AckNeed::Now, 0, sending.now);
         }
         self.stats.pure_acks_sent += 1;
         self.stats.snacks_sent += u64::from(draft.options.snack.is_some());
-        self.note(now, route, TraceEvent::AckSent, self.rcv_nxt(), 0);
+        self.note(sending.now, sending.route, TraceEvent::AckSent, self.rcv_nxt(), 0);
         Polled::Packet
     }
 
