@@ -1,9 +1,9 @@
-"""What can go wrong, as a tree. Every error knows its exit code; only the outermost layer prints it.
+"""The tree of errors. Every error has an exit code; only the outermost layer prints it.
 
     ScpslabError
-    ├── UsageError          2  a command was called with words it does not know
-    ├── ScenarioError       2  a scenario, topology or data file says something that cannot be
-    ├── CapabilityError     3  this machine lacks something; the message says what fixes it
+    ├── UsageError          2  the command line is not valid
+    ├── ScenarioError       2  a scenario, topology or data file is not valid
+    ├── CapabilityError     3  this machine lacks something; the message names the fix
     ├── LabError            4  the lab broke
     └── ResultError         5  a run folder cannot be read
 
@@ -16,19 +16,19 @@ from typing import ClassVar
 
 
 class ScpslabError(Exception):
-    """Base of all errors a user is shown without a traceback."""
+    """Base of all errors that a user sees without a traceback."""
 
     exit_code: ClassVar[int] = 1
 
 
 class UsageError(ScpslabError):
-    """A command line that does not fit."""
+    """An invalid command line."""
 
     exit_code: ClassVar[int] = 2
 
 
 class ScenarioError(ScpslabError):
-    """Bad input from a person's file; may hold several lines, one for each thing that is wrong."""
+    """Invalid input from a person's file; may hold several lines, one for each fault."""
 
     exit_code: ClassVar[int] = 2
 

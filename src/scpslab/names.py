@@ -11,7 +11,7 @@ LONGEST = 100
 LONGEST_CELL = 200
 # Kernel interfaces: IFNAMSIZ without its end.
 LONGEST_INTERFACE = 15
-# What file systems hold in one name, with room for the endings of files that are not complete yet.
+# The longest name in file systems, with room for the endings of unfinished files.
 LONGEST_FILE_NAME = 240
 RULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=,-]*", re.ASCII)
 # A folder NAME.part is the unfinished state of NAME.
@@ -23,7 +23,7 @@ IMAGE = r"^[a-z0-9][a-z0-9._:/-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[0-9a-f
 
 
 class BadName(ValueError):
-    """A name that is none; the message says what was found and expected."""
+    """An invalid name; the message says what was found and expected."""
 
 
 def is_name(text: object, most: int = LONGEST) -> bool:
@@ -32,10 +32,10 @@ def is_name(text: object, most: int = LONGEST) -> bool:
 
 
 def file_name(*names: str, suffix: str = "") -> str:
-    """The name of the file or folder that belongs to these names, joined by "-"; never a path that leads elsewhere.
+    """The name of the file or folder for these names, joined by "-"; never a path to another place.
 
     Raises:
-        BadName: one of them is no name, or together they are too long.
+        BadName: one of them is not a valid name, or together they are too long.
     """
     for name in names:
         if not is_name(name, LONGEST_CELL):
@@ -47,7 +47,7 @@ def file_name(*names: str, suffix: str = "") -> str:
 
 
 def file_label(text: str) -> str:
-    """A title or path of a person's as a name: every run of other characters becomes "-". What is told apart by it needs a hash besides."""
+    """A person's title or path as a name: every run of other characters becomes "-". Add a hash where the name must be unique."""
     plain = re.sub(r"\.{2,}", ".", _OTHER.sub("-", text)).lstrip(".-=,+")[:LONGEST]
     return re.sub(r"(\.part|[.-])+$", "", plain) or "unnamed"
 

@@ -1,4 +1,4 @@
-"""JSON from outside, read strictly: UTF-8, no key twice, no NaN, nothing that cannot be written again. What is wrong is a ValueError in one line."""
+"""Strict reading of JSON from outside: UTF-8, no key twice, no NaN, nothing that cannot be written again. An error is a ValueError in one line."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 class JsonError(ValueError):
-    """Text that is no JSON, or more than JSON; the message says what was found."""
+    """Text that is not JSON, or goes beyond JSON; the message says what was found."""
 
 
 def loads(text: bytes | str) -> Any:
-    """The value that a text states.
+    """The value of a text.
 
     Raises:
         JsonError: the text is not UTF-8, not JSON, nested too deeply, or has a key twice or a number that is none.

@@ -15,7 +15,7 @@ RATE = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
 DURATION = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
-# What 64 signed bits hold; every consumer of a plan has at least those.
+# The largest number of 64 signed bits, which every consumer of a plan can hold.
 LARGEST = 2**63 - 1
 
 KINDS = {"rate": RATE, "duration": DURATION, "size": SIZE}
@@ -27,10 +27,10 @@ class UnitError(ValueError):
 
 
 def parse(kind: str, value: object) -> int:
-    """Whole number of base units (rate: bit/s, duration: ns, size: bytes) that `value` states.
+    """The whole number of base units (rate: bit/s, duration: ns, size: bytes) in `value`.
 
     Raises:
-        UnitError: no unit, an unknown unit, no number, a negative number, more than 64 bits hold, or a fraction of a base unit.
+        UnitError: no unit, an unknown unit, no number, a negative number, a number beyond 64 bits, or a fraction of a base unit.
     """
     units = KINDS[kind]
     example = EXAMPLES[kind]

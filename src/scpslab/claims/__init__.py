@@ -1,6 +1,6 @@
-"""Claims: what the papers found, and whether the runs here show it.
+"""Claims: the findings of the papers, tested against runs.
 
-Order of reading: model.py (what a file says), load.py, evidence.py (rows of runs), numbers.py and relations.py (checks), evaluate.py
+Order of reading: model.py (the form of a file), load.py, evidence.py (rows of runs), numbers.py and relations.py (checks), evaluate.py
 (verdicts), scoreboard.py (counts and tables).
 """
 

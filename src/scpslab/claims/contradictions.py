@@ -1,4 +1,4 @@
-"""Where the papers contradict each other or themselves: claims that cannot both hold, shown side by side (analysis/contradictions.yaml)."""
+"""Contradictions between or within the papers: claims that cannot all hold, shown side by side (analysis/contradictions.yaml)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FORM = Form("a contradictions file", "kind, contradictions", "docs/claims.md")
 
 
 class Contradiction(Part):
-    """Claims that cannot all hold, and what may decide between them."""
+    """Claims that cannot all hold, and the probable reason."""
 
-    title: Text = key(says="What it is about.", example="Does delay out to geostationary orbit cost anything?")
-    says: Text = key(says="Who finds what.", example="SmallSat 2000 finds no penalty, JZUS 2005 a significant one.")
-    likely: Text = key(says="What probably makes the difference.", example="The response to loss.")
+    title: Text = key(says="The question in dispute.", example="Does delay out to geostationary orbit cost anything?")
+    says: Text = key(says="What each paper finds.", example="SmallSat 2000 finds no penalty, JZUS 2005 a significant one.")
+    likely: Text = key(says="The probable reason for the difference.", example="The response to loss.")
     claims: Annotated[tuple[str, ...], Field(min_length=1)] = key(says="The claims, as PAPER/ID.", example=["smallsat2000/delay-3-vs-120-same"])
 
 
@@ -37,7 +37,7 @@ def load_contradictions(papers: Sequence[Paper], path: Path = FILE) -> tuple[Con
     """Reads the file.
 
     Raises:
-        ScenarioError: everything that is wrong with it, also a claim that no paper has.
+        ScenarioError: all errors of the file, including claims that no paper has.
     """
     file, places = load(path, FORM, ContradictionsFile)
     known = [f"{paper.name}/{claim.id}" for paper in papers for claim in paper.file.claims]

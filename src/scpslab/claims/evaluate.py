@@ -1,8 +1,9 @@
-"""From claims and rows to verdicts: what holds, by which number, with which interval.
+"""From claims and rows to verdicts: the outcome of each claim, with its number and interval.
 
-A number inside the band: reproduced; of a bound with one side the whole interval has to keep to it. Outside and in the band that was
-foreseen with a reason: different. Elsewhere, but with an interval that reaches into the band, or of one repeat, which has none: undecided, more
-repeats would tell. Else: not reproduced.
+- reproduced: the number is in the band; for a band with one side, the whole interval is in it.
+- different: the number is outside the band, but in the band of a deviation with a known reason.
+- undecided: the number is in neither band, but its interval reaches into the band, or it has no interval (one repeat). More repeats would decide it.
+- not reproduced: all other cases.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scpslab.documents.quantities import AxisValue
 
 
 class Outcome(StrEnum):
-    """What became of a claim, a check, or a check at one combination of values."""
+    """The outcome of a claim, a check, or a check at one combination of values."""
 
     REPRODUCED = "reproduced"
     DIFFERENT = "different"
@@ -31,7 +32,7 @@ class Outcome(StrEnum):
     NOT_TESTABLE = "not testable"
 
 
-# What decides when several things must hold together: the first of these that one of them has.
+# If several things must hold together, the first of these outcomes that one of them has decides.
 DECIDES = (Outcome.NOT_REPRODUCED, Outcome.DIFFERENT, Outcome.UNDECIDED, Outcome.NO_DATA, Outcome.REPRODUCED)
 
 
@@ -49,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check and what was found for it, combination by combination."""
+    """A check and its findings, combination by combination."""
 
     check: Check
     findings: tuple[Finding, ...]
@@ -74,7 +75,7 @@ class Verdict:
     results: tuple[CheckResult, ...] = field(default=())
 
     def outcome(self, era: Era | None = None) -> Outcome | None:
-        """What became of the claim under the settings of an era (None: the paper's own, else today's); None where it has no check of that era."""
+        """The claim's outcome under the settings of an era (None: the paper's own, else today's); None if it has no check of that era."""
         if self.claim.not_testable:
             return Outcome.NOT_TESTABLE
         if era is None:
@@ -110,7 +111,7 @@ def _number_finding(check: Check, at: Mapping[str, AxisValue], measured: Measure
     if measured.estimate is None:
         return Finding(at, Outcome.NO_DATA, measured.text)
     number, low, high = measured.estimate.number, measured.estimate.low, measured.estimate.high
-    # Without an interval, which one repeat has not, nobody knows how far it would reach.
+    # One repeat has no interval, so nobody knows how far the interval would reach.
     reaches = low is None or high is None or _overlaps(check, low, high)
     if measured.agrees or (_within(check, number) and _is_certain(check, low, high)):
         outcome = Outcome.REPRODUCED
@@ -136,9 +137,9 @@ def _relation_finding(check: Order | Trend, at: Mapping[str, AxisValue], relatio
 
 
 def _is_certain(check: Check, low: float | None, high: float | None) -> bool:
-    """Whether the interval too keeps to a bound that has only one side: "more than" is a difference, and a difference has to be certain.
+    """Whether the whole interval keeps to a band with one side: "more than" states a difference, and a difference must be certain.
 
-    A band with two sides is a tolerance around the paper's number, which the mean has to keep to. Completion is judged by its count.
+    A band with two sides is a tolerance around the paper's number: only the mean must be inside. Completion is judged by its count.
     """
     if isinstance(check, Completion) or None not in (getattr(check, "at_least", None), getattr(check, "at_most", None)):
         return True

@@ -1,4 +1,4 @@
-"""Reads files of claims; what is wrong in them is said with the line."""
+"""Reads files of claims, and reports their errors with the line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scpslab.documents import load as load_document
 
 FOLDER = Path(__file__).resolve().parents[3] / "analysis" / "claims"
 FORM = Form("a claims file", "kind, title, series, claims", "docs/claims.md")
-# What the papers left open, as statements of the same form.
+# The questions that the papers left open, as statements of the same form.
 QUESTIONS = FOLDER.parent / "questions"
 
 
@@ -29,7 +29,7 @@ def load(path: Path) -> Paper:
     """Reads one file.
 
     Raises:
-        ScenarioError: everything that is wrong with it, a line each.
+        ScenarioError: all errors of the file, one line each.
     """
     file, places = load_document(path, FORM, ClaimsFile)
     wrong = list(_problems(file))
@@ -48,7 +48,7 @@ def load_all(folder: Path = FOLDER) -> list[Paper]:
 
 
 def _problems(file: ClaimsFile) -> Iterator[Complaint]:
-    """What no single part of the file knows: ids twice, series that are not there."""
+    """Errors between the parts of the file: ids used twice, series that do not exist."""
     seen: set[str] = set()
     for index, claim in enumerate(file.claims):
         if claim.id in seen:

@@ -1,6 +1,6 @@
-"""What a file of claims may say (analysis/claims/*.yaml): findings of a paper, each bound to cells of results.csv by machine checks.
+"""The form of a file of claims (analysis/claims/*.yaml): findings of a paper, each bound to cells of results.csv by machine checks.
 
-A check has a kind. All but two give one number that a band, stated beside its reason, must hold; `order` and `trend` compare means.
+A check has a kind. All kinds but two give one number, and the check states a band for it with a reason; `order` and `trend` compare means.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ def _as_operand(value: Any) -> Any:
 
 
 class Series(Part):
-    """Cells that belong together: those of some scenarios whose columns have these values."""
+    """Cells that belong together: cells of some scenarios whose columns have these values."""
 
-    scenarios: tuple[str, ...] = key(says="Names of scenarios without variant; * stands for anything.", example=["fy97/fig04"])
-    where: dict[str, OneOrMore] = key({}, says="Column of results.csv to its value, or a list of them.", example={"stack": "scps-rate"})
+    scenarios: tuple[str, ...] = key(says="Names of scenarios, without a variant; * stands for anything.", example=["fy97/fig04"])
+    where: dict[str, OneOrMore] = key({}, says="From each column of results.csv to its value, or a list of values.", example={"stack": "scps-rate"})
 
 
 class Operand(Part):
-    """Cells of a series that a check takes a mean of."""
+    """Cells of a series over which a check takes a mean."""
 
     series: Name = key(says="A name under `series`.", example="tp-1400")
     at: dict[str, OneOrMore] = key({}, says="Further columns and their values.", example={"ber": 0})
-    metric: str | None = key(None, says="A column of results.csv, where it is not the check's.", example="rtt_max_s")
+    metric: str | None = key(None, says="A column of results.csv, if it differs from the check's.", example="rtt_max_s")
 
 
 # One operand, or the name of a series for all of its cells.
@@ -42,19 +42,19 @@ Several = Annotated[tuple[Cells, ...], BeforeValidator(as_several), Field(min_le
 
 
 class Otherwise(Part):
-    """A result that differs from the paper's and was foreseen: where it lies, and why."""
+    """A result that differs from the paper's for a known reason: its band, and the reason."""
 
     at_least: float | None = key(None, says="Lower end of the band.", example=62)
     at_most: float | None = key(None, says="Upper end of the band.", example=70)
-    because: Text = key(says="What makes it differ.", example="A window of the whole path instead of 64 KiB.")
+    because: Text = key(says="Why our result differs.", example="A window of the whole path instead of 64 KiB.")
 
 
 class _Check(Part):
-    """What every check says. `every` repeats it for all combinations of values; all must hold."""
+    """The keys of every check. `every` repeats the check for all combinations of values; all must hold."""
 
     era: Era = key("period", says="Settings of the paper's time, or of today.", example="modern")
     every: dict[str, tuple[AxisValue, ...]] = key({}, says="Columns and the values at which the check is repeated.", example={"ber": [0, 1e-6]})
-    different: Otherwise | None = key(None, says="What was foreseen to differ from the paper.")
+    different: Otherwise | None = key(None, says="A known deviation from the paper.")
 
     def operands(self) -> tuple[Operand, ...]:
         """All cells that the check looks at."""
@@ -66,7 +66,7 @@ class _Banded(_Check):
 
     at_least: float | None = key(None, says="Lower end of the band.", example=90)
     at_most: float | None = key(None, says="Upper end of the band.", example=96)
-    because: Text = key(says="Why the band is as wide as it is.", example="Header sizes and framing are not stated.")
+    because: Text = key(says="The reason for the band's width.", example="Header sizes and framing are not stated.")
 
     @model_validator(mode="after")
     def _has_band(self) -> Self:
@@ -90,7 +90,7 @@ class Value(_Banded):
 
 
 class Ratio(_Banded):
-    """A mean over a mean; of several on a side the product is taken, which makes it a ratio of ratios."""
+    """A mean divided by a mean. If a side names several operands, their product counts, which gives a ratio of ratios."""
 
     kind: Literal["ratio"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
@@ -103,7 +103,7 @@ class Ratio(_Banded):
 
 
 class Difference(_Banded):
-    """A mean less a mean; of several on a side the sum is taken, which makes it a difference of differences."""
+    """A mean minus a mean. If a side names several operands, their sum counts, which gives a difference of differences."""
 
     kind: Literal["difference"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
@@ -128,11 +128,11 @@ class Spread(_Banded):
 
 
 class Completion(_Banded):
-    """The share of transfers that completed, in percent, with its exact interval; beside a paper's count by Fisher's exact test."""
+    """The share of completed transfers in percent, with its exact interval; Fisher's exact test compares it with a paper's count."""
 
     kind: Literal["completion"]
     of: Cells
-    paper_count: tuple[int, int] | None = key(None, says="Completed and tried in the paper.", example=[8, 10])
+    paper_count: tuple[int, int] | None = key(None, says="The paper's numbers of completed and of tried transfers.", example=[8, 10])
 
     def operands(self) -> tuple[Operand, ...]:
         """The transfers."""
@@ -140,7 +140,7 @@ class Completion(_Banded):
 
 
 class Crossover(_Banded):
-    """The value of an axis from which the ratio of two means stays at or above a threshold; between points on a logarithmic axis."""
+    """The value of an axis from which on the ratio of two means stays at or above a threshold; interpolated on a logarithmic axis."""
 
     kind: Literal["crossover"]
     metric: str = key(says="A column of results.csv.", example="throughput_report_pct")
@@ -155,7 +155,7 @@ class Crossover(_Banded):
 
 
 class Arithmetic(_Banded):
-    """A number that follows from others of the paper; needs no run."""
+    """A number that follows from other numbers of the paper; needs no run."""
 
     kind: Literal["arithmetic"]
     multiply: tuple[float, ...] = key(says="Factors.", example=[2e6, 0.01])
@@ -163,7 +163,7 @@ class Arithmetic(_Banded):
 
 
 class Order(_Check):
-    """Means that rise from each operand to the next, told apart by Welch's test with Holm's correction."""
+    """Means that rise from each operand to the next, by Welch's test with Holm's correction."""
 
     kind: Literal["order"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
@@ -175,7 +175,7 @@ class Order(_Check):
 
 
 class Trend(_Check):
-    """Means that rise or fall along an axis: no step against it that Welch's test confirms, and the ends told apart."""
+    """Means that rise or fall along an axis: Welch's test confirms no step in the other direction, and confirms that the ends differ."""
 
     kind: Literal["trend"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
@@ -192,17 +192,17 @@ Check = Annotated[Value | Ratio | Difference | Spread | Completion | Crossover |
 
 
 class Claim(Part):
-    """One finding of a paper, in our words, and how it is tested; or why it cannot be."""
+    """One finding of a paper, in our words, with its checks; or the reason why it cannot be tested."""
 
     id: Name = key(says="Unique within the paper.", example="fig04-tp-clean")
-    weight: Literal["headline", "supporting", "context"] = key(says="How much of the paper rests on it.", example="headline")
-    source: Text = key(says="Where it stands.", example="3.1.5.1, Fig 4")
+    weight: Literal["headline", "supporting", "context"] = key(says="The weight of the finding in the paper.", example="headline")
+    source: Text = key(says="The place in the paper.", example="3.1.5.1, Fig 4")
     says: Text = key(says="The finding.", example="SCPS-TP fills 93 % of the link.")
     paper: str = key("", says="The paper's number, with its unit.", example="93 %")
-    why: str = key("", says="What explains it, in plain language.", example="Nothing but headers is in the way.")
-    figure: str | None = key(None, says="The recipe that shows it.", example="fy97-fig04")
-    checks: tuple[Check, ...] = key((), says="What is tested.")
-    not_testable: str | None = key(None, says="Why nothing can be tested.", example="The claim is a hope.")
+    why: str = key("", says="The explanation, in plain language.", example="Nothing but headers is in the way.")
+    figure: str | None = key(None, says="The figure recipe that shows it.", example="fy97-fig04")
+    checks: tuple[Check, ...] = key((), says="The tests of the finding.")
+    not_testable: str | None = key(None, says="The reason why the finding cannot be tested.", example="The claim is a hope.")
 
     @model_validator(mode="after")
     def _is_tested_or_not(self) -> Self:
@@ -217,7 +217,7 @@ class ClaimsFile(Part):
     kind: Literal["claims"]
     version: Literal[1]
     title: Text = key(says="Short name of the paper.", example="MITRE FY97")
-    year: int = key(says="When it appeared; papers stand in this order.", example=1998)
+    year: int = key(says="Year of publication; papers are listed in this order.", example=1998)
     reference: Text = key(says="Authors, title, year.")
     series: dict[Name, Series] = key({}, says="Names for cells that several checks look at.")
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)]

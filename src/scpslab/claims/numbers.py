@@ -1,4 +1,4 @@
-"""Checks that give one number with an interval: a kind a function, one line each in NUMBERS."""
+"""Checks that give one number with an interval: one function per kind, one line each in NUMBERS."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from scpslab.results.statistics import Estimate, clopper_pearson, fisher_exact, 
 At = Mapping[str, tuple[AxisValue, ...]]
 SIGNIFICANT = 0.05
 PERCENT = 100
-# Where the upper end of a ratio's interval crosses comes first along the axis, where the lower end does comes last.
+# Along the axis, the upper end of a ratio's interval crosses the threshold first, and the lower end last.
 ENDS = ("number", "high", "low")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a check measured; without an estimate the text says what is missing. `agrees`: a test with the paper's own counts finds no difference."""
+    """The number that a check gives; without an estimate the text says what is missing. `agrees`: a test with the paper's counts finds no difference."""
 
     estimate: Estimate | None
     text: str
@@ -43,7 +43,7 @@ def ratio(check: Ratio, file: ClaimsFile, evidence: Evidence, at: At) -> Measure
     means = [mean_of(sample.values) for sample in samples]
     found = ratio_of(means[: len(check.of)], means[len(check.of) :])
     if found is None:
-        return Measured(None, f"{check.metric}: found a mean that is not above 0; a ratio cannot be told")
+        return Measured(None, f"{check.metric}: found a mean that is not above 0; a ratio needs means above 0")
     return _said(found, samples, " against ".join(_product(part) for part in (means[: len(check.of)], means[len(check.of) :])))
 
 
@@ -62,11 +62,11 @@ def spread(check: Spread, file: ClaimsFile, evidence: Evidence, at: At) -> Measu
     if isinstance(samples, Measured):
         return samples
     found = spread_of(samples[0].values)
-    return _said(found, samples) if found else Measured(None, "found one repeat; two at least have a spread")
+    return _said(found, samples) if found else Measured(None, "found one repeat; a spread needs at least two")
 
 
 def completion(check: Completion, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
-    """The share of transfers that completed, in percent. Within the band, or not to be told from the paper's count, agrees."""
+    """The share of completed transfers in percent. It agrees if it is in the band, or if the test finds no difference from the paper's count."""
     sample = evidence.sample(file.series[check.of.series], check.of, at, None)
     if not sample.ended:
         return Measured(None, absent(check.of, file, at))
@@ -76,12 +76,12 @@ def completion(check: Completion, file: ClaimsFile, evidence: Evidence, at: At) 
     if check.paper_count:
         p = fisher_exact((sample.completed, sample.ended), check.paper_count)
         agrees = p >= SIGNIFICANT
-        text += f"; beside the paper's {check.paper_count[0]} of {check.paper_count[1]} p = {p:.2g}"
+        text += f"; compared with the paper's {check.paper_count[0]} of {check.paper_count[1]}: p = {p:.2g}"
     return Measured(Estimate(PERCENT * sample.completed / sample.ended, PERCENT * low, PERCENT * high), text, agrees)
 
 
 def crossover(check: Crossover, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
-    """Where the ratio of two curves reaches the threshold for good; the ends of the ratio's interval give those of the crossing."""
+    """The place where the ratio of two curves passes the threshold for good; the interval of the ratio gives the interval of that place."""
     points: list[tuple[float, Estimate]] = []
     samples: list[Sample] = []
     for number, text in evidence.axis(file.series[check.of.series], check.of, at, check.along):
@@ -93,7 +93,7 @@ def crossover(check: Crossover, file: ClaimsFile, evidence: Evidence, at: At) ->
             samples += pair
     if len(points) < 2:
         lacking = next((item for item in (check.of, check.to) if len(evidence.axis(file.series[item.series], item, at, check.along)) < 2), check.of)
-        return Measured(None, f"{absent(lacking, file, at)} at two values of {check.along} at least")
+        return Measured(None, f"{absent(lacking, file, at)} at least at two values of {check.along}")
     crossing, first, last = (_crossing([(number, end) for number, found in points if (end := getattr(found, name)) is not None], check.ratio) for name in ENDS)
     if crossing is not None:
         return _said(Estimate(crossing, first, last), samples)
@@ -122,7 +122,7 @@ NUMBERS: dict[str, Callable[[Any, ClaimsFile, Evidence, At], Measured]] = {
 
 
 def samples_of(operands: Sequence[Operand], metric: str, file: ClaimsFile, evidence: Evidence, at: At) -> list[Sample] | Measured:
-    """The samples of all operands, or which of them has no values."""
+    """The samples of all operands, or a text that names the operand without values."""
     samples = [evidence.sample(file.series[operand.series], operand, at, metric) for operand in operands]
     for operand, sample in zip(operands, samples, strict=True):
         if not sample.values:
@@ -132,7 +132,7 @@ def samples_of(operands: Sequence[Operand], metric: str, file: ClaimsFile, evide
 
 
 def absent(operand: Operand, file: ClaimsFile, at: At) -> str:
-    """Which cells a check waits for."""
+    """The cells that a check lacks, in words."""
     series = file.series[operand.series]
     wanted = {**series.where, **operand.at, **at}
     return " ".join(
@@ -141,7 +141,7 @@ def absent(operand: Operand, file: ClaimsFile, at: At) -> str:
 
 
 def _said(estimate: Estimate | None, samples: Sequence[Sample], how: str = "") -> Measured:
-    """The number in words: with its interval, how many transfers it is of, and how many did not complete."""
+    """The number in words: with its interval and the numbers of completed and incomplete transfers."""
     if estimate is None:
         return Measured(None, "no values")
     interval = "" if estimate.low is None or estimate.high is None else f" [{shown(estimate.low)}, {shown(estimate.high)}]"
@@ -156,7 +156,7 @@ def _product(means: Sequence[Any]) -> str:
 
 
 def shown(number: float) -> str:
-    """Four significant digits, without exponent where people read none."""
+    """Four significant digits, without an exponent where people do not expect one."""
     if number == 0 or 1e-3 <= abs(number) < 1e7:
         text = f"{number:.4g}"
         return f"{number:.0f}" if "e" in text else text
@@ -164,7 +164,7 @@ def shown(number: float) -> str:
 
 
 def _crossing(points: Sequence[tuple[float, float]], threshold: float) -> float | None:
-    """Where the curve through the points, straight on logarithmic axes, rises through the threshold and stays above it; None where it does not."""
+    """The place where the curve, straight between points on logarithmic axes, rises above the threshold for good; None if it does not."""
     for (x_before, before), (x_after, after) in reversed(list(pairwise(points))):
         if after < threshold:
             return None

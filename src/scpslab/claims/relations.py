@@ -15,7 +15,7 @@ from scpslab.results.statistics import difference_p, holm, mean_of
 
 @dataclass(frozen=True)
 class Step:
-    """From one mean to another. `p` is None where one value has no spread to judge by; `is_needed`: the relation stands on this step."""
+    """From one mean to another. `p` is None if a mean has no spread; `is_needed`: the relation needs this step to be certain."""
 
     rise: float
     p: float | None
@@ -24,7 +24,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Relation:
-    """Means in the order that a claim says they rise in; `number` is the last over the first. `missing` says which cells are not there."""
+    """Means in the order in which a claim says they rise; `number` is the last divided by the first. `missing` names the cells that are missing."""
 
     text: str = ""
     number: float | None = None
@@ -39,13 +39,13 @@ def order(check: Order, file: ClaimsFile, evidence: Evidence, at: At) -> Relatio
 
 
 def trend(check: Trend, file: ClaimsFile, evidence: Evidence, at: At) -> Relation:
-    """Along the axis; only the ends need to differ for certain."""
+    """Along the axis; only the difference between the ends must be certain."""
     series = file.series[check.of.series]
     points = evidence.axis(series, check.of, at, check.along)
     samples = [evidence.sample(series, check.of, {**at, check.along: (text,)}, check.metric) for _, text in points]
     samples = [sample for sample in samples if sample.values]
     if len(samples) < 2:
-        return Relation(missing=f"{absent(check.of, file, at)} at two values of {check.along} at least")
+        return Relation(missing=f"{absent(check.of, file, at)} at least at two values of {check.along}")
     if check.direction == "falling":
         samples.reverse()
     steps = [step(*pair, is_needed=False) for pair in pairwise(samples)]
@@ -62,7 +62,7 @@ def step(first: Sample, second: Sample, *, is_needed: bool = True) -> Step:
 
 
 def decide(relations: Sequence[Relation]) -> list[bool | None]:
-    """For each whether its means rise as said: True, False, or None where the spread does not let one tell. Holm's correction is over all of them."""
+    """For each relation, whether its means rise as stated: True, False, or None if the spread leaves it open. Holm's correction covers all of them."""
     steps = [one for relation in relations for one in relation.steps]
     corrected = iter(holm([1.0 if one.p is None else one.p for one in steps]))
     decided: list[bool | None] = []
@@ -80,5 +80,5 @@ def _relation(samples: Sequence[Sample], steps: Sequence[Step], between: str) ->
     known = [one.p for one in steps if one.is_needed and one.p is not None]
     counts = sorted({len(sample.values) for sample in samples})
     text = f"{between.join(map(shown, means))}, n = {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'}"
-    worst = f", p = {max(known):.2g}" if known else ", one repeat has no spread to judge by"
+    worst = f", p = {max(known):.2g}" if known else ", one repeat has no spread"
     return Relation(text + worst, means[-1] / means[0] if means[0] else None, tuple(steps))

@@ -29,7 +29,7 @@ COLUMNS = ("paper", "claim", "weight", "era", "outcome", "check", "check_outcome
 
 @dataclass(frozen=True)
 class Score:
-    """How many claims of a paper had which outcome under the settings of an era (None: the paper's own, else today's)."""
+    """The number of claims of a paper with each outcome, under the settings of an era (None: the paper's own, else today's)."""
 
     title: str
     era: Era | None
@@ -42,7 +42,7 @@ class Score:
 
 
 def scores(verdicts: Sequence[Verdict], era: Era | None = None) -> list[Score]:
-    """One score a paper, in the order of the verdicts."""
+    """One score per paper, in the order of the verdicts."""
     counts: dict[str, dict[Outcome, int]] = {}
     for verdict in verdicts:
         mine = counts.setdefault(verdict.paper.file.title, dict.fromkeys(Outcome, 0))
@@ -53,12 +53,12 @@ def scores(verdicts: Sequence[Verdict], era: Era | None = None) -> list[Score]:
 
 
 def decided(verdicts: Sequence[Verdict]) -> int:
-    """Claims of which the runs say something: all but those without data, undecided, or not testable."""
+    """The number of claims that the runs decide: all except those without data, undecided or not testable."""
     return sum(verdict.outcome() in (Outcome.REPRODUCED, Outcome.DIFFERENT, Outcome.NOT_REPRODUCED) for verdict in verdicts)
 
 
 def band(check: Any) -> str:
-    """The band that a check's number has to be in, or what it asks of means, in words."""
+    """The band for a check's number, or the relation between means that it asks for, in words."""
     low, high = getattr(check, "at_least", None), getattr(check, "at_most", None)
     if low is not None and high is not None:
         return f"{low:g}" if low == high else f"{low:g} to {high:g}"
@@ -75,7 +75,7 @@ def at_text(finding: Finding) -> str:
 
 
 def subject(result: CheckResult) -> str:
-    """What a check looks at: its kind, the metric, and the series."""
+    """The subject of a check: its kind, the metric, and the series."""
     check = result.check
     names = list(dict.fromkeys(operand.series for operand in check.operands()))
     return " ".join([check.kind, *([check.metric] if hasattr(check, "metric") else []), *([f"({', '.join(names)})"] if names else [])])
@@ -83,7 +83,7 @@ def subject(result: CheckResult) -> str:
 
 def as_table(verdicts: Sequence[Verdict]) -> Table:
     """Outcomes by paper, both eras."""
-    table = Table(title="Claims by paper: period settings, and in brackets those of today", title_justify="left", header_style="bold")
+    table = Table(title="Claims by paper: settings of the papers' time; in brackets, today's settings", title_justify="left", header_style="bold")
     table.add_column("paper")
     for outcome in Outcome:
         table.add_column(outcome.value, justify="right", style=STYLES[outcome])
@@ -115,7 +115,7 @@ def as_list(verdicts: Sequence[Verdict]) -> Table:
 
 
 def as_csv(verdicts: Sequence[Verdict]) -> str:
-    """A line for every finding of every check; for claims without checks one line that says why."""
+    """One line for every finding of every check; for claims without checks, one line with the reason."""
     rows: list[Iterable[object]] = [COLUMNS]
     for verdict in verdicts:
         claim = verdict.claim

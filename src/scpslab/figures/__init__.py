@@ -1,6 +1,6 @@
 """Figures: recipes (analysis/figures/*.yaml) and records in, PNG and SVG out.
 
-Order of reading: recipe.py (what a recipe says), source.py (what is drawn from), plots/ (one kind a file), canvas.py (how it looks),
+Order of reading: recipe.py (the form of a recipe), source.py (the data of a figure), plots/ (one file per kind), canvas.py (the looks),
 drawing.py (files).
 """
 

@@ -1,6 +1,6 @@
-"""How every picture looks and how it is written: one size, one palette, the same bytes for the same content.
+"""The looks of every picture, and its files: one size, one palette, the same bytes for the same content.
 
-Colours: Okabe & Ito 2008, distinguishable with every form of colour vision; series differ in marker and line style as well.
+Colours: Okabe & Ito 2008, which people with every form of colour vision can distinguish. Series also differ in marker and line style.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ SETTINGS: dict[Any, Any] = {
     "lines.markersize": 6,
     "errorbar.capsize": 3,
     "svg.fonttype": "path",
-    # Titles and labels come from files: a dollar sign is one, and no formula.
+    # Titles and labels come from files: a dollar sign is a dollar sign, not a formula.
     "text.parse_math": False,
 }
 
 
 @contextmanager
 def new_figure(title: str, source: str, caption: str) -> Iterator[tuple[Figure, Axes]]:
-    """A figure with one pair of axes: title and source above, under it the legend of what was drawn and the caption.
+    """A figure with one pair of axes: title and source above it, legend and caption below it.
 
-    Room is reckoned in inches and the figure grows with legend and caption, so that the axes keep their size from run to run.
+    The figure grows with legend and caption, so that the axes keep their size from run to run.
     """
     with new_panels(title, source, caption, [""]) as (figure, panels):
         yield figure, panels[0]
@@ -68,9 +68,9 @@ def new_figure(title: str, source: str, caption: str) -> Iterator[tuple[Figure, 
 
 @contextmanager
 def new_panels(title: str, source: str, caption: str, names: Sequence[str]) -> Iterator[tuple[Figure, list[Axes]]]:
-    """As `new_figure`, with one pair of axes for each name, all with the same scales: up to three beside each other, more in rows of two.
+    """Like `new_figure`, with one pair of axes for each name, all with the same scales: up to three in a row, more in rows of two.
 
-    A name stands in its panel; a single panel has none.
+    Each panel shows its name; a single panel shows none.
     """
     with mpl.rc_context(SETTINGS):
         figure = Figure()
@@ -103,7 +103,7 @@ def new_panels(title: str, source: str, caption: str, names: Sequence[str]) -> I
 
 
 def _legend(panels: Sequence[Axes]) -> tuple[list[Any], list[str], int]:
-    """What the legend says, own series before the papers' marks and each once, and in how many columns."""
+    """The entries of the legend, own series before the papers' marks and each once, and the number of columns."""
     named = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     found = sorted(((handle, label) for label, handle in named.items()), key=lambda item: item[1].startswith(PAPER_PREFIX))
     if not found:

@@ -1,4 +1,4 @@
-"""From a run folder to picture files: which recipes apply, draw them, write them under RUN/figures/."""
+"""From a run folder to picture files: finds the recipes that apply, draws them, and writes them under RUN/figures/."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ XPL = "xpl"
 def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = FORMATS) -> list[Path]:
     """Draws the figures named, or all that apply to the run's scenario; returns the paths written, in the order of the names.
 
-    `cells` replaces the recipes' own choice of cells, and without names draws only figures of single cells. `formats`: png, svg, xpl
-    (time-sequence graphs of the cells, for xplot). Without names a figure that this run has no data for is left out.
+    `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`: png, svg, xpl
+    (time-sequence graphs of the cells, for xplot). Without names, figures that this run has no data for are left out.
 
     Raises:
-        ResultError: no run, or a named figure that the run has no data for.
-        UsageError: an unknown figure, cell or format.
+        ResultError: there is no run, or the run has no data for a named figure.
+        UsageError: a figure, cell or format is unknown.
     """
     unknown = [item for item in formats if item not in (*FORMATS, XPL)]
     if unknown:
-        raise UsageError(f'--format: found "{unknown[0]}"; expected one of {", ".join((*FORMATS, XPL))}.')
+        raise UsageError(f'--format: found "{unknown[0]}"; expected one of {", ".join((*FORMATS, XPL))}. Choose one of these.')
     source = Source(run_dir, tuple(cells))
     folder = RunFolder(run_dir).figures
     pictures = tuple(item for item in formats if item in FORMATS)
@@ -50,7 +50,7 @@ def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[s
 
 
 def applicable(run_dir: Path) -> list[str]:
-    """Names of the figures that `draw` draws for this run without being asked.
+    """Names of the figures that `draw` draws for this run by default.
 
     Raises:
         ResultError: no run.

@@ -1,7 +1,7 @@
-"""Figure recipes: what is drawn, from which runs, with which marks from the papers. Data, read from analysis/figures/*.yaml.
+"""Figure recipes: data from analysis/figures/*.yaml that say what to draw, from which runs, with which marks from the papers.
 
 A recipe may extend one base (a file whose name starts with "_", which is never drawn by itself); a base extends nothing.
-Keys that the recipe states win, `x` and `y` are merged key by key, everything else is replaced whole.
+Keys of the recipe win over keys of the base; `x` and `y` are merged key by key, every other key is replaced whole.
 """
 
 from __future__ import annotations
@@ -33,53 +33,55 @@ class AxisStyle(Part):
     label: str = key(says="Label with its unit.", example="Transfer time at the sink (s)")
     divide: float = key(1.0, says="Divisor from base units to the unit of the label.", example=1000)
     scale: Literal["linear", "log"] = key("linear", says="Linear or logarithmic.", example="log")
-    min: float | None = key(None, says="Lower limit; without it from the values.", example=0)
-    max: float | None = key(None, says="Upper limit; without it from the values.", example=105)
+    min: float | None = key(None, says="Lower limit. Default: from the values.", example=0)
+    max: float | None = key(None, says="Upper limit. Default: from the values.", example=105)
 
 
 class PaperSeries(Part):
     """Values that a paper states, drawn as marks."""
 
     label: str = key(says="Name in the legend.", example="TCP")
-    source: str = key(says="Where in the paper each value stands, or what it follows from.", example="3.1.5.1, Fig 4")
+    source: str = key(says="The place of each value in the paper, or its derivation.", example="3.1.5.1, Fig 4")
     points: tuple[tuple[float, float], ...] = key(says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]])
-    is_upper_bound: bool = key(False, says="Whether the paper says no more than that values lie below.")
+    is_upper_bound: bool = key(False, says="Whether the paper says only that the values lie below these.")
 
 
 class Recipe(Part):
-    """What every recipe says. Its name is the file's."""
+    """The keys of every recipe. The name of the file is the name of the recipe."""
 
     kind: Literal["figure"]
     version: Literal[1]
     plot: str = key(says="Kind of picture.", example="metric-vs-axis")
     title: str = key(says="One line above the picture.")
     source: str = key(says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
-    applies_to: tuple[str, ...] = key((), says="Names of scenarios whose runs it is drawn for without being asked; * stands for anything.", example=["*fig04*"])
+    applies_to: tuple[str, ...] = key((), says="Names of the scenarios for whose runs it is drawn by default; * stands for anything.", example=["*fig04*"])
     x: AxisStyle = key(says="The horizontal axis.")
     y: AxisStyle = key(says="The vertical axis.")
     _name: str = PrivateAttr("")
 
     @property
     def name(self) -> str:
-        """The name by which it is asked for."""
+        """The name of the recipe: its file's name."""
         return self._name
 
     def applies(self, scenario: str) -> bool:
-        """Whether `scpslab plot` draws this figure for runs of the scenario without being asked."""
+        """Whether `scpslab plot` draws this figure for runs of the scenario by default."""
         return any(fnmatchcase(scenario, pattern) for pattern in self.applies_to)
 
 
 class CellRecipe(Recipe):
     """A recipe that draws single cells."""
 
-    cells: tuple[CellChoice, ...] = key((), says="Which cells, by their axis values; the first completed cell that fits is drawn.", example=[{"ber": 1e-6}])
+    cells: tuple[CellChoice, ...] = key(
+        (), says="The cells to draw, by axis values; of each choice the first completed cell that fits.", example=[{"ber": 1e-6}]
+    )
 
 
 def load(path: Path, models: Mapping[str, type[Recipe]]) -> Recipe:
-    """Reads one recipe, its base merged in; `models` says which fields each `plot` has.
+    """Reads one recipe and merges its base; `models` holds the fields of each `plot`.
 
     Raises:
-        ScenarioError: everything that is wrong with the file, a line each.
+        ScenarioError: all errors of the file, one line each.
     """
     document = read(path, FORM)
     if EXTENDS in document.data:
@@ -87,7 +89,7 @@ def load(path: Path, models: Mapping[str, type[Recipe]]) -> Recipe:
     plot = document.data.get("plot")
     model = models.get(plot) if isinstance(plot, str) else None
     if model is None:
-        # Whose key a key is, only the kind of picture would tell: what no kind has is wrong in any case.
+        # Without a valid kind of picture, only keys that no kind has are certainly wrong.
         known = {(name,) for every in models.values() for name in every.model_fields}
         found = [(at, said) for at, said in complaints(document.data, Recipe) if at[:1] not in known or at[0] in Recipe.model_fields]
         named = [] if plot is None else [(("plot",), f'found "{plot}"; {one_of(plot, sorted(models))}')]
@@ -98,7 +100,7 @@ def load(path: Path, models: Mapping[str, type[Recipe]]) -> Recipe:
 
 
 def _extended(document: Document) -> Document:
-    """A recipe with its base; the key that names the base has done its duty then."""
+    """A recipe merged with its base, without the key that names the base."""
     own = Document({name: value for name, value in document.data.items() if name != EXTENDS}, document.places)
     folder, named = document.places.path.parent, document.data[EXTENDS]
     bases = sorted(path.stem.removeprefix("_") for path in folder.glob("_*.yaml"))
@@ -107,7 +109,7 @@ def _extended(document: Document) -> Document:
         raise document.places.error([((EXTENDS,), f"{said}; {one_of(named, bases)}")])
     base = read(folder / f"_{named}.yaml", FORM)
     if EXTENDS in base.data:
-        raise base.places.error([((EXTENDS,), "found a base that extends another; expected one level. Write out what it takes from there.")])
+        raise base.places.error([((EXTENDS,), "found a base that extends another base; expected one level. Copy the keys of the other base into this one.")])
     return own.extending(base, MERGED_KEYS)
 
 
@@ -125,9 +127,10 @@ def named(recipes: Mapping[str, Recipe], name: str) -> Recipe:
     """The recipe of that name.
 
     Raises:
-        UsageError: there is none; the message has the nearest names.
+        UsageError: there is no such recipe; the message has the nearest names.
     """
     if name not in recipes:
         near = difflib.get_close_matches(name, recipes, n=3) or list(recipes)
-        raise UsageError(f"--figure {name}: found no such recipe; expected one of {', '.join(near)}. All are in {RECIPES.parent.name}/{RECIPES.name}/.")
+        folder = f"{RECIPES.parent.name}/{RECIPES.name}/"
+        raise UsageError(f"--figure {name}: found no such recipe; expected one of {', '.join(near)}. Choose one of these, or another recipe of {folder}.")
     return recipes[name]

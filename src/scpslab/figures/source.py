@@ -1,4 +1,4 @@
-"""What a drawing function is given: the run, its table, and the cells chosen; read at most once for all figures of a call."""
+"""The input of a drawing function: the run, its table, and the chosen cells; read at most once for all figures of a call."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TRANSFER_KINDS = ("bulk", "iperf3")
 
 
 class NothingToDrawError(ResultError):
-    """The run lacks what a figure shows. Asked for by name it is an error; among all figures of a run it is left out."""
+    """The run lacks the data of a figure. This is an error for a figure requested by name; otherwise the figure is left out."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A run folder, opened when first asked for. `wanted_cells` are the ids given with --cell (empty: the recipe chooses)."""
+    """A run folder, opened at first use. `wanted_cells` are the ids given with --cell (empty: the recipe chooses)."""
 
     run_dir: Path
     wanted_cells: tuple[str, ...] = ()
@@ -41,11 +41,11 @@ class Source:
         return read_results(self.run_dir)
 
     def cells(self, choices: tuple[Mapping[str, object], ...]) -> list[Cell]:
-        """The cells to draw: those wanted, else for each choice (axis values, compared as numbers where they are) its first completed cell.
+        """The cells to draw: the wanted ones, else the first completed cell of each choice (axis values; numbers are compared as numbers).
 
         Raises:
-            UsageError: a cell that is not there.
-            NothingToDrawError: no completed cell fits any choice; a picture of another cell would show something else than its title says.
+            UsageError: there is no such cell.
+            NothingToDrawError: no completed cell fits a choice. Another cell would not show what the title says.
         """
         if self.wanted_cells:
             return [self._wanted(name) for name in self.wanted_cells]
@@ -54,7 +54,7 @@ class Source:
         found = list({cell.id: cell for cell in chosen if cell is not None}.values())
         if not found:
             wanted = " or ".join(", ".join(f"{name} {value}" for name, value in choice.items()) for choice in choices) or "any axis values"
-            raise NothingToDrawError(f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another one with --cell.")
+            raise NothingToDrawError(f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another cell with --cell.")
         return found
 
     def _wanted(self, name: str) -> Cell:
@@ -62,11 +62,11 @@ class Source:
             if name in (cell.id, cell.folder.name):
                 return cell
         ids = ", ".join(cell.id for cell in self.run.cells[:5])
-        raise UsageError(f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}.')
+        raise UsageError(f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}. Choose one of these.')
 
 
 def transfer_of(cell: Cell) -> Workload:
-    """The workload whose packets are drawn: the first bulk transfer or iperf3 of the plan.
+    """The workload whose packets are drawn: the first bulk transfer or iperf3 workload of the plan.
 
     Raises:
         NothingToDrawError: the cell has none.
@@ -74,7 +74,7 @@ def transfer_of(cell: Cell) -> Workload:
     for workload in cell.plan.workloads:
         if workload.kind in TRANSFER_KINDS:
             return workload
-    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {' or '.join(TRANSFER_KINDS)}.")
+    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {' or '.join(TRANSFER_KINDS)}. Draw another cell.")
 
 
 def flow_at(cell: Cell, where: str) -> Flow:
@@ -90,7 +90,9 @@ def flow_at(cell: Cell, where: str) -> Flow:
         raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
     connection = Subject(cell, workload).connection(probe.name)
     if connection is None:
-        raise NothingToDrawError(f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its TCP connection.")
+        raise NothingToDrawError(
+            f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its connection. Check the filter."
+        )
     return flow_of(connection, from_client=workload.model_extra is None or not workload.model_extra.get("reverse", False))
 
 
@@ -100,7 +102,7 @@ def label_of(cell: Cell) -> str:
 
 
 def axis_number(text: str) -> float | None:
-    """The number that an axis value states: "1e-06", "150 %" or "2 Mbit/s"; None for a word."""
+    """The number in an axis value such as "1e-06", "150 %" or "2 Mbit/s"; None for a word."""
     try:
         return float(text.strip().removesuffix("%"))
     except ValueError:

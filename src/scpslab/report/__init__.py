@@ -1,4 +1,4 @@
-"""The report: one page of a run or a campaign, whole in one file. Order of reading: content.py (what is said), page.py (how), page.html.j2."""
+"""The report: one page about a run or a campaign, complete in one file. Order of reading: content.py (the content), page.py (its form), page.html.j2."""
 
 from scpslab.report.page import write_report
 

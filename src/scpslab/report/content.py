@@ -1,4 +1,4 @@
-"""What a report says: runs with tables and figures, verdicts by paper, contradictions, and how all of it was made. Values only, no markup."""
+"""The content of a report: runs with tables and figures, verdicts by paper, contradictions, and the method. Values only, no markup."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGEST_SVG_BYTES = 150_000
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as a file; `anchor` is its name on the page, `shows` what it shows, for those who do not see it."""
+    """A figure as a file; `anchor` is its name on the page, `shows` describes it for readers who do not see it."""
 
     name: str
     anchor: str
@@ -38,7 +38,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class RunPart:
-    """One run: what it asked, its table, its figures."""
+    """One run: its question, its table, its figures."""
 
     folder: Path
     scenario: str
@@ -74,7 +74,7 @@ class Content:
 
     @property
     def decided(self) -> int:
-        """Claims of which these runs say something."""
+        """The number of claims that these runs decide."""
         return scoreboard.decided(self.verdicts)
 
     @property
@@ -85,7 +85,7 @@ class Content:
 
     @property
     def virtual_h(self) -> float:
-        """Hours that passed inside the cells."""
+        """Hours of lab time in all cells."""
         return sum(run.virtual_s for run in self.runs) / 3600
 
     @property
@@ -102,14 +102,14 @@ class Content:
         return list(found.values())
 
     def picture_of(self, verdict: Verdict) -> Picture | None:
-        """The figure that shows a claim, where a run of the report has drawn it."""
+        """The figure that shows a claim, if a run of the report has drawn it."""
         return next((picture for run in self.runs for picture in run.pictures if picture.name == verdict.claim.figure), None)
 
 
 def gather(folder: Path) -> Content:
-    """The content for a run or a campaign; figures that are missing or older than the results are drawn.
+    """The content for a run or a campaign. Draws figures that are missing or older than the results.
 
-    Of a single run only claims that it has data for are shown; of a campaign all.
+    For a campaign it has all claims, for a single run only those that the run has data for.
 
     Raises:
         ResultError: a run that cannot be read.
@@ -147,7 +147,7 @@ def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
 
 
 def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:
-    """The outcomes by era, of those eras that the claim has checks of."""
+    """The outcomes by era, for the eras that the claim has checks for."""
     return [(era, outcome) for era in ERAS if (outcome := verdict.outcome(era)) is not None and (era == "period" or not verdict.claim.not_testable)]
 
 
@@ -194,7 +194,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 
 def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The run's table in texts: axes, metrics with intervals, then how many transfers they are of and how many did not complete."""
+    """The run's table as texts: axes, metrics with intervals, then the numbers of completed and incomplete transfers."""
     others = other_ends(summary.groups)
     header = [*summary.by, *summary.metrics, "n", *others]
     rows = []

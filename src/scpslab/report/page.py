@@ -1,4 +1,4 @@
-"""Content to one HTML file that needs nothing else: styles, tables and pictures are inside, there is no script and no address to fetch from."""
+"""Turns content into one self-contained HTML file: styles, tables and pictures are inside; it has no scripts and fetches nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scpslab.runfolder.run import REPORT
 from scpslab.scratch import replace_text
 
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
-# A sign beside each colour: nobody needs to tell colours apart.
+# Each outcome has a sign besides its colour: nobody needs to distinguish colours.
 SIGNS = {
     Outcome.REPRODUCED: "✓",
     Outcome.DIFFERENT: "≠",
@@ -25,12 +25,12 @@ SIGNS = {
     Outcome.NOT_TESTABLE: "–",
 }
 MEANINGS = {
-    Outcome.REPRODUCED: "Our number lies in the stated band, or the order is as the paper says and too clear to be chance.",
-    Outcome.DIFFERENT: "It lies elsewhere, in the band of a deviation whose reason is known and stated.",
-    Outcome.NOT_REPRODUCED: "It lies elsewhere, and no reason for that was foreseen.",
-    Outcome.UNDECIDED: "Our interval reaches across the bound, or the difference may be chance: more repeats would tell.",
-    Outcome.NO_DATA: "The cells that would tell have not been run.",
-    Outcome.NOT_TESTABLE: "Nothing that could be measured here; the reason is given.",
+    Outcome.REPRODUCED: "Our number is in the stated band, or the order is as the paper says and too clear to be chance.",
+    Outcome.DIFFERENT: "Our number is outside the band, but in the band of a deviation with a known reason.",
+    Outcome.NOT_REPRODUCED: "Our number is in neither band, so the result differs without a known reason.",
+    Outcome.UNDECIDED: "Our interval crosses a bound, or the difference may be chance: more repeats would decide it.",
+    Outcome.NO_DATA: "The cells that would decide it have not been run.",
+    Outcome.NOT_TESTABLE: "The lab cannot measure it; the reason is given.",
 }
 ERA_WORDS = {"period": "as then", "modern": "as today"}
 
@@ -48,7 +48,7 @@ def write_report(folder: Path) -> Path:
 
 def render(folder: Path) -> str:
     """The page as text."""
-    # What content says is text: everything is escaped, but pictures, which are data of our own.
+    # Content is text: everything is escaped except pictures, which are our own data.
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.get_template("page.html.j2")
     return template.render(

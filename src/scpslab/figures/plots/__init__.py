@@ -1,4 +1,4 @@
-"""Kinds of pictures: one file a kind, one line in PLOTS: the recipe's model and the function that draws it."""
+"""Kinds of pictures: one file per kind, one line in PLOTS with the recipe's model and the function that draws it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scpslab.figures.plots import metric_vs_axis, queue_depth, rate, time_sequen
 from scpslab.figures.recipe import Recipe
 from scpslab.figures.source import Source
 
-# Each function takes an instance of the model beside it, which `Any` cannot say.
+# Each function takes an instance of its model; `Any` cannot express that.
 PLOTS: dict[str, tuple[type[Recipe], Callable[[Any, Source], tuple[Figure, str]]]] = {
     "aggregate-rate": (rate.AggregateRate, rate.draw_aggregate),
     "data-rate": (rate.DataRate, rate.draw_data),

@@ -18,37 +18,39 @@ from scpslab.figures.recipe import PaperSeries, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, axis_number
 from scpslab.results.statistics import Group, group_rows
 
-# An exponent without mathematical typesetting, which is off for what people wrote (canvas.py).
+# Exponents without mathematical typesetting, which is off because labels come from files (canvas.py).
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ZERO_DECADES = 0.8  # how far left of the smallest number 0 stands on a log axis, in decades
 STEP_DECADES, STEP_SHARE = 0.018, 0.006  # how far two series stand apart: on a log axis, and as a share of a linear one
 
 
 class MetricVsAxis(Recipe):
-    """A metric against an axis of the sweep; the papers' values are drawn in every panel."""
+    """A metric against an axis of the sweep; every panel shows the papers' values."""
 
     plot: Literal["metric-vs-axis"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
     axis: str = key(says="The axis of the sweep.", example="ber")
-    series: tuple[str, ...] = key((), says="The axes that make a series; without them all others.", example=["stack"])
-    panels: str | None = key(None, says="The axis with a panel for each value.", example="timestamps")
-    where: dict[str, OneOrMore] = key({}, says="Which cells are drawn: axes and a value or values of each.", example={"level": 150})
-    paper: tuple[PaperSeries, ...] = key((), says="Values that the paper states.")
+    series: tuple[str, ...] = key((), says="The axes whose values make a series. Default: all others.", example=["stack"])
+    panels: str | None = key(None, says="The axis that has one panel for each value.", example="timestamps")
+    where: dict[str, OneOrMore] = key({}, says="The cells to draw: axes, with a value or values for each.", example={"level": 150})
+    paper: tuple[PaperSeries, ...] = key((), says="The values that the paper states.")
 
 
 def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
     """The figure and its file name's stem.
 
     Raises:
-        NothingToDrawError: the run has no such axis or metric, or no number on them.
+        NothingToDrawError: the run has no such axis or metric, or no numbers for them.
     """
     results = source.results
     for name, known in ((recipe.axis, results.axes), (recipe.metric, results.metrics)):
         if name not in known:
-            raise NothingToDrawError(f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; expected one of {", ".join(known)}.')
+            raise NothingToDrawError(
+                f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; expected one of {", ".join(known)}. Correct the recipe.'
+            )
     rows = [row for row in results.rows if _is_meant(row, recipe.where)]
     if not rows:
-        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: found no cell with {recipe.where}; expected some.")
+        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: found no cell with {recipe.where}; expected at least one. Draw another run.")
     used = (recipe.axis, recipe.panels)
     series_axes = recipe.series or tuple(name for name in results.axes if name not in used and len({row[name] for row in rows}) > 1)
     series_axes = tuple(name for name in series_axes if name in results.axes)
@@ -57,7 +59,9 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
     numbers = {group.key[-1]: _number(recipe, group.key[-1]) for group in groups}
     words = [text for text, number in numbers.items() if number is None]
     if words:
-        raise NothingToDrawError(f'{source.run_dir}: figure {recipe.name}: axis {recipe.axis}: found "{words[0]}"; expected numbers.')
+        raise NothingToDrawError(
+            f'{source.run_dir}: figure {recipe.name}: axis {recipe.axis}: found "{words[0]}"; expected numbers. Choose another axis in the recipe.'
+        )
     position = _positions(recipe, [number for number in numbers.values() if number is not None])
 
     by_panel: dict[str, list[Group]] = {}
@@ -70,7 +74,7 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
             _draw_series(axes, recipe, keys, own, position)
             for index, paper in enumerate(recipe.paper):
                 _draw_paper(axes, paper, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
-        # The panels share their axes: limits are set when all of them have what they show.
+        # The panels share their axes: set the limits when all of them have their content.
         for axes in panels:
             _finish(axes, recipe, position)
     return figure, recipe.name
@@ -82,7 +86,7 @@ def _number(recipe: MetricVsAxis, text: str) -> float | None:
 
 
 def _is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) -> bool:
-    """Whether a row has the values of `where`; numbers are compared as numbers, and an axis that the run does not have is no hindrance."""
+    """Whether a row has the values of `where`. Numbers are compared as numbers; axes that the run does not have are ignored."""
     for name, wanted in where.items():
         if name not in row:
             continue
@@ -94,7 +98,7 @@ def _is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) 
 
 
 class _Positions:
-    """Where a number stands on the x axis: itself, except that 0 on a log axis stands left of a break. Series stand side by side."""
+    """The place of a number on the x axis: the number itself, but 0 on a log axis is left of a break. Series are drawn side by side."""
 
     def __init__(self, numbers: Sequence[float], *, is_log: bool) -> None:
         above_zero = sorted({number for number in numbers if number > 0})
@@ -106,7 +110,7 @@ class _Positions:
         self._range = (max(numbers) - min(numbers)) if numbers else 1.0
 
     def __call__(self, number: float, place: float = 0.0) -> float:
-        """`place` is how many steps aside of the number, so that error bars of several series do not hide each other."""
+        """`place` is the distance from the number in steps, so that error bars of several series do not hide each other."""
         if self.is_log:
             return (self.zero if number <= 0 else number) * 10 ** (place * STEP_DECADES)
         return number + place * STEP_SHARE * self._range
@@ -157,7 +161,7 @@ def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group]) -> str:
     n = "–".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else "0"
     sentences = [f"Run {run}. Means and 95 % Student-t intervals, n = {n} per point; incomplete transfers are counted, not averaged."]
     if len({group.key[:-1] for group in groups}) > 1:
-        sentences.append("Series stand side by side so that their bars can be seen.")
+        sentences.append("Series are drawn side by side, so that their bars can be seen.")
     empty = [f"{', '.join(group.key[:-1])} at {group.key[-1]} (0/{_ended(group)})".strip() for group in groups if not group.completed]
     if empty:
         sentences.append(f"None completed: {'; '.join(empty)}.")
@@ -186,7 +190,7 @@ def _finish(axes: Axes, recipe: MetricVsAxis, position: _Positions) -> None:
     axes.set_ylabel(recipe.y.label)
     axes.set_yscale(recipe.y.scale)
     if recipe.y.scale == "log":
-        # 20, 50, 100 rather than powers of ten: seconds are read off.
+        # 20, 50, 100 rather than powers of ten, because people read seconds off the axis.
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
@@ -200,7 +204,7 @@ def _finish(axes: Axes, recipe: MetricVsAxis, position: _Positions) -> None:
 
 
 def _mark_decades(axes: Axes, position: _Positions) -> None:
-    """Ticks at whole decades, and 0 at its own place left of a break in the axis."""
+    """Ticks at whole decades, and 0 left of a break in the axis."""
     low, high = math.floor(math.log10(position.smallest) + 1e-9), math.ceil(math.log10(position.largest) - 1e-9)
     decades = [10.0**exponent for exponent in range(low, high + 1)]
     ticks = ([position.zero] if position.has_zero else []) + decades

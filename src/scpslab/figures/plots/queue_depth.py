@@ -1,4 +1,4 @@
-"""The router's queue over time: its true depth, and what FY97 could only estimate from round trips (apparatus M-08; Figs A-12, A-17)."""
+"""The router's queue over time: its true depth, and FY97's estimate from round trips (apparatus M-08; Figs A-12, A-17)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KILO = 1000
 
 
 class QueueDepth(CellRecipe):
-    """The first queue probe on the data path is drawn, and the estimate from the capture near the source; either may be missing."""
+    """Draws the first queue probe on the data path, and the estimate from the capture near the source; either may be missing."""
 
     plot: Literal["queue-depth"]
 
@@ -35,7 +35,9 @@ def draw(recipe: QueueDepth, source: Source) -> tuple[Figure, str]:
     true_t_s, true_bytes = _true_depth(cell)
     estimate_t_s, estimate_bytes = _estimate(cell)
     if not len(true_t_s) and not len(estimate_t_s):
-        raise NothingToDrawError(f"{cell.folder}: found neither a queue probe on the data path nor a capture near the source; expected one of them.")
+        raise NothingToDrawError(
+            f"{cell.folder}: found neither a queue probe on the data path nor a capture near the source; expected one of them. Add it to the probes."
+        )
     caption = f"Run {source.run_dir.name}, {label_of(cell)}, repeat {cell.plan.cell.repeat}; estimate: (RTT - smallest RTT) x link rate / 8."
     with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
         if len(true_t_s):

@@ -25,15 +25,15 @@ CROWD = 120  # bins above which only the line is drawn
 
 
 class DataRate(CellRecipe):
-    """User bytes only, no headers. At the source retransmissions count as sent; at the sink only what arrived counts."""
+    """User bytes only, no headers. At the source retransmissions count as sent; at the sink only arrived bytes count."""
 
     plot: Literal["data-rate"]
-    capture: Literal["source", "sink"] = key("source", says="Where the packets were captured.", example="sink")
+    capture: Literal["source", "sink"] = key("source", says="The place of the capture.", example="sink")
     bin_s: BinWidth = BIN
 
 
 class AggregateRate(CellRecipe):
-    """Bulk and congestion traffic, whole IP packets, and their sum beside the link's rate, seen on the source LAN."""
+    """Bulk and congestion traffic in whole IP packets, and their sum compared with the link's rate, seen on the source LAN."""
 
     plot: Literal["aggregate-rate"]
     bin_s: BinWidth = BIN
@@ -90,7 +90,9 @@ def _sizes(cell: Cell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
     probe = cell.plan.capture_beside(workload.source) or cell.plan.capture_at(workload.source)
     packets = cell.packets(probe.name) if probe else None
     if packets is None:
-        raise NothingToDrawError(f"{cell.folder}: found no capture near {workload.source}; expected one on the source or on its LAN's monitor.")
+        raise NothingToDrawError(
+            f"{cell.folder}: found no capture near {workload.source}; expected one on the source or on its LAN's monitor. Add a capture probe there."
+        )
     ports = [item.port for item in cell.plan.workloads if item.kind == "congestion"]
     t_s = (packets.t_ns - (cell.epoch_realtime_ns or 0)) / 1e9
     is_bulk = (packets.protocol != UDP) & (packets.destination_port == workload.port)

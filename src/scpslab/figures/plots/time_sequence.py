@@ -20,10 +20,10 @@ KIBI = 1024  # the report's axis: sequence number / 1024
 
 
 class TimeSequence(CellRecipe):
-    """`cells` chooses by axis values; one cell is drawn packet by packet, several as lines over each other (FY97 Figs A-9, A-21)."""
+    """`cells` selects cells by axis values. One cell is drawn packet by packet, several as lines in one graph (FY97 Figs A-9, A-21)."""
 
     plot: Literal["time-sequence"]
-    capture: Literal["source", "sink"] = key("source", says="Where the packets were captured.", example="sink")
+    capture: Literal["source", "sink"] = key("source", says="The place of the capture.", example="sink")
 
 
 def draw(recipe: TimeSequence, source: Source) -> tuple[Figure, str]:
@@ -50,7 +50,7 @@ def draw(recipe: TimeSequence, source: Source) -> tuple[Figure, str]:
 
 
 def start_of(flow: Flow) -> float:
-    """The instant of the connection's first packet: its SYN, else its first data."""
+    """The time of the connection's first packet: its SYN, else its first data."""
     return flow.syn_t_s if flow.syn_t_s is not None else float(flow.t_s.min(initial=np.inf))
 
 
@@ -83,7 +83,7 @@ def _draw_lines(axes: Axes, cells: list[Cell], flows: list[Flow]) -> None:
 
 
 def _fit_height(axes: Axes, flows: list[Flow], recipe: TimeSequence) -> None:
-    """The y range of what is inside the x range: a detail of the first seconds fills the picture."""
+    """The y range of the points inside the x range, so that a detail of the first seconds fills the picture."""
     to_s = np.inf if recipe.x.max is None else recipe.x.max
     highest = max((int(flow.end[flow.t_s - start_of(flow) <= to_s].max(initial=0)) for flow in flows), default=0)
     axes.set_ylim(-0.02 * highest / KIBI if recipe.y.min is None else recipe.y.min, 1.06 * highest / KIBI if recipe.y.max is None else recipe.y.max)
