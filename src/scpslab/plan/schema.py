@@ -23,6 +23,25 @@ class PlanError(ValueError):
     """A plan that is none: where, what was found, what was expected."""
 
 
+class Misfit(Exception):  # noqa: N818 (never seen outside: it becomes a PlanError)
+    """What was found and expected, while the way to it is still being gathered: nothing is spent on places as long as all is well."""
+
+    def __init__(self, said: str, *way: str | int) -> None:
+        super().__init__(said)
+        self.said, self.way = said, [*way]
+
+    def within(self, step: str | int) -> Misfit:
+        """The same, seen from the object or list around."""
+        self.way.insert(0, step)
+        return self
+
+    def place(self, start: str) -> str:
+        """Where it is."""
+        for step in self.way:
+            start = f"{start}[{step}]" if isinstance(step, int) else at(start, step)
+        return start or "the plan"
+
+
 @dataclass(frozen=True)
 class Range:
     """Bounds of a number, both included; `above` excludes its own value."""
@@ -82,10 +101,10 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Form:
-    """How values of a type are read and written; `read(value, place, object around it)`."""
+    """How values of a type are read and written; `read(value, object around it)` raises Misfit."""
 
     what: str
-    read: Callable[[Any, str, Mapping[str, Any]], Any]
+    read: Callable[[Any, Mapping[str, Any]], Any]
     write: Callable[[Any], Any]
 
 
@@ -105,20 +124,30 @@ def read(kind: type[T], value: object, place: str = "") -> T:
     Raises:
         PlanError: an unknown key, a key that is missing, or a value that cannot be.
     """
+    try:
+        return _object(kind, value)
+    except Misfit as misfit:
+        raise PlanError(f"{misfit.place(place)}: {misfit.said}") from None
+
+
+def _object(kind: type[T], value: object) -> T:
     if not isinstance(value, dict):
-        raise wrong(place, value, "an object")
+        raise wrong(value, "an object")
     keys = keys_of(kind)
-    for name in value:
-        if name not in keys:
-            known = list(keys)
-            more = ", …" if len(known) > KEYS_SHOWN else ""
-            raise PlanError(f"{at(place, name)}: found an unknown key; expected one of {', '.join(known[:KEYS_SHOWN])}{more}")
+    if not value.keys() <= keys.keys():
+        unknown = next(name for name in value if name not in keys)
+        known = list(keys)
+        more = ", …" if len(known) > KEYS_SHOWN else ""
+        raise Misfit(f"found an unknown key; expected one of {', '.join(known[:KEYS_SHOWN])}{more}", unknown)
     given: dict[str, Any] = {}
     for name, wanted in keys.items():
         if name in value:
-            given[wanted.attribute] = wanted.form.read(value[name], at(place, name), value)
+            try:
+                given[wanted.attribute] = wanted.form.read(value[name], value)
+            except Misfit as misfit:
+                raise misfit.within(name) from None
         elif not wanted.may_be_missing:
-            raise PlanError(f"{at(place, name)}: found no such key; expected {wanted.form.what}")
+            raise Misfit(f"found no such key; expected {wanted.form.what}", name)
     return kind(**given)
 
 
@@ -178,7 +207,7 @@ def _of_many(hint: Any, rules: tuple[Any, ...]) -> Form | None:
     if origin is dict:
         return _mapping(inner)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return Form("an object", lambda value, place, _: read(hint, value, place), write)
+        return Form("an object", lambda value, _: _object(hint, value), write)
     return None
 
 
@@ -202,9 +231,9 @@ def shown(value: object) -> str:
     return text[:LONGEST_SHOWN] + ('…"' if isinstance(value, str) else "…")
 
 
-def wrong(place: str, value: object, expected: str) -> PlanError:
-    """The error of a value."""
-    return PlanError(f"{place or 'the plan'}: found {shown(value)}; expected {expected}")
+def wrong(value: object, expected: str) -> Misfit:
+    """The misfit of a value."""
+    return Misfit(f"found {shown(value)}; expected {expected}")
 
 
 def _annotated(hint: Any, rules: tuple[Any, ...]) -> Any:
@@ -237,29 +266,31 @@ def _plain(hint: Any, rules: tuple[Any, ...]) -> Form:
 
 
 def _tested(what: str, holds: Callable[[Any], bool]) -> Form:
-    def take(value: Any, place: str, _around: Mapping[str, Any]) -> Any:
+    def take(value: Any, _around: Mapping[str, Any]) -> Any:
         if not holds(value):
-            raise wrong(place, value, what)
+            raise wrong(value, what)
         return value
 
     return Form(what, take, lambda value: value)
 
 
-def _scalar(value: Any, place: str, _around: Mapping[str, Any]) -> Any:
+def _scalar(value: Any, _around: Mapping[str, Any]) -> Any:
     if not isinstance(value, bool | int | float | str) or (isinstance(value, str) and "\0" in value):
-        raise wrong(place, value, "a text, a number, true or false")
+        raise wrong(value, "a text, a number, true or false")
     return value
 
 
 def _choice(choices: tuple[Any, ...]) -> Form:
     what = " or ".join(map(shown, choices)) if len(choices) < 3 else f"one of {', '.join(map(shown, choices))}"
-    return _tested(what, lambda value: any(value == choice and type(value) is type(choice) for choice in choices))
+    # True == 1: a choice is its type too.
+    kinds, typed = {type(choice) for choice in choices}, {(type(choice), choice) for choice in choices}
+    return _tested(what, lambda value: type(value) in kinds and (type(value), value) in typed)
 
 
 def _or_null(form: Form) -> Form:
     return Form(
         f"{form.what}, or null",
-        lambda value, place, around: None if value is None else form.read(value, place, around),
+        lambda value, around: None if value is None else form.read(value, around),
         lambda value: None if value is None else form.write(value),
     )
 
@@ -271,10 +302,16 @@ def _list(inner: tuple[Any, ...], rules: tuple[Any, ...]) -> Form:
     sizes = next((rule for rule in rules if isinstance(rule, Items)), Items() if is_open else Items(len(forms), len(forms)))
     what = "a list" if sizes == Items() else f"a list of {sizes.least}" if sizes.least == sizes.most else f"a list of {sizes.least} to {sizes.most}"
 
-    def take(value: Any, place: str, around: Mapping[str, Any]) -> Any:
+    def take(value: Any, around: Mapping[str, Any]) -> Any:
         if not isinstance(value, list) or not sizes.least <= len(value) <= sizes.most:
-            raise wrong(place, value, what)
-        return tuple(forms[0 if is_open else index].read(item, f"{place}[{index}]", around) for index, item in enumerate(value))
+            raise wrong(value, what)
+        taken = []
+        for index, item in enumerate(value):
+            try:
+                taken.append(forms[0 if is_open else index].read(item, around))
+            except Misfit as misfit:
+                raise misfit.within(index) from None
+        return tuple(taken)
 
     return Form(what, take, lambda value: [forms[0 if is_open else index].write(item) for index, item in enumerate(value)])
 
@@ -282,22 +319,28 @@ def _list(inner: tuple[Any, ...], rules: tuple[Any, ...]) -> Form:
 def _mapping(inner: tuple[Any, ...]) -> Form:
     names, form = form_of(inner[0]), form_of(inner[1])
 
-    def take(value: Any, place: str, around: Mapping[str, Any]) -> Any:
+    def take(value: Any, around: Mapping[str, Any]) -> Any:
         if not isinstance(value, dict):
-            raise wrong(place, value, "an object")
-        return {names.read(key, at(place, key), around): form.read(item, at(place, key), around) for key, item in value.items()}
+            raise wrong(value, "an object")
+        taken = {}
+        for key, item in value.items():
+            try:
+                taken[names.read(key, around)] = form.read(item, around)
+            except Misfit as misfit:
+                raise misfit.within(key) from None
+        return taken
 
     return Form("an object", take, lambda value: {key: form.write(item) for key, item in value.items()})
 
 
 def _by_kind(rule: Kinds) -> Form:
-    def take(value: Any, place: str, _around: Mapping[str, Any]) -> Any:
+    def take(value: Any, _around: Mapping[str, Any]) -> Any:
         if not isinstance(value, dict):
-            raise wrong(place, value, "an object")
+            raise wrong(value, "an object")
         kind = value.get(rule.key)
         if not isinstance(kind, str) or kind not in rule.classes:
-            raise wrong(at(place, rule.key), kind, f"one of {', '.join(rule.classes)}")
-        return read(rule.classes[kind], value, place)
+            raise wrong(kind, f"one of {', '.join(rule.classes)}").within(rule.key)
+        return _object(rule.classes[kind], value)
 
     return Form("an object", take, write)
 
@@ -305,10 +348,10 @@ def _by_kind(rule: Kinds) -> Form:
 def _by_neighbour(rule: DependsOn) -> Form:
     forms = {key: form_of(hint) for key, hint in rule.types.items()}
 
-    def take(value: Any, place: str, around: Mapping[str, Any]) -> Any:
+    def take(value: Any, around: Mapping[str, Any]) -> Any:
         kind = around.get(rule.key)
         if not isinstance(kind, str) or kind not in forms:
-            raise PlanError(f"{place.rpartition('.')[0]}.{rule.key}: found {shown(kind)}; expected one of {', '.join(forms)}")
-        return forms[kind].read(value, place, around)
+            raise Misfit(f"found {shown(kind)} at {rule.key} beside it; expected one of {', '.join(forms)}")
+        return forms[kind].read(value, around)
 
     return Form(f"what fits its {rule.key}", take, lambda value: write(value) if dataclasses.is_dataclass(value) else value)
