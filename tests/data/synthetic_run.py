@@ -13,12 +13,21 @@ import random
 import shutil
 import socket
 import struct
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import dpkt
 
+from scpslab import plan as plans
+from scpslab import planning, scenario
+from scpslab.plan import Plan
+from scpslab.plan.cell import CellKey
+from scpslab.plan.workloads import Bulk
+
+SCENARIO = Path(__file__).parent / "fig04-golden.yaml"
 EPOCH_NS = 1_700_000_000_000_000_000
 CLIENT, SERVER = ("10.1.0.1", 40001), ("10.2.0.2", 5001)
 CLIENT_MAC, SERVER_MAC = b"\x02\0\0\0\0\x01", b"\x02\0\0\0\0\x02"
@@ -183,105 +192,30 @@ def write_capture(path: Path, packets: list[tuple[float, dpkt.tcp.TCP, bool]], *
             file.write(struct.pack("<IIII", t_ns // 10**9, t_ns % 10**9 // (1 if nano else 1000), min(len(whole), snaplen), len(whole)) + whole[:snaplen])
 
 
-def plan(axes: dict[str, str], repeat: int, *, scenario: str = "fig04-golden", total_bytes: int = 60_000) -> dict[str, Any]:
-    """A cell's plan on a network of the FY97 shape, without addresses."""
+@cache
+def _planned() -> Plan:
+    (cell,) = scenario.cells(scenario.load(str(SCENARIO)))
+    return planning.plan(cell)
+
+
+def plan(axes: Mapping[str, str], repeat: int, *, total_bytes: int = 60_000) -> Plan:
+    """The plan of a cell: that of fig04-golden.yaml at a point of axes that it does not have."""
     cell_id = ",".join([*(f"{name}={value}" for name, value in axes.items()), f"r{repeat}"])
-
-    def direction(name: str, source: str, destination: str, rate_bps: int | None) -> dict[str, Any]:
-        queue = dict.fromkeys(
-            ("limit_packets", "red_min_bytes", "red_max_bytes", "red_probability", "codel_target_ns", "codel_interval_ns"),
-        )
-        return {
-            "name": name,
-            "from": source,
-            "to": destination,
-            "rate_bps": rate_bps,
-            "overhead_bytes": 4,
-            "queue": {"discipline": "drop-tail", "limit_bytes": 132_500, **queue, "ecn": False},
-            "delay_ns": 0,
-            "delay_table": None,
-            "disorder": None,
-            "errors": None,
-        }
-
-    macs = iter(range(1, 100))
-
-    def end(node: str, name: str) -> dict[str, Any]:
-        return {"node": node, "interface": f"{node}-{name.removeprefix(f'{node}-')}"[:15], "mac": f"02:00:00:00:00:{next(macs):02x}", "ip": None}
-
-    def link(name: str, a: str, b: str, rates: tuple[int | None, int | None], names: tuple[str, str], *, via: str | None = None) -> dict[str, Any]:
-        return {
-            "name": name,
-            "via": via,
-            "mtu_bytes": 1500,
-            "ends": [end(a, name), end(b, name)],
-            "relay_interfaces": [f"{via}-{a}", f"{via}-{b}"] if via else None,
-            "directions": [direction(names[0], a, b, rates[0]), direction(names[1], b, a, rates[1])],
-        }
-
-    lan = (10_000_000, 10_000_000)
-    return {
-        "format": 1,
-        "cell": {"id": cell_id, "scenario": scenario, "axes": axes, "repeat": repeat, "kernel_seed": f"{repeat:064x}"},
-        "limits": {"virtual_s": 3600, "wall_s": 600, "memory_mib": 512},
-        "containers": "process",
-        "topology": "fy97",
-        "nodes": [
-            {"name": "ws1", "kind": "host", "stack": "kernel", "sysctls": {"net.ipv4.tcp_congestion_control": "reno"}, "routes": []},
-            {"name": "ws2", "kind": "host", "stack": "kernel", "sysctls": {}, "routes": []},
-            {"name": "ws4", "kind": "host", "stack": "kernel", "sysctls": {}, "routes": []},
-            {"name": "r1", "kind": "router", "stack": "kernel", "sysctls": {}, "routes": []},
-            {"name": "r2", "kind": "router", "stack": "kernel", "sysctls": {}, "routes": []},
-            {"name": "lan1", "kind": "switch", "mirror_to": "ws4"},
-            {"name": "lan2", "kind": "switch", "mirror_to": None},
-            {"name": "sat", "kind": "switch", "mirror_to": None},
-        ],
-        "links": [
-            link("ws1-lan1", "ws1", "lan1", lan, ("out", "in")),
-            link("ws4-lan1", "ws4", "lan1", lan, ("out", "in")),
-            link("r1-lan1", "r1", "lan1", lan, ("out", "in")),
-            link("hop", "r1", "r2", (2_000_000, 1_000_000), ("data", "ack"), via="sat"),
-            link("r2-lan2", "r2", "lan2", lan, ("out", "in")),
-            link("ws2-lan2", "ws2", "lan2", lan, ("out", "in")),
-        ],
-        "serial_links": [],
-        "workloads": [
-            {
-                "name": "transfer",
-                "kind": "bulk",
-                "from": "ws1",
-                "to": "ws2",
-                "to_ip": SERVER[0],
-                "start_ns": 10**9,
-                "required": True,
-                "bytes": total_bytes,
-                "segment_bytes": 1400,
-                "port": SERVER[1],
-                "send_window_bytes": None,
-                "receive_window_bytes": None,
-                "congestion": None,
-                "delayed_ack": False,
-                "payload_seed": 7,
-                "patience_ns": 3000 * 10**9,
-                "from_scps": None,
-                "to_scps": None,
-            },
-        ],
-        "probes": [
-            {"name": "ws4", "kind": "capture", "node": "ws4", "interface": "ws4-lan1", "snaplen_bytes": 96, "filter": ""},
-            {"name": "ws2", "kind": "capture", "node": "ws2", "interface": "ws2-lan2", "snaplen_bytes": 96, "filter": ""},
-            {"name": "hop-queue", "kind": "queue", "link": "hop", "direction": "data", "stage": "queue", "interval_ns": 10**8},
-        ],
-    }
+    whole = _planned()
+    (transfer,) = whole.workloads
+    assert isinstance(transfer, Bulk)
+    assert (transfer.to_ip, transfer.port) == SERVER
+    key = CellKey(id=cell_id, scenario=SCENARIO.stem, axes=dict(axes), repeat=repeat, kernel_seed=f"{repeat:064x}")
+    return replace(whole, cell=key, workloads=(replace(transfer, bytes_=total_bytes),))
 
 
 def write_cell(run_dir: Path, axes: dict[str, str], repeat: int, transfer: Transfer | None, *, total_bytes: int = 60_000, reason: str = "") -> Path:
     """One cell's folder; without a transfer it is incomplete for `reason`."""
-    fields = plan(axes, repeat, total_bytes=total_bytes)
-    hops = [(item["name"], way["name"]) for item in fields["links"] for way in item["directions"]]
-    folder = run_dir / "cells" / fields["cell"]["id"]
+    planned = plan(axes, repeat, total_bytes=total_bytes)
+    hops = [(link.name, direction.name) for link in planned.links for direction in link.directions]
+    folder = run_dir / "cells" / planned.cell.id
     folder.mkdir(parents=True)
-    _json(folder / "plan.json", fields)
+    (folder / "plan.json").write_text(plans.text(planned), encoding="utf-8")
     status = "completed" if transfer else "incomplete"
     _json(folder / "status.json", {"status": status, "reason": reason, "epoch_realtime_ns": EPOCH_NS, "virtual_s": 100.0})
     _json(folder / "environment.json", {})

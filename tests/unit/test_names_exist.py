@@ -17,9 +17,7 @@ from scpslab.claims.evidence import same
 from scpslab.claims.load import Paper
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
-from scpslab.plan import write
 from scpslab.results.metrics import FAMILIES, losses, serial
-from scpslab.results.plan_view import PlanView
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
 from scpslab.scenario.model.sweep import axis_values
@@ -58,7 +56,7 @@ def axes(name: str) -> Mapping[str, frozenset[Any]]:
 @cache
 def columns(name: str) -> frozenset[str]:
     """The columns that results.csv of a scenario may have besides its axes."""
-    plan = PlanView.model_validate(write(planning.plan(scenario.cells(scenario.load(name, ["repeats=1"]))[0])))
+    plan = planning.plan(scenario.cells(scenario.load(name, ["repeats=1"]))[0])
     links = (*losses.columns(plan), *serial.columns(plan))
     return frozenset({*results.table.BEFORE_AXES, *(column.name for family in FAMILIES for column in family.columns), *(column.name for column in links)})
 

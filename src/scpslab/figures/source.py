@@ -8,15 +8,16 @@ from functools import cached_property
 from pathlib import Path
 
 from scpslab.errors import ResultError, UsageError
+from scpslab.plan.workloads import Bulk, Iperf3
 from scpslab.results.metrics.base import Subject
-from scpslab.results.plan_view import Workload
-from scpslab.results.run import Cell, Run, open_run
+from scpslab.results.run import Run, RunCell, open_run
 from scpslab.results.table import Results, read_results
 from scpslab.results.traces import Flow, flow_of
+from scpslab.results.viewpoints import capture_at, capture_near
 from scpslab.runfolder import CellFiles
 from scpslab.units import KINDS, UnitError, parse
 
-TRANSFER_KINDS = ("bulk", "iperf3")
+Transfer = Bulk | Iperf3
 
 
 class NothingToDrawError(ResultError):
@@ -40,7 +41,7 @@ class Source:
         """The run's results.csv."""
         return read_results(self.run_dir)
 
-    def cells(self, choices: tuple[Mapping[str, object], ...]) -> list[Cell]:
+    def cells(self, choices: tuple[Mapping[str, object], ...]) -> list[RunCell]:
         """The cells to draw: the wanted ones, else the first completed cell of each choice (axis values; numbers are compared as numbers).
 
         Raises:
@@ -57,7 +58,7 @@ class Source:
             raise NothingToDrawError(f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another cell with --cell.")
         return found
 
-    def _wanted(self, name: str) -> Cell:
+    def _wanted(self, name: str) -> RunCell:
         for cell in self.run.cells:
             if name in (cell.id, cell.folder.name):
                 return cell
@@ -65,19 +66,19 @@ class Source:
         raise UsageError(f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}. Choose one of these.')
 
 
-def transfer_of(cell: Cell) -> Workload:
+def transfer_of(cell: RunCell) -> Transfer:
     """The workload whose packets are drawn: the first bulk transfer or iperf3 workload of the plan.
 
     Raises:
         NothingToDrawError: the cell has none.
     """
     for workload in cell.plan.workloads:
-        if workload.kind in TRANSFER_KINDS:
+        if isinstance(workload, Transfer):
             return workload
-    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {' or '.join(TRANSFER_KINDS)}. Draw another cell.")
+    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {Bulk.kind} or {Iperf3.kind}. Draw another cell.")
 
 
-def flow_at(cell: Cell, where: str) -> Flow:
+def flow_at(cell: RunCell, where: str) -> Flow:
     """The transfer's packets at the `source` (on the host or its LAN's monitor) or the `sink`.
 
     Raises:
@@ -85,7 +86,7 @@ def flow_at(cell: Cell, where: str) -> Flow:
     """
     workload = transfer_of(cell)
     plan = cell.plan
-    probe = plan.capture_near(workload.source) if where == "source" else plan.capture_at(workload.destination)
+    probe = capture_near(plan, workload.from_) if where == "source" else capture_at(plan, workload.to)
     if probe is None:
         raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
     connection = Subject(cell, workload).connection(probe.name)
@@ -93,10 +94,10 @@ def flow_at(cell: Cell, where: str) -> Flow:
         raise NothingToDrawError(
             f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its connection. Check the filter."
         )
-    return flow_of(connection, from_client=workload.model_extra is None or not workload.model_extra.get("reverse", False))
+    return flow_of(connection, from_client=not (isinstance(workload, Iperf3) and workload.reverse))
 
 
-def label_of(cell: Cell) -> str:
+def label_of(cell: RunCell) -> str:
     """A cell's axis values in words, for legends and captions."""
     return ", ".join(f"{name} {value}" for name, value in cell.plan.cell.axes.items()) or cell.id
 
@@ -115,7 +116,7 @@ def axis_number(text: str) -> float | None:
     return None
 
 
-def _fits(cell: Cell, choice: Mapping[str, object]) -> bool:
+def _fits(cell: RunCell, choice: Mapping[str, object]) -> bool:
     axes = {name: str(value) for name, value in cell.plan.cell.axes.items()}
     for name, value in choice.items():
         found, wanted = axes.get(name), str(value)

@@ -23,7 +23,7 @@ class PlanError(ValueError):
     """A plan that is none: where, what was found, what was expected."""
 
 
-class Misfit(Exception):  # noqa: N818 (never seen outside: it becomes a PlanError)
+class Misfit(Exception):
     """What was found and expected, while the way to it is still being gathered: nothing is spent on places as long as all is well."""
 
     def __init__(self, said: str, *way: str | int) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+from scpslab.plan import Plan
 from scpslab.plan.stacks import SCPS, STACKS
+from scpslab.plan.workloads import Bulk, Fp, Iperf3, Traffic
 from scpslab.results.csv_text import csv_text
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, serial
-from scpslab.results.plan_view import PlanView, Workload
-from scpslab.results.run import Cell, Run, open_run
+from scpslab.results.run import Run, RunCell, open_run
 from scpslab.runfolder import RunFolder
 from scpslab.scratch import replace_text
 
@@ -49,7 +51,7 @@ def rows_as_csv(run: Run) -> str:
     return csv_text(rows)
 
 
-def measure(cell: Cell) -> dict[str, Value]:
+def measure(cell: RunCell) -> dict[str, Value]:
     """All metrics of one cell by column name."""
     values: dict[str, Value] = {}
     names = _workload_names(cell.plan)
@@ -60,7 +62,7 @@ def measure(cell: Cell) -> dict[str, Value]:
     return values | losses.measure(cell) | serial.measure(cell)
 
 
-def _identity(cell: Cell) -> dict[str, Value]:
+def _identity(cell: RunCell) -> dict[str, Value]:
     key = cell.plan.cell
     return {
         "scenario": key.scenario,
@@ -74,36 +76,36 @@ def _identity(cell: Cell) -> dict[str, Value]:
     }
 
 
-def _stack(plan: PlanView) -> str:
+def _stack(plan: Plan) -> str:
     """What carries transport at the source of the first required workload, where no axis says it: "kernel reno"."""
     workload = next((item for item in plan.workloads if item.required), None)
-    node = next((item for item in plan.nodes if workload and item.name == workload.source), None)
-    if workload is None or node is None:
+    if workload is None:
         return ""
+    node = next(node for node in plan.speaking if node.name == workload.from_)
     if STACKS.get(node.stack) is SCPS:
-        program = (workload.model_extra or {}).get("from_scps") or {}
-        return f"{node.stack} {program.get('settings', {}).get('preset', '')}".strip()
-    congestion = workload.congestion or node.sysctls.get("net.ipv4.tcp_congestion_control") or ""
-    return f"{node.stack} {congestion}".strip()
+        program = workload.from_scps if isinstance(workload, Bulk | Fp) else None
+        return f"{node.stack} {program.settings.get('preset', '') if program else ''}".strip()
+    asked_for = workload.congestion if isinstance(workload, Bulk | Iperf3) else None
+    return f"{node.stack} {asked_for or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
 
 
-def _pairs(plan: PlanView) -> Iterable[tuple[Family, Workload]]:
-    return ((family, workload) for family in FAMILIES for workload in plan.workloads if workload.kind == family.kind)
+def _pairs(plan: Plan) -> Iterable[tuple[Family[Any], Traffic]]:
+    return ((family, workload) for family in FAMILIES for workload in plan.workloads if isinstance(workload, family.workload))
 
 
-def _workload_names(plan: PlanView) -> dict[tuple[str, str], str]:
+def _workload_names(plan: Plan) -> dict[tuple[str, str], str]:
     """Column of each (workload, metric): the bare name for the first workload in the plan that has it, `<workload>_<metric>` for the others."""
     names: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for workload in plan.workloads:
         for family in FAMILIES:
-            for column in family.columns if family.kind == workload.kind else ():
+            for column in family.columns if isinstance(workload, family.workload) else ():
                 names[workload.name, column.name] = f"{workload.name}_{column.name}" if column.name in taken else column.name
-        taken |= {column.name for family in FAMILIES if family.kind == workload.kind for column in family.columns}
+        taken |= {column.name for family in FAMILIES if isinstance(workload, family.workload) for column in family.columns}
     return names
 
 
-def _columns(cells: Iterable[Cell]) -> dict[str, Column]:
+def _columns(cells: Iterable[RunCell]) -> dict[str, Column]:
     """Metric columns of all cells: families in their fixed order, then losses."""
     cells = list(cells)
     found: dict[str, Column] = {}
@@ -111,7 +113,7 @@ def _columns(cells: Iterable[Cell]) -> dict[str, Column]:
         for cell in cells:
             names = _workload_names(cell.plan)
             for workload in cell.plan.workloads:
-                if workload.kind == family.kind:
+                if isinstance(workload, family.workload):
                     found |= {names[workload.name, column.name]: column for column in family.columns}
     for cell in cells:
         found |= {column.name: column for column in (*losses.columns(cell.plan), *serial.columns(cell.plan))}

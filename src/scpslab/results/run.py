@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
+from scpslab import plan as plans
 from scpslab.errors import ResultError
+from scpslab.plan import Plan, PlanError
+from scpslab.plan.workloads import Bulk, Iperf3
 from scpslab.results.capture import Connection, Packets, read_packets, split_connections
-from scpslab.results.plan_view import PlanView, Workload
-from scpslab.runfolder import AGAIN, FORMAT, CampaignFolder, CellFiles, RunFolder, is_campaign
-from scpslab.runfolder.reading import json_object, refuse_newer
+from scpslab.runfolder import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
+from scpslab.runfolder.reading import check_format, json_object
 
 
 @dataclass(frozen=True)
-class Cell:
+class RunCell:
     """One cell of a run. `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there."""
 
     folder: Path
-    plan: PlanView
+    plan: Plan
     status: str
     reason: str
     epoch_realtime_ns: int | None
@@ -66,7 +66,7 @@ class Cell:
         path = CellFiles(self.folder).capture(probe)
         return read_packets(path) if path.is_file() else None
 
-    def connection(self, probe: str, workload: Workload) -> Connection | None:
+    def connection(self, probe: str, workload: Bulk | Iperf3) -> Connection | None:
         """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not there."""
         packets = self.packets(probe)
         if packets is None:
@@ -74,7 +74,7 @@ class Cell:
         mine = [
             connection
             for connection in split_connections(packets, self.epoch_realtime_ns)
-            if workload.port in (None, connection.server_port) and workload.to_ip in (None, connection.server_ip)
+            if (connection.server_ip, connection.server_port) == (workload.to_ip, workload.port)
         ]
         return max(mine, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
 
@@ -85,7 +85,7 @@ class Run:
 
     folder: Path
     manifest: dict[str, Any]
-    cells: tuple[Cell, ...]
+    cells: tuple[RunCell, ...]
 
     @property
     def id(self) -> str:
@@ -105,7 +105,7 @@ def open_run(folder: Path) -> Run:
     """Reads the manifest and every cell's plan and status.
 
     Raises:
-        ResultError: no run, an unreadable file, or a format newer than this program knows.
+        ResultError: no run, an unreadable file, or one of another format.
     """
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
@@ -119,7 +119,7 @@ def open_run(folder: Path) -> Run:
     return Run(folder, manifest, tuple(sorted((open_cell(cell.path) for cell in cells), key=_order)))
 
 
-def open_cell(folder: Path) -> Cell:
+def open_cell(folder: Path) -> RunCell:
     """Reads a cell's plan and status.
 
     Raises:
@@ -127,19 +127,17 @@ def open_cell(folder: Path) -> Cell:
     """
     path = CellFiles(folder).plan
     fields = json_object(path)
-    refuse_newer(path, fields.get("format", FORMAT))
+    check_format(path, fields.get("format", plans.FORMAT), plans.FORMAT)
     try:
-        plan = PlanView.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ResultError(f"{path}: {where}: {first['msg']}; expected a plan as docs/plan-format.md describes it. {AGAIN}") from error
+        plan = plans.read(fields)
+    except PlanError as error:
+        raise ResultError(f"{path}: {error}. {AGAIN}") from error
     status = CellFiles(folder).status()
     epoch = status.get("epoch_realtime_ns")
-    return Cell(folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None)
+    return RunCell(folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None)
 
 
-def _order(cell: Cell) -> tuple[object, ...]:
+def _order(cell: RunCell) -> tuple[object, ...]:
     """Sort key of the cells: axis by axis, numbers by size. The order in which cells ended must not show in results.csv."""
     axes = cell.plan.cell.axes
     return ([natural(str(value)) for value in axes.values()], cell.plan.cell.repeat, cell.id)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.errors import ResultError
-from scpslab.runfolder.reading import FORMAT, json_object, refuse_newer
+from scpslab.runfolder.reading import FORMAT, check_format, json_object
 from scpslab.runfolder.run import RunFolder
 from scpslab.scratch import replace_text
 
@@ -30,7 +30,7 @@ class CampaignFolder:
             ResultError: campaign.json cannot be read.
         """
         fields = json_object(self.file)
-        refuse_newer(self.file, fields.get("format", FORMAT))
+        check_format(self.file, fields.get("format", FORMAT))
         entries, left_out = fields.get("runs"), fields.get("left_out", [])
         are_runs = isinstance(entries, list) and all(isinstance(entry, dict) and isinstance(entry.get("run"), str) for entry in entries)
         are_names = isinstance(left_out, list) and all(isinstance(name, str) for name in left_out)

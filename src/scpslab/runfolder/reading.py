@@ -33,9 +33,11 @@ def json_object(path: Path) -> dict[str, Any]:
     return fields
 
 
-def refuse_newer(path: Path, found: object) -> None:
-    """Raises an error if a file's format number is missing or belongs to a newer program."""
+def check_format(path: Path, found: object, expected: int = FORMAT) -> None:
+    """Raises an error if a file's format number is not the one that this program reads and writes (docs/results.md)."""
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {FORMAT}. {AGAIN}')
-    if found > FORMAT:
-        raise NewerFormat(f"{path}: format: found {found}; expected at most {FORMAT}. A newer scpslab wrote the run: use that version.")
+        raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {expected}. {AGAIN}')
+    if found > expected:
+        raise NewerFormat(f"{path}: format: found {found}; expected {expected}. A newer scpslab wrote the run: use that version.")
+    if found < expected:
+        raise ResultError(f"{path}: format: found {found}; expected {expected}. An older scpslab wrote the run: use that version. Or: {AGAIN}")

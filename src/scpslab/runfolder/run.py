@@ -10,7 +10,7 @@ from typing import Any
 from scpslab.errors import ResultError
 from scpslab.names import UNFINISHED, file_label, file_name
 from scpslab.runfolder.cell import PLAN, CellFiles
-from scpslab.runfolder.reading import AGAIN, FORMAT, json_object, refuse_newer
+from scpslab.runfolder.reading import AGAIN, FORMAT, check_format, json_object
 from scpslab.scratch import replace_text
 
 MANIFEST = "manifest.json"
@@ -82,7 +82,7 @@ class RunFolder:
         if not self.manifest_file.is_file():
             raise ResultError(f'{self.path}: found no {MANIFEST}; expected a run folder as "scpslab run" writes it. Choose another folder.')
         manifest = json_object(self.manifest_file)
-        refuse_newer(self.manifest_file, manifest.get("format", manifest.get("format_version", FORMAT)))
+        check_format(self.manifest_file, manifest.get("format", manifest.get("format_version", FORMAT)))
         return manifest
 
     def known_cells(self) -> dict[str, dict[str, str]]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from scpslab import plan as plans
 from scpslab.errors import ResultError
+from scpslab.plan.workloads import Congestion, Iperf3, Ping
 from scpslab.results import collect
 from scpslab.results.metrics.bulk import report_pct
 from scpslab.results.run import natural, open_run
@@ -18,6 +21,13 @@ from scpslab.runfolder import CellFiles, find_run
 def rows_of(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def edit(run, words, others):
+    path = run / "cells" / "stack=bbr,ber=0,r1" / "plan.json"
+    text = path.read_text()
+    assert words in text
+    path.write_text(text.replace(words, others, 1))
 
 
 def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
@@ -93,12 +103,28 @@ def test_a_capture_cut_short_is_not_taken_for_the_whole_transfer(run_dir):
 
 def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
     cell = run_dir / "cells" / "stack=bbr,ber=0,r1"
-    plan = json.loads((cell / "plan.json").read_text())
-    plan["workloads"].append({**plan["workloads"][0], "name": "second", "port": 5009})
-    plan["workloads"].append({"name": "echo", "kind": "ping", "from": "ws1", "to": "ws2", "to_ip": "10.2.0.2"})
-    plan["workloads"].append({"name": "noise", "kind": "congestion", "from": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "port": 5002, "required": False})
-    plan["workloads"].append({"name": "probe", "kind": "iperf3", "from": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "port": 5201})
-    (cell / "plan.json").write_text(json.dumps(plan))
+    plan = plans.parse((cell / "plan.json").read_bytes())
+    ends = {"from_": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "start_ns": 0}
+    more = (
+        replace(plan.workloads[0], name="second", port=5009),
+        Ping(name="echo", **ends, required=True, count=3, interval_ns=10**9, payload_bytes=56),
+        Congestion(name="noise", **ends, required=False, max_rate_bps=0, redraw_ns=10**9, packet_bytes=1456, rates_bps=(), port=5002),
+        Iperf3(
+            name="probe",
+            **ends,
+            required=True,
+            duration_ns=None,
+            bytes_=1000,
+            port=5201,
+            congestion=None,
+            segment_bytes=None,
+            reverse=False,
+            udp_rate_bps=None,
+            parallel=1,
+            patience_ns=10**9,
+        ),
+    )
+    (cell / "plan.json").write_text(plans.text(replace(plan, workloads=(*plan.workloads, *more))))
     records = cell / "records"
     shutil.copy(records / "transfer.jsonl", records / "second.jsonl")
     (records / "echo.jsonl").write_text(
@@ -132,7 +158,17 @@ def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
         (lambda run: (run / "manifest.json").write_text('{"format": "x"}'), "format"),
         (lambda run: shutil.rmtree(run / "cells"), "no cell"),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text("[]"), r"plan\.json"),
-        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 1}'), "cell"),
+        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 1}'), r"plan\.json: cell: found no such key"),
+        (
+            lambda run: edit(run, '"delay_table": null,\n', ""),
+            r"\.delay_table: found no such key; expected a list, or null\. Run the scenario again",
+        ),
+        (lambda run: edit(run, '"topology"', '"colour"'), "colour: found an unknown key"),
+        (
+            lambda run: edit(run, '"format": 1', '"format": 2'),
+            r"format: found 2; expected 1\. A newer scpslab wrote the run: use that version\.",
+        ),
+        (lambda run: edit(run, '"format": 1', '"format": 0'), r"plan\.json: format: found \"0\"; expected 1\. Run the scenario again"),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "status.json").write_text('{"status": "good"}'), '"good"'),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "records" / "transfer.jsonl").write_text("{}\nxx\n"), r"transfer\.jsonl:2"),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "captures" / "ws2.pcap").write_bytes(b"\xff" * 100), r"ws2\.pcap"),

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from scpslab import plan as plans
+from scpslab import planning, scenario
 from scpslab.results.collect import measure
 from scpslab.results.run import open_run
 
-PLAN = {
-    "format": 1,
-    "cell": {"id": "ber=0,r1", "scenario": "sgls/test", "axes": {"ber": 0}, "repeat": 1, "kernel_seed": "00"},
-    "topology": "sgls",
-    "nodes": [{"name": "satellite", "kind": "host"}, {"name": "ground", "kind": "host"}],
-    "links": [],
-    "serial_links": [],
-    "workloads": [{"name": "transfer", "kind": "fp", "from": "satellite", "to": "ground", "to_ip": "10.7.0.2", "port": 2121, "command": "get"}],
-    "probes": [],
-}
 FILE = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab", "lost_bytes": 0, "duplicated_bytes": 0, "damaged_bytes": 0}
 OPEN = {"command": "open 10.7.0.1 2121", "status": "complete", "seconds": 0.25}
 GET = {"command": "get file.bin", "status": "complete", "octets": 10_000, "restarts": 0, "markers": [0], "seconds": 2.0, "integrity": "ok"}
@@ -29,15 +22,23 @@ def client(*reports, start_t_s=1.0):
     return {"event": "client", "start_t_s": start_t_s, "end_t_s": start_t_s + 9, "exit_code": 0, "reports": list(reports)}
 
 
+def plan():
+    """A plan with one transfer by the file protocol, whose client is at the receiving host, and without probes."""
+    whole = planning.plan(scenario.cells(scenario.load("fp/restart", ["repeats=1"]))[0])
+    (transfer,) = whole.workloads
+    return replace(whole, workloads=(replace(transfer, command="get", stop="none", stop_at=None),), probes=())
+
+
 @pytest.fixture
 def values(tmp_path):
     """Metrics of a cell with this record, by column."""
 
     def make(*lines):
-        cell = tmp_path / "test-run" / "cells" / "ber=0,r1"
+        planned = plan()
+        cell = tmp_path / "test-run" / "cells" / planned.cell.id
         (cell / "records").mkdir(parents=True)
         (tmp_path / "test-run" / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/test"}))
-        (cell / "plan.json").write_text(json.dumps(PLAN))
+        (cell / "plan.json").write_text(plans.text(planned))
         (cell / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": 0, "virtual_s": 2.0}))
         (cell / "records" / "transfer.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         (one,) = open_run(tmp_path / "test-run").cells

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from scpslab import plan as plans
+from scpslab import planning, scenario
 from scpslab.results.collect import measure
 from scpslab.results.run import open_run
 
-PLAN = {
-    "format": 1,
-    "cell": {"id": "ber=0,r1", "scenario": "sgls/test", "axes": {"ber": 0}, "repeat": 1, "kernel_seed": "00"},
-    "topology": "sgls",
-    "nodes": [{"name": "satellite", "kind": "host"}, {"name": "ground", "kind": "host"}],
-    "links": [],
-    "serial_links": [
-        {
-            "name": "serial",
-            "ends": [{"node": "satellite", "ip": "10.7.0.1/30"}, {"node": "ground", "ip": "10.7.0.2/30"}],
-            "directions": [
-                {"name": "data", "from": "satellite", "to": "ground", "rate_bps": 115_200},
-                {"name": "ack", "from": "ground", "to": "satellite", "rate_bps": 2_400},
-            ],
-        }
-    ],
-    "workloads": [{"name": "transfer", "kind": "ftp", "from": "satellite", "to": "ground", "to_ip": "10.7.0.2", "port": 21}],
-    "probes": [],
-}
 CLIENT = {"event": "client", "command": "get", "bytes": 10_000, "before_transfer_s": 0.5, "total_s": 1.5}
 FILE = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab"}
 DIRECTION = {"event": "direction", "direction": "data", "sent_frames": 10, "received_frames": 8, "lost_frames": 2, "bit_errors": 3, "most_waiting_bytes": 99}
+
+
+def plan():
+    """A plan with one transfer by FTP over a serial link of 115200 baud, and 2400 back, and without probes."""
+    whole = planning.plan(scenario.cells(scenario.load("sgls/itc-unbalanced", ["repeats=1"]))[0])
+    (link,) = whole.serial_links
+    assert [direction.rate_bps for direction in link.directions] == [115_200, 2_400]
+    return replace(whole, probes=())
 
 
 @pytest.fixture
@@ -38,10 +30,11 @@ def values(tmp_path):
     """Metrics of a cell with these records, by column."""
 
     def make(transfer: list[dict], serial: list[dict]):
-        cell = tmp_path / "test-run" / "cells" / "ber=0,r1"
+        planned = plan()
+        cell = tmp_path / "test-run" / "cells" / planned.cell.id
         (cell / "records").mkdir(parents=True)
         (tmp_path / "test-run" / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/test"}))
-        (cell / "plan.json").write_text(json.dumps(PLAN))
+        (cell / "plan.json").write_text(plans.text(planned))
         (cell / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": 0, "virtual_s": 2.0}))
         for name, lines in (("transfer", transfer), ("serial", serial)):
             (cell / "records" / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

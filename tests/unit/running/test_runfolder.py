@@ -11,6 +11,7 @@ from scpslab.errors import ResultError
 from scpslab.runfolder import CellFiles, RunFolder
 from scpslab.runfolder.campaign import CAMPAIGN
 from scpslab.runfolder.cell import CAPTURES, ENVIRONMENT, LOGS, PLAN, RECORDS, STATUS
+from scpslab.runfolder.reading import check_format
 from scpslab.runfolder.run import MANIFEST, RESOLVED, RESULTS
 
 PACKAGE = Path(__file__).parents[3] / "src" / "scpslab"
@@ -56,3 +57,14 @@ def test_cells_that_are_half_made_are_not_cells_of_the_run(tmp_path):
 
     assert [cell.path.name for cell in run.planned_cells()] == ["r1"]
     assert [path.name for path in run.unfinished_cells()] == ["r2.part"]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [(3, "A newer scpslab wrote the run: use that version"), (1, "An older scpslab wrote the run: use that version. Or: Run the scenario again")],
+)
+def test_a_file_of_another_format_is_refused_with_what_to_do(found, said):
+    with pytest.raises(ResultError) as refused:
+        check_format(Path("manifest.json"), found, expected=2)
+
+    assert str(refused.value).startswith(f"manifest.json: format: found {found}; expected 2. {said}")

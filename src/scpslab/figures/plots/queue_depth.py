@@ -11,9 +11,10 @@ from scpslab.figures.canvas import COLOURS, new_figure
 from scpslab.figures.recipe import CellRecipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
 from scpslab.results.capture import Floats
-from scpslab.results.metrics.base import number
-from scpslab.results.run import Cell
+from scpslab.results.metrics.shape import queue_samples
+from scpslab.results.run import RunCell
 from scpslab.results.traces import queue_estimate
+from scpslab.results.viewpoints import bottleneck, bottleneck_bps
 
 KILO = 1000
 
@@ -52,24 +53,16 @@ def draw(recipe: QueueDepth, source: Source) -> tuple[Figure, str]:
     return figure, f"{recipe.name}-{cell.folder.name}" if source.wanted_cells else recipe.name
 
 
-def _true_depth(cell: Cell) -> tuple[Floats, Floats]:
+def _true_depth(cell: RunCell) -> tuple[Floats, Floats]:
     """Samples of the queue probe on the data path's slowest hop: seconds since the epoch and bytes, both float64[n]."""
-    workload = transfer_of(cell)
-    hop = cell.plan.bottleneck(workload.source, workload.destination)
-    for probe in cell.plan.probes:
-        if hop and probe.kind == "queue" and (probe.link, probe.direction) == (hop[0].name, hop[1].name) and probe.stage in (None, "queue"):
-            lines = cell.records(probe.name)
-            samples = [(t_s, size) for line in lines if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None]
-            table = np.array(samples, dtype=np.float64).reshape(-1, 2)
-            return table[:, 0], table[:, 1]
-    return np.zeros(0), np.zeros(0)
+    hop = bottleneck(cell.plan, transfer_of(cell))
+    return queue_samples(cell, hop) if hop else (np.zeros(0), np.zeros(0))
 
 
-def _estimate(cell: Cell) -> tuple[Floats, Floats]:
-    workload = transfer_of(cell)
-    hop = cell.plan.bottleneck(workload.source, workload.destination)
+def _estimate(cell: RunCell) -> tuple[Floats, Floats]:
+    rate_bps = bottleneck_bps(cell.plan, transfer_of(cell))
     try:
         flow = flow_at(cell, "source")
     except NothingToDrawError:
         return np.zeros(0), np.zeros(0)
-    return queue_estimate(flow, hop[1].rate_bps) if hop and hop[1].rate_bps else (np.zeros(0), np.zeros(0))
+    return queue_estimate(flow, rate_bps) if rate_bps else (np.zeros(0), np.zeros(0))

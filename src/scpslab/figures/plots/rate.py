@@ -14,9 +14,11 @@ from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MUTED, new_fig
 from scpslab.figures.plots.time_sequence import start_of
 from scpslab.figures.recipe import CellRecipe, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
+from scpslab.plan.workloads import Congestion
 from scpslab.results.capture import UDP, Floats, Ints
-from scpslab.results.run import Cell
+from scpslab.results.run import RunCell
 from scpslab.results.traces import binned_rate
+from scpslab.results.viewpoints import bottleneck_bps, capture_at, capture_beside
 
 MBIT = 1e6
 BinWidth = Annotated[float, Field(gt=0)]
@@ -84,19 +86,19 @@ def draw_aggregate(recipe: AggregateRate, source: Source) -> tuple[Figure, str]:
     return figure, _stem(recipe, source, cells)
 
 
-def _sizes(cell: Cell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+def _sizes(cell: RunCell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
     """Times since the epoch and IP bytes of the transfer's packets, and of the congestion generator's, both towards the sink."""
     workload = transfer_of(cell)
-    probe = cell.plan.capture_beside(workload.source) or cell.plan.capture_at(workload.source)
+    probe = capture_beside(cell.plan, workload.from_) or capture_at(cell.plan, workload.from_)
     packets = cell.packets(probe.name) if probe else None
     if packets is None:
         raise NothingToDrawError(
-            f"{cell.folder}: found no capture near {workload.source}; expected one on the source or on its LAN's monitor. Add a capture probe there."
+            f"{cell.folder}: found no capture near {workload.from_}; expected one on the source or on its LAN's monitor. Add a capture probe there."
         )
-    ports = [item.port for item in cell.plan.workloads if item.kind == "congestion"]
+    ports = [item.port for item in cell.plan.workloads if isinstance(item, Congestion)]
     t_s = (packets.t_ns - (cell.epoch_realtime_ns or 0)) / 1e9
     is_bulk = (packets.protocol != UDP) & (packets.destination_port == workload.port)
-    is_congestion = (packets.protocol == UDP) & np.isin(packets.destination_port, [port for port in ports if port is not None])
+    is_congestion = (packets.protocol == UDP) & np.isin(packets.destination_port, ports)
     return (t_s[is_bulk], packets.ip_bytes[is_bulk]), (t_s[is_congestion], packets.ip_bytes[is_congestion])
 
 
@@ -113,11 +115,9 @@ def _draw_bins(axes: Axes, middle_s: Floats, rate_bps: Floats, index: int, label
     )
 
 
-def _draw_link_rate(axes: Axes, cell: Cell) -> None:
-    workload = transfer_of(cell)
-    hop = cell.plan.bottleneck(workload.source, workload.destination)
-    if hop and hop[1].rate_bps:
-        axes.axhline(hop[1].rate_bps / MBIT, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=f"link rate {hop[1].rate_bps / MBIT:g} Mbit/s")
+def _draw_link_rate(axes: Axes, cell: RunCell) -> None:
+    if rate_bps := bottleneck_bps(cell.plan, transfer_of(cell)):
+        axes.axhline(rate_bps / MBIT, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=f"link rate {rate_bps / MBIT:g} Mbit/s")
 
 
 def _finish(axes: Axes, recipe: Recipe) -> None:
@@ -128,9 +128,9 @@ def _finish(axes: Axes, recipe: Recipe) -> None:
     axes.set_ylim(recipe.y.min or 0, recipe.y.max or high + 0.12 * (high - low))
 
 
-def _shown(cells: list[Cell]) -> str:
+def _shown(cells: list[RunCell]) -> str:
     return f"{label_of(cells[0])}, repeat {cells[0].plan.cell.repeat}" if len(cells) == 1 else f"{len(cells)} cells"
 
 
-def _stem(recipe: Recipe, source: Source, cells: list[Cell]) -> str:
+def _stem(recipe: Recipe, source: Source, cells: list[RunCell]) -> str:
     return "-".join([recipe.name, *(cell.folder.name for cell in cells)]) if source.wanted_cells else recipe.name

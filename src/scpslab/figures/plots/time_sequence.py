@@ -12,7 +12,7 @@ from scpslab.documents import key
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, new_figure
 from scpslab.figures.recipe import CellRecipe
 from scpslab.figures.source import Source, flow_at, label_of
-from scpslab.results.run import Cell
+from scpslab.results.run import RunCell
 from scpslab.results.traces import Flow
 
 CROWD = 400  # packets in view above which marks are drawn smaller
@@ -76,7 +76,7 @@ def _draw_packets(axes: Axes, flow: Flow, to_s: float | None) -> None:
         )
 
 
-def _draw_lines(axes: Axes, cells: list[Cell], flows: list[Flow]) -> None:
+def _draw_lines(axes: Axes, cells: list[RunCell], flows: list[Flow]) -> None:
     for index, (cell, flow) in enumerate(zip(cells, flows, strict=True)):
         style = LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)] if index >= len(COLOURS) else LINE_STYLES[index % len(LINE_STYLES)]
         axes.plot(flow.t_s - start_of(flow), flow.seq / KIBI, linestyle=style, color=COLOURS[index % len(COLOURS)], label=label_of(cell))
@@ -89,6 +89,6 @@ def _fit_height(axes: Axes, flows: list[Flow], recipe: TimeSequence) -> None:
     axes.set_ylim(-0.02 * highest / KIBI if recipe.y.min is None else recipe.y.min, 1.06 * highest / KIBI if recipe.y.max is None else recipe.y.max)
 
 
-def _stem(recipe: TimeSequence, source: Source, cells: list[Cell]) -> str:
+def _stem(recipe: TimeSequence, source: Source, cells: list[RunCell]) -> str:
     """The recipe's name, with the cell's when the user chose it."""
     return "-".join([recipe.name, *(cell.folder.name for cell in cells)]) if source.wanted_cells else recipe.name

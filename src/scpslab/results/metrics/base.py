@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from scpslab.plan.workloads import Bulk, Iperf3, Traffic
 
 if TYPE_CHECKING:
     from scpslab.results.capture import Connection
-    from scpslab.results.plan_view import Workload
-    from scpslab.results.run import Cell
+    from scpslab.results.run import RunCell
 
 Value: TypeAlias = int | float | str | bool | None
+Planned_co = TypeVar("Planned_co", bound=Traffic, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,14 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Subject(Generic[Planned_co]):
     """One workload of one cell, with its captures read at most once."""
 
-    cell: Cell
-    workload: Workload
+    cell: RunCell
+    workload: Planned_co
     _connections: dict[str, Connection | None] = field(default_factory=dict)
 
-    def connection(self, probe: str) -> Connection | None:
+    def connection(self: Subject[Bulk | Iperf3], probe: str) -> Connection | None:
         """The workload's connection as the capture probe saw it."""
         if probe not in self._connections:
             self._connections[probe] = self.cell.connection(probe, self.workload)
@@ -39,12 +41,12 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(Generic[Planned_co]):
     """Metrics of one kind of workload. `measure` returns values by column name; what it cannot know it leaves out."""
 
-    kind: str
+    workload: type[Planned_co]
     columns: tuple[Column, ...]
-    measure: Callable[[Subject], dict[str, Value]]
+    measure: Callable[[Subject[Planned_co]], dict[str, Value]]
 
 
 def number(fields: dict[str, object], key: str) -> float | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from scpslab.plan.workloads import Bulk
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.results.traces import flow_of, transfer_times
+from scpslab.results.viewpoints import bottleneck_bps, capture_at
 
 COLUMNS = (
     Column("bytes", None, "Payload bytes that the sink received."),
@@ -22,7 +24,7 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Bulk]) -> dict[str, Value]:
     """Values by column name from both ends' records and the capture at the sink."""
     cell, workload = subject.cell, subject.workload
     ends = {str(line.get("event")): line for line in cell.records(workload.name)}
@@ -41,10 +43,9 @@ def measure(subject: Subject) -> dict[str, Value]:
     transfer_s = values["transfer_s"]
     if received_bytes and isinstance(transfer_s, float) and transfer_s > 0:
         values["goodput_bps"] = received_bytes * 8 / transfer_s
-        hop = cell.plan.bottleneck(workload.source, workload.destination)
-        if hop and hop[1].rate_bps:
-            values["utilization"] = received_bytes * 8 / (transfer_s * hop[1].rate_bps)
-            values["throughput_report_pct"] = report_pct(received_bytes, transfer_s, hop[1].rate_bps)
+        if rate_bps := bottleneck_bps(cell.plan, workload):
+            values["utilization"] = received_bytes * 8 / (transfer_s * rate_bps)
+            values["throughput_report_pct"] = report_pct(received_bytes, transfer_s, rate_bps)
     return values
 
 
@@ -53,9 +54,9 @@ def report_pct(payload_bytes: int, transfer_s: float, rate_bps: float) -> float:
     return 100 * (payload_bytes * 8 / 1024) / (transfer_s * rate_bps / 1000)
 
 
-def _transfer(subject: Subject, received_bytes: int | None) -> dict[str, Value] | None:
+def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> dict[str, Value] | None:
     """transfer_s from the capture at the sink; None when there is none or it does not hold the whole transfer."""
-    probe = subject.cell.plan.capture_at(subject.workload.destination)
+    probe = capture_at(subject.cell.plan, subject.workload.to)
     connection = subject.connection(probe.name) if probe else None
     if connection is None:
         return None
@@ -85,4 +86,4 @@ def _payload_match(sender: dict[str, object], receiver: dict[str, object]) -> bo
     return None
 
 
-FAMILY = Family("bulk", COLUMNS, measure)
+FAMILY = Family(Bulk, COLUMNS, measure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scpslab.plan.workloads import Congestion
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count
 
 COLUMNS = (
@@ -10,11 +11,11 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Congestion]) -> dict[str, Value]:
     """Values by column name from the generator's summary."""
     lines = subject.cell.records(subject.workload.name)
     summary = next((line for line in lines if line.get("event") == "summary"), {})
     return {"congestion_offered_packets": count(summary, "sent_packets"), "congestion_offered_bytes": count(summary, "sent_bytes")}
 
 
-FAMILY = Family("congestion", COLUMNS, measure)
+FAMILY = Family(Congestion, COLUMNS, measure)

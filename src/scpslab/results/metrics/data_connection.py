@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from scpslab.plan.workloads import Fp, Ftp
 from scpslab.results.capture import ACK, FIN, RST, SYN, Connection, split_connections
 from scpslab.results.metrics.base import Column, Subject, Value
 from scpslab.results.traces import flow_of, round_trips, transfer_times
+from scpslab.results.viewpoints import capture_at
 
 CAPTURE_TRANSFER = Column(
     "capture_transfer_s", 9, "At the receiving host: arrival of the data connection's first packet to sending of the acknowledgement of the last byte."
@@ -19,10 +21,10 @@ HANDSHAKE_RTT = Column("handshake_rtt_s", 9, "Round trip of the data connection'
 RTOS = Column("rtos", None, "Retransmission timeouts of the sending host's transport during the transfer, those of the control connection included.")
 
 
-def measure_capture(subject: Subject, arrived_bytes: int | None) -> dict[str, Value]:
+def measure_capture(subject: Subject[Fp | Ftp], arrived_bytes: int | None) -> dict[str, Value]:
     """Values by column name; `arrived_bytes` of the file, which one connection must have carried for its time to be that of the transfer."""
     values: dict[str, Value] = {}
-    received, sent = (_data_connection(subject, node) for node in (subject.workload.destination, subject.workload.source))
+    received, sent = (_data_connection(subject, node) for node in (subject.workload.to, subject.workload.from_))
     if received is not None:
         flow = flow_of(received, from_client=_client_sends(received))
         times = transfer_times(flow)
@@ -46,9 +48,9 @@ def _handshake_rtt_s(at_client: Connection) -> float | None:
     return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
 
 
-def _data_connection(subject: Subject, node: str) -> Connection | None:
+def _data_connection(subject: Subject[Fp | Ftp], node: str) -> Connection | None:
     """The connection with the most payload that is not the control connection, in the capture on `node`."""
-    probe = subject.cell.plan.capture_at(node)
+    probe = capture_at(subject.cell.plan, node)
     packets = subject.cell.packets(probe.name) if probe else None
     if packets is None:
         return None

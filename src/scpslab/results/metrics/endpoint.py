@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from scpslab.plan.workloads import Endpoint
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
+from scpslab.results.viewpoints import bottleneck_bps
 
 COLUMNS = (
     Column("bytes", None, "Payload bytes that the receiving program says it had."),
@@ -13,7 +15,7 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Endpoint]) -> dict[str, Value]:
     """Values by column name from the lab's own notes of starts and ends."""
     lines = subject.cell.records(subject.workload.name)
     start_s = next((number(line, "t_s") for line in lines if line.get("event") == "start"), None)
@@ -23,9 +25,8 @@ def measure(subject: Subject) -> dict[str, Value]:
     values: dict[str, Value] = {"bytes": received_bytes, "transfer_s": transfer_s, "user_s": user_s}
     if received_bytes and transfer_s:
         values["goodput_bps"] = received_bytes * 8 / transfer_s
-        hop = subject.cell.plan.bottleneck(subject.workload.source, subject.workload.destination)
-        if hop and hop[1].rate_bps:
-            values["utilization"] = received_bytes * 8 / (transfer_s * hop[1].rate_bps)
+        if rate_bps := bottleneck_bps(subject.cell.plan, subject.workload):
+            values["utilization"] = received_bytes * 8 / (transfer_s * rate_bps)
     return values
 
 
@@ -33,4 +34,4 @@ def _since(start_s: float | None, end_s: float | None) -> float | None:
     return None if start_s is None or end_s is None else end_s - start_s
 
 
-FAMILY = Family("endpoint", COLUMNS, measure)
+FAMILY = Family(Endpoint, COLUMNS, measure)

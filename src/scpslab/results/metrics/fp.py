@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from scpslab.plan.workloads import Fp
 from scpslab.results.capture import SYN
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count
 from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.results.viewpoints import bottleneck_bps, capture_at
 
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 COLUMNS = (
@@ -37,7 +39,7 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Fp]) -> dict[str, Value]:
     """Values by column name from the clients' records and the captures on both hosts."""
     cell, workload = subject.cell, subject.workload
     lines = cell.records(workload.name)
@@ -51,9 +53,8 @@ def measure(subject: Subject) -> dict[str, Value]:
     transfer_s = values.get("transfer_s")
     if arrived and isinstance(transfer_s, float) and transfer_s > 0:
         values["goodput_bps"] = arrived * 8 / transfer_s
-        hop = cell.plan.bottleneck(workload.source, workload.destination)
-        if hop and hop[1].rate_bps:
-            values["utilization"] = arrived * 8 / (transfer_s * hop[1].rate_bps)
+        if rate_bps := bottleneck_bps(cell.plan, workload):
+            values["utilization"] = arrived * 8 / (transfer_s * rate_bps)
     return values | measure_capture(subject, arrived) | _wire(subject)
 
 
@@ -80,9 +81,9 @@ def _said(clients: list[dict[str, Any]]) -> dict[str, Value]:
     }
 
 
-def _wire(subject: Subject) -> dict[str, Value]:
+def _wire(subject: Subject[Fp]) -> dict[str, Value]:
     """IP bytes each way at the sending host, of the connections between the hosts. The first packet of all is the client's request for one."""
-    probe = subject.cell.plan.capture_at(subject.workload.source)
+    probe = capture_at(subject.cell.plan, subject.workload.from_)
     packets = subject.cell.packets(probe.name) if probe else None
     if packets is None:
         return {}
@@ -96,8 +97,8 @@ def _wire(subject: Subject) -> dict[str, Value]:
     return {"wire_data_bytes": int(packets.ip_bytes[from_source].sum()), "wire_ack_bytes": int(packets.ip_bytes[to_source].sum())}
 
 
-def _source_has_client(subject: Subject) -> bool:
-    return getattr(subject.workload, "command", "get") not in ("get", "read")
+def _source_has_client(subject: Subject[Fp]) -> bool:
+    return subject.workload.command not in ("get", "read")
 
 
-FAMILY = Family("fp", COLUMNS, measure)
+FAMILY = Family(Fp, COLUMNS, measure)

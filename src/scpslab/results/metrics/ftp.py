@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from scpslab.plan.workloads import Ftp
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.results.viewpoints import bottleneck_bps
 
 COLUMNS = (
     Column("bytes", None, "Bytes of the file that arrived."),
@@ -21,7 +23,7 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Ftp]) -> dict[str, Value]:
     """Values by column name from the client's record and the captures on both hosts."""
     cell, workload = subject.cell, subject.workload
     lines = {str(line.get("event")): line for line in cell.records(workload.name)}
@@ -34,10 +36,9 @@ def measure(subject: Subject) -> dict[str, Value]:
         values["transfer_s"] = transfer_s
         if arrived and transfer_s > 0:
             values["goodput_bps"] = arrived * 8 / transfer_s
-            hop = cell.plan.bottleneck(workload.source, workload.destination)
-            if hop and hop[1].rate_bps:
-                values["utilization"] = arrived * 8 / (transfer_s * hop[1].rate_bps)
+            if rate_bps := bottleneck_bps(cell.plan, workload):
+                values["utilization"] = arrived * 8 / (transfer_s * rate_bps)
     return values | measure_capture(subject, arrived)
 
 
-FAMILY = Family("ftp", COLUMNS, measure)
+FAMILY = Family(Ftp, COLUMNS, measure)

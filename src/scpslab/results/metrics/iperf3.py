@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scpslab.plan.workloads import Iperf3
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 
 COLUMNS = (
@@ -16,7 +17,7 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Iperf3]) -> dict[str, Value]:
     """Values by column name from the end section of iperf3's JSON."""
     lines = subject.cell.records(subject.workload.name)
     result = next((line.get("result") for line in lines if line.get("event") == "iperf3"), None)
@@ -38,4 +39,4 @@ def _section(fields: Any, key: str) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-FAMILY = Family("iperf3", COLUMNS, measure)
+FAMILY = Family(Iperf3, COLUMNS, measure)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from scpslab.plan import Plan
 from scpslab.results.metrics.base import Column, Value, count
-from scpslab.results.plan_view import PlanView
-from scpslab.results.run import Cell
+from scpslab.results.run import RunCell
 
 CAUSES = ("queue", "corrupt", "outage", "policy")
 MEANINGS = {
@@ -16,7 +16,7 @@ MEANINGS = {
 OTHER = Column("other_lost_packets", None, "Packets lost on all other links, whatever the cause; not 0 means that something besides the hop shaped the result.")
 
 
-def columns(plan: PlanView) -> tuple[Column, ...]:
+def columns(plan: Plan) -> tuple[Column, ...]:
     """Offered, delivered and lost packets by cause for both directions of every link with a delay stage, then all other links together."""
     found: list[Column] = []
     for link in plan.links:
@@ -30,7 +30,7 @@ def columns(plan: PlanView) -> tuple[Column, ...]:
     return (*found, OTHER) if plan.links else ()
 
 
-def measure(cell: Cell) -> dict[str, Value]:
+def measure(cell: RunCell) -> dict[str, Value]:
     """Values by column name from records/accounting.jsonl."""
     space_links = {link.name for link in cell.plan.links if link.via is not None}
     values: dict[str, Value] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scpslab.plan.workloads import Ping
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 
 COLUMNS = (
@@ -13,7 +14,7 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Ping]) -> dict[str, Value]:
     """Values by column name from one line per reply and the summary."""
     lines = subject.cell.records(subject.workload.name)
     summary = next((line for line in lines if line.get("event") == "summary"), {})
@@ -27,4 +28,4 @@ def measure(subject: Subject) -> dict[str, Value]:
     }
 
 
-FAMILY = Family("ping", COLUMNS, measure)
+FAMILY = Family(Ping, COLUMNS, measure)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from scpslab.plan import Plan
 from scpslab.results.metrics.base import Column, Value, count
-from scpslab.results.plan_view import PlanView
-from scpslab.results.run import Cell
+from scpslab.results.run import RunCell
 
 MEANINGS = {
     "sent_frames": "frames that PPP sent",
@@ -14,7 +14,7 @@ MEANINGS = {
 }
 
 
-def columns(plan: PlanView) -> tuple[Column, ...]:
+def columns(plan: Plan) -> tuple[Column, ...]:
     """The same four columns for both directions of every serial link."""
     return tuple(
         Column(f"{link.name}_{direction.name}_{what}", None, f"{link.name}, {direction.name} direction: {meaning}.")
@@ -24,7 +24,7 @@ def columns(plan: PlanView) -> tuple[Column, ...]:
     )
 
 
-def measure(cell: Cell) -> dict[str, Value]:
+def measure(cell: RunCell) -> dict[str, Value]:
     """Values by column name from the links' records."""
     return {
         f"{link.name}_{line.get('direction')}_{what}": count(line, what)

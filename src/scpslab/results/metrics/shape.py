@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from scpslab.plan.ways import Hop
+from scpslab.plan.workloads import Bulk, Congestion
 from scpslab.results.capture import FIN, SYN, UDP, Bools, Connection, Floats, Ints
 from scpslab.results.metrics.base import Column, Family, Subject, Value, number
-from scpslab.results.run import Cell
+from scpslab.results.run import RunCell
 from scpslab.results.traces import Flow, binned_rate, flight_bytes, flow_of, queue_estimate, round_trips, transfer_times
+from scpslab.results.viewpoints import bottleneck, capture_at, capture_beside, capture_near, queue_probe
 
 FLIGHTS = 4
 HEADER_BYTES = 56  # with which the report reckons (A.1, A.2): 1400 bytes of data are 1456 on the link
@@ -42,27 +45,26 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Bulk]) -> dict[str, Value]:
     """Values by column name; empty without a capture near the source."""
     plan, workload = subject.cell.plan, subject.workload
-    probe = plan.capture_near(workload.source)
+    probe = capture_near(plan, workload.from_)
     connection = subject.connection(probe.name) if probe else None
     if connection is None:
         return {}
     flow = flow_of(connection)
     if not len(flow.t_s) or not len(flow.ack):
         return {}
-    hop = plan.bottleneck(workload.source, workload.destination)
-    rate_bps = hop[1].rate_bps if hop else None
+    hop = bottleneck(plan, workload)
     found: dict[str, Value] = {**_start(flow), **_rates(flow), **_after_loss(flow)}
     found |= {"first_ack_delay_s": _first_ack_delay(subject), "ack_bytes": _ack_bytes(connection)}
     found["rate_congestion_r"] = _against_congestion(subject, flow, found.get("linear_from_s"))
-    if rate_bps:
-        found |= _queue(subject.cell, flow, rate_bps, (hop[0].name, hop[1].name) if hop else ("", ""))
+    if hop and hop.direction.rate_bps:
+        found |= _queue(subject.cell, flow, hop.direction.rate_bps, hop)
     return found
 
 
-FAMILY = Family("bulk", COLUMNS, measure)
+FAMILY = Family(Bulk, COLUMNS, measure)
 
 
 def flights(t_s: Floats, pause_s: float) -> list[int]:
@@ -101,8 +103,8 @@ def _rates(flow: Flow) -> dict[str, Value]:
     return found
 
 
-def _first_ack_delay(subject: Subject) -> Value:
-    probe = subject.cell.plan.capture_at(subject.workload.destination)
+def _first_ack_delay(subject: Subject[Bulk]) -> Value:
+    probe = capture_at(subject.cell.plan, subject.workload.to)
     connection = subject.connection(probe.name) if probe else None
     if connection is None:
         return None
@@ -118,11 +120,11 @@ def _ack_bytes(connection: Connection) -> Value:
     return int(np.bincount(lengths).argmax()) if len(lengths) else None
 
 
-def _against_congestion(subject: Subject, flow: Flow, linear_from_s: Value) -> Value:
+def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value) -> Value:
     """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
     plan, zero_s = subject.cell.plan, flow.syn_t_s
-    ports = [item.port for item in plan.workloads if item.kind == "congestion" and item.port is not None]
-    probe = plan.capture_beside(subject.workload.source)
+    ports = [item.port for item in plan.workloads if isinstance(item, Congestion)]
+    probe = capture_beside(plan, subject.workload.from_)
     packets = subject.cell.packets(probe.name) if probe and ports else None
     if packets is None or zero_s is None or not isinstance(linear_from_s, float):
         return None
@@ -135,7 +137,7 @@ def _against_congestion(subject: Subject, flow: Flow, linear_from_s: Value) -> V
     return float(np.corrcoef(*rates)[0, 1])
 
 
-def _queue(cell: Cell, flow: Flow, rate_bps: int, hop: tuple[str, str]) -> dict[str, Value]:
+def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> dict[str, Value]:
     """Estimated and true queue before the hop; what needs the probe only where there is one."""
     ack_t_s, estimate_bytes = queue_estimate(flow, rate_bps)
     if not len(ack_t_s):
@@ -144,7 +146,7 @@ def _queue(cell: Cell, flow: Flow, rate_bps: int, hop: tuple[str, str]) -> dict[
     last = ack_t_s >= ack_t_s[-1] - END_SHARE * (ack_t_s[-1] - ack_t_s[0])
     packet_bytes = int((flow.end - flow.seq).max()) + HEADER_BYTES
     found: dict[str, Value] = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
-    t_s, depth_bytes = _true_queue(cell, *hop)
+    t_s, depth_bytes = queue_samples(cell, hop)
     during: Bools = (t_s >= flow.t_s[0]) & (t_s <= ack_t_s[-1])
     if np.count_nonzero(during) > 1:
         found["queue_mean_bytes"] = float(depth_bytes[during].mean())
@@ -154,15 +156,13 @@ def _queue(cell: Cell, flow: Flow, rate_bps: int, hop: tuple[str, str]) -> dict[
     return found
 
 
-def _true_queue(cell: Cell, link: str, direction: str) -> tuple[Floats, Floats]:
-    """Samples of the queue probe on the hop: `t_s` and bytes, both float64[n]; empty without one."""
-    for probe in cell.plan.probes:
-        if probe.kind == "queue" and (probe.link, probe.direction) == (link, direction) and probe.stage in (None, "queue"):
-            lines = cell.records(probe.name)
-            samples = [(t_s, size) for line in lines if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None]
-            table = np.array(samples, dtype=np.float64).reshape(-1, 2)
-            return table[:, 0], table[:, 1]
-    return np.zeros(0), np.zeros(0)
+def queue_samples(cell: RunCell, hop: Hop) -> tuple[Floats, Floats]:
+    """Samples of the queue probe before the hop: seconds since the epoch and bytes, both float64[n]; empty without one."""
+    probe = queue_probe(cell.plan, hop)
+    lines = cell.records(probe.name) if probe else []
+    samples = [(t_s, size) for line in lines if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None]
+    table = np.array(samples, dtype=np.float64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
 
 
 def _after_loss(flow: Flow) -> dict[str, Value]:

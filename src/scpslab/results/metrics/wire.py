@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from scpslab.plan.workloads import Bulk
 from scpslab.results.metrics.base import Column, Family, Subject, Value
 from scpslab.results.traces import flight_bytes, flow_of, round_trips
+from scpslab.results.viewpoints import capture_near
 
 COLUMNS = (
     Column("capture_retransmissions", None, "Data packets seen at the sender's side with bytes already sent."),
@@ -14,9 +16,9 @@ COLUMNS = (
 )
 
 
-def measure(subject: Subject) -> dict[str, Value]:
+def measure(subject: Subject[Bulk]) -> dict[str, Value]:
     """Values by column name from the capture on the source host or on its LAN's monitor; empty without one."""
-    probe = subject.cell.plan.capture_near(subject.workload.source)
+    probe = capture_near(subject.cell.plan, subject.workload.from_)
     connection = subject.connection(probe.name) if probe else None
     if connection is None:
         return {}
@@ -31,4 +33,4 @@ def measure(subject: Subject) -> dict[str, Value]:
     }
 
 
-FAMILY = Family("bulk", COLUMNS, measure)
+FAMILY = Family(Bulk, COLUMNS, measure)
