@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.plan import Plan
-from scpslab.plan.stacks import SCPS, STACKS
+from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Bulk, Fp, Iperf3, Traffic
 from scpslab.results.csv_text import csv_text
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, serial
@@ -82,7 +82,7 @@ def _stack(plan: Plan) -> str:
     if workload is None:
         return ""
     node = next(node for node in plan.speaking if node.name == workload.from_)
-    if STACKS.get(node.stack) is SCPS:
+    if STACKS[node.stack].runs_scps:
         program = workload.from_scps if isinstance(workload, Bulk | Fp) else None
         return f"{node.stack} {program.settings.get('preset', '') if program else ''}".strip()
     asked_for = workload.congestion if isinstance(workload, Bulk | Iperf3) else None
