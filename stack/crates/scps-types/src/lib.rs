@@ -4,11 +4,13 @@
 
 mod bitrate;
 mod instant;
+mod precedence;
 mod seed;
 mod seq;
 
 pub use bitrate::{Bitrate, ParseBitrateError};
 pub use core::time::Duration;
 pub use instant::Instant;
+pub use precedence::Precedence;
 pub use seed::{Rng, Seed};
 pub use seq::SeqNum;

@@ -1,0 +1,30 @@
+//! SCPS-NP, the network protocol, and SCMP, its control messages, as values and state machines without clocks, sockets or
+//! threads.
+//!
+//! | file | one concern |
+//! |---|---|
+//! | `profile.rs` | the two wire profiles, the dialect of an interface |
+//! | `address.rs` | addresses and their forms |
+//! | `header.rs` | the header: parse, emit, hop count |
+//! | `scmp.rs` | control messages: parse, emit, quotes |
+//! | `tables.rs` | the static tables, translation of IPv4 addresses, next hops |
+//! | `queue.rs` | the precedence queues of a link |
+//!
+//! Sources: docs/protocol/scps-np.md, cited like `scps-np §1.6`. `parse` never panics and never reads outside what it was
+//! given.
+
+mod address;
+mod header;
+mod profile;
+mod queue;
+pub mod scmp;
+mod tables;
+
+pub use address::{Address, Addresses};
+pub use header::{
+    set_hop_count, tpid, BadDatagram, BasicQos, Datagram, ExpandedQos, Header, Routing, Timestamp, TooBig,
+    DATAGRAM_MAX, HEADER_MAX,
+};
+pub use profile::{Dialect, FirstOctet, NpProfile};
+pub use queue::{DiscardRule, LevelCounters, PrecedenceQueues, QueueConfig};
+pub use tables::{TableError, TableKind, Tables};
