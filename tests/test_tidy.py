@@ -40,15 +40,16 @@ CITED_PAGES = {
 FOREIGN_SOURCES = r"(?:RFC \d+|draft-[a-z-]+|[A-Z][a-z]+(?: and [A-Z][a-z]+)? (?:19|20)\d\d)"
 # Data flows one way (docs/ARCHITECTURE.md): a package may import none of those on its right.
 LATER = {
-    "documents": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels"},
+    "documents": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels", "disciplines"},
     "plan": {"topology", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor", "lab"},
     "presets": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "topology", "plan"},
     "stacks": LAB_ALONE | {"lab", "hostlab", "setup", "topology"},
-    "lab": LAB_ALONE | {"hostlab", "setup", "stacks", "presets", "errormodels"},
-    "hostlab": LAB_ALONE | {"setup", "stacks", "presets", "errormodels", "topology"},
+    "lab": LAB_ALONE | {"hostlab", "setup", "stacks", "presets", "errormodels", "disciplines"},
+    "hostlab": LAB_ALONE | {"setup", "stacks", "presets", "errormodels", "disciplines", "topology"},
     "topology": {"lab", "hostlab", "setup", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "scenario": {"planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "planning": {"engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "disciplines": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "errormodels": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "setup": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "engine": {"scenario", "planning", "running", "results", "figures", "claims", "report", "cli", "doctor"},

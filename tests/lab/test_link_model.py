@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scpslab.errormodels import gap_vector
+from scpslab.errormodels.vector import gap_vector
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
 from scpslab.running import RunOptions, run_scenario

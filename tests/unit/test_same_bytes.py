@@ -9,6 +9,7 @@ import pytest
 from tools import same_bytes
 
 from scpslab import planning, scenario
+from scpslab.disciplines import DISCIPLINES
 from scpslab.errormodels import MODELS
 from scpslab.plan import write
 from scpslab.presets import PRESETS
@@ -55,7 +56,7 @@ def test_every_error_model_action_and_queue_is_there(plans):
     assert {error["action"] for error in errors} == {"drop", "flip"}
     assert any(error["drop_packets"] for error in errors)
     assert any(error["outages"] for error in errors)
-    assert queues == {"drop-tail", "red", "codel", "ack-filter"}
+    assert queues == set(DISCIPLINES)
 
 
 def test_a_serial_link_a_script_and_containers_are_there(plans):

@@ -1,9 +1,15 @@
 """Bit-error models: each is a way to make a gap vector, the distances in bits from one bit error to the next.
 
-One file a model, one line in MODELS. The link (stage 3, link-model §2) knows gap vectors only.
+One file a model, which has its name, and one line in the registry of plan/error_models. The link (stage 3, link-model §2) knows gap vectors only;
+`vector.py` makes them.
 """
 
-from scpslab.errormodels.vector import MODELS, gap_vector
-from scpslab.errormodels.vector_file import bit_map
+from __future__ import annotations
 
-__all__ = ["MODELS", "bit_map", "gap_vector"]
+from scpslab.errormodels.kind import ErrorModel
+from scpslab.kinds import kinds_of
+from scpslab.plan import error_models
+
+MODELS: dict[str, ErrorModel] = kinds_of(__name__, error_models.MODELS)
+
+__all__ = ["MODELS", "ErrorModel"]

@@ -6,22 +6,54 @@ The mean bit error rate is kept: events are as much rarer as they are larger.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
-from scpslab.errormodels.draws import Draws
-from scpslab.plan.error_models import Clustered
+from scpslab.documents.parts import key
+from scpslab.errormodels.bit_error_rate import BitErrorRate
+from scpslab.errormodels.kind import ErrorModel
+from scpslab.plan.error_models.clustered import Clustered
+
+if TYPE_CHECKING:
+    from scpslab.errormodels.draws import Draws
+    from scpslab.errormodels.kind import GapVector
 
 
-def clustered(settings: Clustered, n: int, draws: Draws) -> npt.NDArray[np.uint64]:
-    """Gaps of `ber`, `mean_errors_per_burst` (default 4, the FY97 calibration) and `mean_gap_in_burst` (bits, default 3)."""
-    ber = settings.ber
-    if ber <= 0:
-        return np.zeros(0, dtype=np.uint64)
-    mean = settings.mean_errors_per_burst
-    inner = settings.mean_gap_in_burst
-    # One burst and the gap before it hold `mean` errors in outer + (mean - 1) inner bits, and that ratio is the bit error rate.
-    outer = max(mean / ber - (mean - 1.0) * inner, 1.0)
-    starts = draws.uniform(n) <= 1.0 / mean
-    gaps = np.where(starts, draws.geometric(1.0 / outer, n), draws.geometric(1.0 / inner, n))
-    return gaps.astype(np.uint64)
+class Keys(BitErrorRate):
+    """What a scenario says of clusters."""
+
+    mean_errors_per_burst: float = key(4.0, says="clustered: mean bit errors of an error event; 4 fits the FY97 measurements.", least=1, example=4.0)
+    mean_gap_in_burst: float = key(3.0, says="clustered: mean distance from one error of an event to the next, in bits.", least=1, example=3.0)
+
+
+class ClusteredModel(ErrorModel):
+    """Error events with several wrong bits each."""
+
+    keys = Keys
+    planned = Clustered
+
+    def incomplete(self, errors: Keys) -> str | None:
+        """A rate that is higher than within a cluster."""
+        densest = errors.mean_errors_per_burst / ((errors.mean_errors_per_burst - 1) * errors.mean_gap_in_burst + 1)
+        return f"found ber {errors.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster" if errors.ber > densest else None
+
+    def has_errors(self, errors: Keys) -> bool:
+        """At a rate above 0."""
+        return errors.ber != 0
+
+    def gaps(self, settings: Clustered, n: int, draws: Draws) -> GapVector:
+        """Gaps of `ber`, `mean_errors_per_burst` (default 4, the FY97 calibration) and `mean_gap_in_burst` (bits, default 3)."""
+        import numpy as np
+
+        ber = settings.ber
+        if ber <= 0:
+            return np.zeros(0, dtype=np.uint64)
+        mean = settings.mean_errors_per_burst
+        inner = settings.mean_gap_in_burst
+        # One burst and the gap before it hold `mean` errors in outer + (mean - 1) inner bits, and that ratio is the bit error rate.
+        outer = max(mean / ber - (mean - 1.0) * inner, 1.0)
+        starts = draws.uniform(n) <= 1.0 / mean
+        gaps = np.where(starts, draws.geometric(1.0 / outer, n), draws.geometric(1.0 / inner, n))
+        return gaps.astype(np.uint64)
+
+
+KIND = ClusteredModel()

@@ -3,47 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Probability
+from scpslab.errormodels.kind import ErrorModel
+from scpslab.plan.error_models.gilbert_elliott import GilbertElliott
 
-from scpslab.errormodels.draws import Draws
-from scpslab.plan.error_models import GilbertElliott
+if TYPE_CHECKING:
+    from scpslab.errormodels.draws import Draws
+    from scpslab.errormodels.kind import GapVector
 
 BLOCK = 1 << 14
 
 
-def gilbert_elliott(settings: GilbertElliott, n: int, draws: Draws) -> npt.NDArray[np.uint64]:
-    """Gaps of `p_good_bad`, `p_bad_good` (transition probabilities per bit) and `ber_good`, `ber_bad`; starts in the good state."""
-    leave = (settings.p_good_bad, settings.p_bad_good)
-    ber = (settings.ber_good, settings.ber_bad)
-    if ber == (0.0, 0.0):
-        return np.zeros(0, dtype=np.uint64)
-    logs = tuple(float(np.log1p(-p)) if p < 1.0 else -np.inf for p in (*leave, *ber))
-    stream = _stream(draws)
+class Keys(Part):
+    """What a scenario says of the two states."""
 
-    def geometric(which: int) -> float:
-        log = logs[which]
-        return np.inf if log == 0.0 else max(1.0, np.ceil(next(stream) / log))
+    p_good_bad: Probability = key(0.0, says="gilbert-elliott: probability per bit of going from the good state to the bad one.", example=1e-6)
+    p_bad_good: Probability = key(0.0, says="gilbert-elliott: probability per bit of going from the bad state to the good one.", example=1e-3)
+    ber_good: Probability = key(0.0, says="gilbert-elliott: bit error rate in the good state.", example=0.0)
+    ber_bad: Probability = key(0.0, says="gilbert-elliott: bit error rate in the bad state.", example=1e-2)
 
-    gaps: list[int] = []
-    state, since_error = 0, 0.0
-    stay = geometric(0)
-    while len(gaps) < n:
-        to_error = geometric(2 + state)
-        if to_error <= stay:
-            gaps.append(int(since_error + to_error))
-            since_error = 0.0
-            stay -= to_error
-        else:
-            since_error += stay
-            stay = 0.0
-        if stay <= 0.0:
-            state = 1 - state
-            stay = geometric(state)
-    return np.array(gaps, dtype=np.uint64)
+
+class GilbertElliottModel(ErrorModel):
+    """A good and a bad state."""
+
+    keys = Keys
+    planned = GilbertElliott
+
+    def incomplete(self, errors: Keys) -> str | None:
+        """A state that is never reached, or never left."""
+        if errors.p_good_bad and errors.p_bad_good:
+            return None
+        return "found the model gilbert-elliott without transitions; expected p_good_bad and p_bad_good above 0"
+
+    def gaps(self, settings: GilbertElliott, n: int, draws: Draws) -> GapVector:
+        """Gaps of `p_good_bad`, `p_bad_good` (transition probabilities per bit) and `ber_good`, `ber_bad`; starts in the good state."""
+        import numpy as np
+
+        leave = (settings.p_good_bad, settings.p_bad_good)
+        ber = (settings.ber_good, settings.ber_bad)
+        if ber == (0.0, 0.0):
+            return np.zeros(0, dtype=np.uint64)
+        logs = tuple(float(np.log1p(-p)) if p < 1.0 else -np.inf for p in (*leave, *ber))
+        stream = _stream(draws)
+
+        def geometric(which: int) -> float:
+            log = logs[which]
+            return np.inf if log == 0.0 else max(1.0, np.ceil(next(stream) / log))
+
+        gaps: list[int] = []
+        state, since_error = 0, 0.0
+        stay = geometric(0)
+        while len(gaps) < n:
+            to_error = geometric(2 + state)
+            if to_error <= stay:
+                gaps.append(int(since_error + to_error))
+                since_error = 0.0
+                stay -= to_error
+            else:
+                since_error += stay
+                stay = 0.0
+            if stay <= 0.0:
+                state = 1 - state
+                stay = geometric(state)
+        return np.array(gaps, dtype=np.uint64)
 
 
 def _stream(draws: Draws) -> Iterator[float]:
+    import numpy as np
+
     while True:
         yield from np.log(draws.uniform(BLOCK)).tolist()
+
+
+KIND = GilbertElliottModel()

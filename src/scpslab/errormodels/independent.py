@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
-from scpslab.errormodels.draws import Draws
-from scpslab.plan.error_models import Independent
+from scpslab.errormodels.bit_error_rate import BitErrorRate
+from scpslab.errormodels.kind import ErrorModel
+from scpslab.plan.error_models.independent import Independent
+
+if TYPE_CHECKING:
+    from scpslab.errormodels.draws import Draws
+    from scpslab.errormodels.kind import GapVector
 
 
-def independent(settings: Independent, n: int, draws: Draws) -> npt.NDArray[np.uint64]:
-    """Gaps of `settings.ber` (probability per bit): geometric."""
-    ber = settings.ber
-    return draws.geometric(ber, n) if ber > 0 else np.zeros(0, dtype=np.uint64)
+class IndependentModel(ErrorModel):
+    """Geometric gaps."""
+
+    keys = BitErrorRate
+    planned = Independent
+
+    def has_errors(self, errors: BitErrorRate) -> bool:
+        """At a rate above 0."""
+        return errors.ber != 0
+
+    def gaps(self, settings: Independent, n: int, draws: Draws) -> GapVector:
+        """Gaps of `settings.ber` (probability per bit)."""
+        import numpy as np
+
+        ber = settings.ber
+        return draws.geometric(ber, n) if ber > 0 else np.zeros(0, dtype=np.uint64)
+
+
+KIND = IndependentModel()

@@ -6,27 +6,89 @@ Two formats: text with one gap in bits per line, or `.bits`, raw bytes in which 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from scpslab.errormodels.draws import Draws
+from scpslab.documents.parts import Part, key
+from scpslab.errormodels.kind import LONGEST_MAP_BITS, ErrorModel, Problem, bits_at
 from scpslab.errors import ScenarioError
-from scpslab.plan.error_models import VectorFile
+from scpslab.plan.error_models.vector_file import VectorFile
 
-LARGEST_BYTES, LONGEST_MAP_BITS = 256 << 20, 1 << 28
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from scpslab.errormodels.draws import Draws
+    from scpslab.errormodels.kind import GapVector
+
+LARGEST_BYTES = 256 << 20
 
 
-def vector_file(settings: VectorFile, _n: int, _draws: Draws) -> npt.NDArray[np.uint64]:
-    """Gaps of the file `settings.file`.
+class Keys(Part):
+    """What a scenario says of a stored vector."""
 
-    Raises:
-        ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the plan was made.
-    """
-    path = Path(settings.file)
-    data = _read(path, settings.sha256)
-    return gaps_of_bits(data) if path.suffix == ".bits" else gaps_of_text(path, data)
+    file: str | None = key(
+        None,
+        says="vector-file: stored error vector, relative to the scenario file; text with one distance in bits per line, "
+        "or with the suffix .bits a bit map in which 1 is an error.",
+        example="vectors/awgn-1e-5.bits",
+    )
+
+
+class VectorFileModel(ErrorModel):
+    """A stored error vector."""
+
+    keys = Keys
+    planned = VectorFile
+
+    def drawn_from(self) -> tuple[str, ...]:
+        """Nothing is drawn."""
+        return ()
+
+    def incomplete(self, errors: Keys) -> str | None:
+        """No file."""
+        return "found the model vector-file without a file; expected file, the name of an error vector" if errors.file is None else None
+
+    def problems(self, errors: Keys, folder: Path) -> Iterator[Problem]:
+        """A file that is not there."""
+        if errors.file is not None and not (folder / errors.file).is_file():
+            yield ("file",), f'found no file "{errors.file}" beside the scenario; expected an error vector. Correct the name.'
+
+    def plan(self, errors: Keys, folder: Path) -> VectorFile:
+        """The file, and the digest of its content."""
+        path = (folder / str(errors.file)).resolve()
+        return VectorFile(file=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+
+    def gaps(self, settings: VectorFile, n: int, draws: Draws) -> GapVector:
+        """Gaps of the file `settings.file`.
+
+        Raises:
+            ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the plan was made.
+        """
+        path = Path(settings.file)
+        data = _read(path, settings.sha256)
+        return gaps_of_bits(data) if path.suffix == ".bits" else gaps_of_text(path, data)
+
+    def bit_map(self, settings: VectorFile, n: int, draws: Draws, bits: int) -> bytes:
+        """The file as it is, whatever the length of drawn vectors; gaps end with their last error, filled up to a whole byte.
+
+        Raises:
+            ScenarioError: as for `gaps`.
+        """
+        path = Path(settings.file)
+        data = _read(path, settings.sha256)
+        if path.suffix == ".bits":
+            return data
+        gaps = gaps_of_text(path, data)
+        # As floats, which do not overflow.
+        total = float(gaps.astype("float64").sum())
+        if total > LONGEST_MAP_BITS:
+            raise ScenarioError(f"{path}: found gaps that add up to {total:.3g} bits; expected at most {LONGEST_MAP_BITS}. Use a shorter vector.")
+        return bits_at(gaps, int(total))
+
+
+KIND = VectorFileModel()
 
 
 def _read(path: Path, sha256: str) -> bytes:
@@ -46,6 +108,8 @@ def _read(path: Path, sha256: str) -> bytes:
 
 def gaps_of_text(path: Path, data: bytes) -> npt.NDArray[np.uint64]:
     """Gaps of a file with one on each line."""
+    import numpy as np
+
     try:
         gaps = np.array([int(line) for line in data.decode("ascii").split()], dtype=np.int64)
     except (ValueError, OverflowError) as error:
@@ -57,6 +121,8 @@ def gaps_of_text(path: Path, data: bytes) -> npt.NDArray[np.uint64]:
 
 def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
     """Gaps of a bit map in which 1 is an error; the last gap leads over its end to the first error, so the period is the map's length."""
+    import numpy as np
+
     positions = np.flatnonzero(np.unpackbits(np.frombuffer(data, dtype=np.uint8))).astype(np.int64)
     if not len(positions):
         return np.zeros(0, dtype=np.uint64)
@@ -69,28 +135,9 @@ def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
 
 
 def _with_tail(gaps: npt.NDArray[np.int64], tail: int) -> npt.NDArray[np.uint64]:
+    import numpy as np
+
     # The first turn starts `tail` bits into the repetition: rotating the map so that it ends in an error keeps period and spacing.
     rotated = gaps.copy()
     rotated[0] += tail
     return rotated.astype(np.uint64)
-
-
-def bit_map(settings: VectorFile) -> bytes:
-    """The error vector of `settings.file` as a bit map in which 1 is an error, first bit first; gaps end with their last error, filled up to a whole byte.
-
-    Raises:
-        ScenarioError: as for `vector_file`.
-    """
-    path = Path(settings.file)
-    data = _read(path, settings.sha256)
-    if path.suffix == ".bits":
-        return data
-    gaps = gaps_of_text(path, data)
-    # As floats, which do not overflow.
-    total = float(gaps.astype(np.float64).sum())
-    if total > LONGEST_MAP_BITS:
-        raise ScenarioError(f"{path}: found gaps that add up to {total:.3g} bits; expected at most {LONGEST_MAP_BITS}. Use a shorter vector.")
-    positions = np.cumsum(gaps) - np.uint64(1)
-    bits = np.zeros(int(positions[-1]) + 1 if len(positions) else 0, dtype=np.uint8)
-    bits[positions.astype(np.int64)] = 1
-    return np.packbits(bits).tobytes()

@@ -9,7 +9,8 @@ import subprocess
 from array import array
 from typing import TYPE_CHECKING
 
-from scpslab.lab.stages import ETHERNET_HEADER_BYTES, NETEM_LIMIT, ORDER_RATE, DirectionStages, delay_options, slot_of
+from scpslab.lab.disciplines import DISCIPLINES
+from scpslab.lab.stages import ORDER_RATE, DirectionStages, delay_options, slot_of
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
@@ -95,14 +96,14 @@ class LinkChanges:
 
     def _rate(self, direction: DirectionStages, rate_bps: int) -> None:
         queue = direction.plan.queue
-        if queue is None or queue.discipline != "drop-tail":
+        if queue is None or not queue.serialises:
             raise ChangeError(f"link {direction.link} {direction.name}: found no serialiser with a drop-tail queue; expected one to change the rate of")
         if rate_bps < 8 or rate_bps % 8:
             raise ChangeError(f"link {direction.link}: found {rate_bps} bit/s; expected a multiple of 8 bit/s")
         name, place = self.network.names[direction.entering], self.network.places[direction.entering]
         where = [] if self.network.pid(place) is None else ["-n", place]
-        overhead = str(direction.plan.overhead_bytes - ETHERNET_HEADER_BYTES)
-        words = ["qdisc", "change", "dev", name, "root", "handle", "1:", "netem", "limit", str(NETEM_LIMIT), "rate", f"{rate_bps}bit", overhead]
+        serialiser = DISCIPLINES[queue.discipline].root(rate_bps, direction.plan.overhead_bytes, queue)
+        words = ["qdisc", "change", "dev", name, "root", "handle", "1:", *serialiser.split()]
         subprocess.run(["tc", *where, *words], check=True, capture_output=True)
         self.stages.entries.write(slot_of(direction.entering), struct.pack("=Q", rate_bps // 8))
 

@@ -238,11 +238,11 @@ class LabNetwork:
         subprocess.run(["tc", "qdisc", "change", "dev", name, "root", "handle", "2:", *options.split()], check=True, capture_output=True)
 
     def queue_drops(self) -> dict[tuple[str, str], int]:
-        """Packets that a managed queue (RED, CoDel, acknowledgement filter) dropped, by link and direction; drop-tail queues count their own."""
+        """Packets that a queue of the kernel's dropped, by link and direction; stage 1 counts what it drops by itself."""
         drops: dict[tuple[str, str], int] = {}
         for direction in self.directions:
             queue = direction.plan.queue
-            if queue is None or queue.discipline == "drop-tail":
+            if queue is None or queue.serialises:
                 continue
             with inside(self.pid(self.places[direction.entering])):
                 here = Netlink()

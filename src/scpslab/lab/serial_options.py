@@ -36,16 +36,11 @@ def channel_options(plan: SerialLink, vectors: Path) -> list[str]:
 
 
 def error_words(errors: Errors, vector: Path) -> list[str]:
-    """The plan's error model in the channel's words."""
-    settings = errors.settings
-    match errors.model:
-        case "none":
-            return []
-        case "vector-file":
-            return ["errors=file", f"file={vector}"]
-        case model:
-            names = {"mean_errors_per_burst": "burst-errors", "mean_gap_in_burst": "burst-gap"}
-            return [f"errors={model}", *(f"{names.get(name, name.replace('_', '-'))}={value!r}" for name, value in schema.write(settings).items())]
+    """The plan's error model in the channel's words; one that the channel does not know is in the bit map `vector`."""
+    names = errors.settings.CHANNEL
+    if names is None:
+        return ["errors=file", f"file={vector}"]
+    return [f"errors={errors.model}", *(f"{names[name]}={value!r}" for name, value in schema.write(errors.settings).items())] if names else []
 
 
 def crossing_ns(plan: SerialLink, direction: SerialDirection) -> int:

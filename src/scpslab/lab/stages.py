@@ -1,7 +1,7 @@
 """The three stages of every link direction (link-model §1), their limits, errors and accounts.
 
 1. Serialise and queue at the sending interface: netem's rate (exact packet times), the limit held by the eBPF program `entering`;
-   RED and CoDel need a token bucket with that discipline inside instead.
+   a discipline of the kernel's own holds rate and limit instead (lab/disciplines).
 2. Propagate on the relay's interface towards the receiver: netem's delay.
 3. Err at the receiving interface: the eBPF program `arriving` walks a gap vector.
 
@@ -19,12 +19,13 @@ from typing import Any
 
 from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
+from scpslab.lab.disciplines import DISCIPLINES
+from scpslab.lab.disciplines.base import ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.names import file_name
-from scpslab.plan.links import Direction, Disorder, Queue
+from scpslab.plan.links import Direction, Disorder
 
 FIRST_INDEX = 1000
-ETHERNET_HEADER_BYTES = 14
 OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
@@ -57,14 +58,8 @@ VERDICT = struct.Struct("=QQIIII")
 VERDICTS = {1: "corrupt", 2: "outage", 3: "policy", 4: "flipped", 5: "queue"}
 ACTIONS = {"drop": 0, "flip": 1}
 
-# netem counts packets in its delay line against its limit; the largest value keeps it from ever dropping one.
-NETEM_LIMIT = 1_000_000_000
 # A rate so high that it costs a packet nothing measurable, but makes netem keep the order when a delay shrinks.
 ORDER_RATE = "80gbit"
-# What limits in packets count where the kernel counts bytes.
-FULL_PACKET_BYTES = 1500
-# RED's probability for each byte between its thresholds: tc takes nothing below 2^-31.
-LEAST_RED_SLOPE = 2.0**-30
 
 
 def slot_of(index: int) -> int:
@@ -120,7 +115,7 @@ class Stages:
 
     def _entry(self, plan: Direction, logged: bool) -> bytes:
         rate = limit_bytes = limit_packets = 0
-        if plan.rate_bps and plan.queue and plan.queue.discipline == "drop-tail":
+        if plan.rate_bps and plan.queue and plan.queue.serialises:
             rate, limit_bytes, limit_packets = plan.rate_bps // 8, plan.queue.limit_bytes or 0, plan.queue.limit_packets or 0
         ring = 0
         if limit_bytes or limit_packets:
@@ -133,7 +128,7 @@ class Stages:
         errors = direction.plan.errors
         gap_offset = len(self.gaps)
         vector = vectors / file_name(direction.link, direction.name, suffix=".u64")
-        if errors and errors.model != "none" and vector.exists():
+        if vector.exists():
             self.gaps.frombytes(vector.read_bytes())
         gap_count = len(self.gaps) - gap_offset
         first_error = self.gaps[gap_offset] - 1 if gap_count else 0
@@ -231,7 +226,6 @@ def _duplicates(disorder: Disorder | None, first_error: int) -> tuple[int, ...]:
 def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, list[str]]:
     """The tc commands of a direction by place: `entering`, `relay`, `arriving` (batch form, without the leading "tc")."""
     plan = direction.plan
-    overhead = plan.overhead_bytes - ETHERNET_HEADER_BYTES
     entering, arriving = names[direction.entering], names[direction.arriving]
     lines: dict[str, list[str]] = {"entering": [], "relay": [], "arriving": []}
     lines["entering"] += [
@@ -239,16 +233,17 @@ def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, lis
         f"filter add dev {entering} egress prio 1 bpf direct-action object-pinned {PINS}/entering",
     ]
     lines["arriving"].append(f"filter add dev {arriving} ingress prio 1 bpf direct-action object-pinned {PINS}/arriving")
-    queue = plan.queue
-    rate = plan.rate_bps
-    serialised_at_relay = ""
-    if rate and queue and queue.discipline == "drop-tail":
-        lines["entering"].append(f"qdisc add dev {entering} root handle 1: netem limit {NETEM_LIMIT} rate {rate}bit {overhead}")
-    elif rate and queue:
-        lines["entering"] += _managed_queue(entering, rate, overhead, queue)
-        serialised_at_relay = f" rate {rate}bit {overhead}"
+    queue, rate = plan.queue, plan.rate_bps
+    paced_at_relay = ""
+    if rate and queue:
+        discipline = DISCIPLINES[queue.discipline]
+        lines["entering"].append(f"qdisc add dev {entering} root handle 1: {discipline.root(rate, plan.overhead_bytes, queue)}")
+        if inside := discipline.inside(rate, queue):
+            lines["entering"].append(f"qdisc add dev {entering} parent 1:1 handle 11: {inside}")
+        if not queue.serialises:
+            paced_at_relay = f" rate {rate}bit {plan.overhead_bytes - ETHERNET_HEADER_BYTES}"
     if direction.relay is not None:
-        lines["relay"].append(f"qdisc add dev {names[direction.relay]} root handle 2: {delay_options(plan, first_delay_ns(plan), serialised_at_relay)}")
+        lines["relay"].append(f"qdisc add dev {names[direction.relay]} root handle 2: {delay_options(plan, first_delay_ns(plan), paced_at_relay)}")
     return lines
 
 
@@ -266,36 +261,3 @@ def delay_options(plan: Direction, delay_ns: int, rate: str = "") -> str:
     if plan.delay_table and not rate:
         rate = f" rate {ORDER_RATE}"
     return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns{rate}"
-
-
-def _managed_queue(interface: str, rate: int, overhead: int, queue: Queue) -> list[str]:
-    """A token bucket of one packet with RED or CoDel inside, or CAKE: it releases a packet when its turn comes, and stage 2 adds its packet time."""
-    limit = queue.limit_bytes or (queue.limit_packets or 0) * FULL_PACKET_BYTES
-    if queue.discipline == "ack-filter":
-        # Only the filter is asked for: one queue for all, and CAKE's own CoDel put off for longer than any cell.
-        shaper = f"cake bandwidth {rate}bit besteffort flowblind interplanetary overhead {overhead + ETHERNET_HEADER_BYTES} memlimit {limit}"
-        return [f"qdisc add dev {interface} root handle 1: {shaper} ack-filter-aggressive"]
-    ecn = " ecn" if queue.ecn else ""
-    # tbf's own overhead cannot be negative; the size table's can.
-    sizes = f"stab overhead {overhead} linklayer ethernet"
-    lines = [f"qdisc add dev {interface} root handle 1: {sizes} tbf rate {rate}bit burst 1600 limit {limit}"]
-    inside = f"qdisc add dev {interface} parent 1:1 handle 11:"
-    return [*lines, f"{inside} {_red(queue, rate, limit) + ecn if queue.discipline == 'red' else _codel(queue, limit) + (ecn or ' noecn')}"]
-
-
-def _red(queue: Queue, rate: int, limit: int) -> str:
-    assert queue.red_min_bytes is not None
-    assert queue.red_max_bytes is not None
-    assert queue.red_probability is not None
-    least, most = queue.red_min_bytes, queue.red_max_bytes
-    # tc cannot state a probability of 0: the least that it can is a packet in many millions for each byte between the two thresholds.
-    probability = queue.red_probability or (most - least) * LEAST_RED_SLOPE
-    burst = max(1, (2 * least + most) // 3000)
-    return f"red limit {limit} min {least} max {most} avpkt 1000 burst {burst} probability {probability} bandwidth {rate}bit"
-
-
-def _codel(queue: Queue, limit: int) -> str:
-    assert queue.codel_target_ns is not None
-    assert queue.codel_interval_ns is not None
-    packets = queue.limit_packets or max(1, limit // FULL_PACKET_BYTES)
-    return f"codel limit {packets} target {queue.codel_target_ns // 1000}us interval {queue.codel_interval_ns // 1000}us"

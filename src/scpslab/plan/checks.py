@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from scpslab import names
 from scpslab.plan.cell import Limits
-from scpslab.plan.links import Direction, Link, Queue
+from scpslab.plan.disciplines import DISCIPLINES, Queue, settings_of
+from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host, Switch
 from scpslab.plan.plan import Plan
 from scpslab.plan.probes import Capture, QueueDepth, TcpInfo, Verdicts
@@ -96,10 +97,8 @@ def _direction(direction: Direction, *, has_relay: bool) -> Iterator[Problem]:
 def _queue(queue: Queue) -> Iterator[Problem]:
     if (queue.limit_bytes is None) == (queue.limit_packets is None):
         yield "queue", "found both or none of limit_bytes and limit_packets; expected one of them"
-    red = (queue.red_min_bytes, queue.red_max_bytes, queue.red_probability)
-    codel = (queue.codel_target_ns, queue.codel_interval_ns)
-    for name, settings in (("red", red), ("codel", codel)):
-        if any((value is None) == (queue.discipline == name) for value in settings):
+    for name in DISCIPLINES:
+        if any((getattr(queue, key) is None) == (queue.discipline == name) for key in settings_of(name)):
             yield "queue", f"found settings of {name} that are null where the discipline is its own, or not null where it is not; expected them with it only"
 
 

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
+from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import Errors
 from scpslab.plan.schema import Range
-from scpslab.plan.values import Amount, Interface, IpWithPrefix, Mac, Name, Nanoseconds, Period, Probability, Rate, Seed, Size
+from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Probability, Rate, Seed, Size
 
-Discipline = Literal["drop-tail", "red", "codel", "ack-filter"]
 Mtu = Annotated[int, Range(68, 65_535)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Queue:
-    """The queue before the serialiser; one of the limits is None."""
-
-    discipline: Discipline
-    limit_bytes: Amount | None
-    limit_packets: Amount | None
-    red_min_bytes: Size | None
-    red_max_bytes: Size | None
-    red_probability: Probability | None
-    codel_target_ns: Period | None
-    codel_interval_ns: Period | None
-    ecn: bool
 
 
 @dataclass(frozen=True, kw_only=True)

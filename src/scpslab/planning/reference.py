@@ -9,8 +9,9 @@ from pathlib import Path
 
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import MODELS, Errors
-from scpslab.plan.links import Direction, Disorder, End, Link, Queue
+from scpslab.plan.links import Direction, Disorder, End, Link
 from scpslab.plan.nodes import NODES, Container
 from scpslab.plan.probes import PROBES, Observer
 from scpslab.plan.routes import Route

@@ -8,14 +8,13 @@ from typing import Any
 
 from scpslab import units
 from scpslab.documents.places import Places, one_of
-from scpslab.documents.quantities import queue_limit
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.stacks import KERNEL, SCPS
+from scpslab.scenario import link_rules
 from scpslab.scenario.model import (
     Bulk,
     Capture,
     CongestionTraffic,
-    Direction,
     Endpoint,
     Fp,
     Ftp,
@@ -43,7 +42,6 @@ SMALLEST_MEMORY_BYTES = 128 << 20
 PCAP_RECORD_BYTES = 16
 LARGEST_MEMORY_BYTES = 1 << 40
 MOST_DRAWS = 1_000_000
-LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
 
 
 def describe(model: ScenarioFile, places: Places) -> topology.Network:
@@ -84,7 +82,7 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     found += _containers(model, network)
     found += _hosts(model)
     found += _images(model)
-    found += _links(model, network, folder)
+    found += link_rules.problems(model, network, folder)
     found += _names_twice(model, network)
     for index, workload in enumerate(model.workloads):
         found += [((("workloads", index, *at)), text) for at, text in _workload(workload, model, network, hosts)]
@@ -135,102 +133,6 @@ def _images(model: ScenarioFile) -> Iterator[Problem]:
             yield ("workloads", index, "kind"), f"{found}; expected endpoint. Use kind endpoint."
 
 
-def _links(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
-    links = {link.name: link for link in network.links}
-    for link in links.values():
-        if link.serial is not None:
-            continue
-        for described in (link.forward, link.reverse):
-            if described.rate_bps is not None and described.rate_bps % 8 and not _given_rate(model, link, described):
-                yield ("parameters",), f"found {described.rate_bps} bit/s on {link.name}; expected a multiple of 8 bit/s. Change it by a few bit/s."
-    for name, directions in model.links.items():
-        if name not in links:
-            yield ("links", name), f'found "{name}"; {one_of(name, links)}'
-            continue
-        known = {direction.name: direction for direction in (links[name].forward, links[name].reverse)}
-        for direction, given in directions.items():
-            at: KeyPath = ("links", name, direction)
-            if direction not in known:
-                yield at, f'found "{direction}"; {one_of(direction, known)}'
-                continue
-            rules = _serial_direction(given) if links[name].serial else _direction(given, known[direction], links[name].via is not None)
-            for key, text in [*rules, *_vector_file(given, folder)]:
-                yield (*at, *key), text
-
-
-def _given_rate(model: ScenarioFile, link: topology.Link, direction: topology.Direction) -> bool:
-    given = model.links.get(link.name, {}).get(direction.name)
-    return given is not None and given.rate is not None
-
-
-def _serial_direction(given: Direction) -> Iterator[Problem]:
-    """A serial line has no packets before PPP finds them: only its rate, delay, bit errors and outages can be said."""
-    for key in ("overhead", "queue"):
-        if getattr(given, key) is not None:
-            yield (key,), f"found {key} on a serial link; expected rate, delay and errors only. Use the topology's parameters."
-    if given.delay_table:
-        yield ("delay_table",), "found delays in steps on a serial link; expected one delay. Use delay."
-    if given.errors is not None and given.errors.drop_packets:
-        yield ("errors", "drop_packets"), "found a drop list on a serial link, which knows bytes only; expected bit errors or outages. Use a vector file."
-
-
-def _vector_file(given: Direction, folder: Path) -> Iterator[Problem]:
-    if given.errors is not None and given.errors.file is not None and not (folder / given.errors.file).is_file():
-        yield ("errors", "file"), f'found no file "{given.errors.file}" beside the scenario; expected an error vector. Correct the name.'
-
-
-def _direction(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
-    if not has_relay and given.delay is not None:
-        yield ("delay",), "found a delay on a link without a relay; expected a link that goes through a switch. Put the delay on such a link."
-    if not has_relay and given.delay_table:
-        yield ("delay_table",), "found delays on a link without a relay; expected a link that goes through a switch. Put them on such a link."
-    if given.jitter is not None:
-        yield from _jitter(given, described, has_relay)
-    times = [units.parse("duration", step.at) for step in given.delay_table]
-    if times != sorted(set(times)):
-        yield ("delay_table",), "found steps out of order; expected times that ascend. Sort them."
-    delays = [units.parse("duration", text) for text in (given.delay, *(step.delay for step in given.delay_table)) if text is not None]
-    if any(delay > LONGEST_DELAY_NS for delay in delays):
-        yield (
-            ("delay",),
-            f"found a delay of {units.text('duration', max(delays))}; expected at most {units.text('duration', LONGEST_DELAY_NS)}. Correct the value.",
-        )
-    if given.rate is not None and units.parse("rate", given.rate) % 8:
-        yield ("rate",), f'found "{given.rate}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
-    limited = given.rate is not None or described.rate_bps is not None
-    if given.queue is not None and not limited:
-        yield ("queue",), "found a queue on a direction without a rate; expected a rate too. Add rate."
-    if given.rate is not None and described.queue is None and (given.queue is None or given.queue.limit is None):
-        yield ("rate",), "found a rate on a direction that has no queue yet; expected the queue's limit too. Add queue: {limit: …}."
-    yield from _queue(given, described)
-
-
-def _jitter(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
-    jitter = units.parse("duration", given.jitter)
-    least = min((units.parse("duration", text) for text in (*(step.delay for step in given.delay_table), given.delay) if text), default=described.delay_ns)
-    if not has_relay:
-        yield ("jitter",), "found jitter on a link without a relay; expected a link that goes through a switch. Put it on such a link."
-    elif jitter > least:
-        yield ("jitter",), f'found "{given.jitter}"; expected at most the delay of {units.text("duration", least)}. Correct the value.'
-    elif ((given.queue and given.queue.discipline) or (described.queue.discipline if described.queue else "drop-tail")) != "drop-tail":
-        yield ("jitter",), "found jitter behind a managed queue, whose packets stage 2 keeps in order; expected a drop-tail queue. Remove one of them."
-
-
-def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]:
-    queue = given.queue
-    if queue is None:
-        return
-    discipline = queue.discipline or (described.queue.discipline if described.queue else "drop-tail")
-    if queue.ecn and discipline in ("drop-tail", "ack-filter"):
-        yield ("queue", "ecn"), f"found ECN marking on a queue of discipline {discipline}; expected discipline red or codel. Choose one of these."
-    limit = queue_limit(queue.limit)[0] if queue.limit is not None else described.queue.limit_bytes if described.queue else None
-    least, most = (units.parse("size", value) if value is not None else None for value in (queue.red_min, queue.red_max))
-    if limit is not None:
-        least, most = limit // 4 if least is None else least, limit // 2 if most is None else most
-    if discipline == "red" and None not in (least, most) and not least < most <= (limit or most):  # type: ignore[operator]
-        yield ("queue",), f"found red_min {least} B, red_max {most} B and a limit of {limit} B; expected them to ascend. Correct them."
-
-
 def _names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
     named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
     named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if not isinstance(probe, Capture)]
@@ -268,17 +170,10 @@ def _script(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]
             yield (*at, "direction"), f'found "{step.direction}"; {one_of(str(step.direction), [link.forward.name, link.reverse.name])}'
         if step.delay is not None and link.via is None:
             yield (*at, "delay"), f"found a delay of {step.link}, which has no relay; expected a link that goes through a switch. Choose another link."
-        if step.rate is not None and any(not _has_drop_tail(model, link, direction) for direction in chosen):
+        if step.rate is not None and any(not link_rules.serialises(model, link, direction) for direction in chosen):
             yield (*at, "rate"), f"found a rate of {step.link}, which has no serialiser with a drop-tail queue; expected one. Choose another link."
         if step.rate is not None and units.parse("rate", step.rate) % 8:
             yield (*at, "rate"), f'found "{step.rate}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
-
-
-def _has_drop_tail(model: ScenarioFile, link: topology.Link, direction: topology.Direction) -> bool:
-    given = model.links.get(link.name, {}).get(direction.name)
-    queue = given.queue if given and given.queue and given.queue.discipline else direction.queue
-    rated = direction.rate_bps is not None or (given is not None and given.rate is not None)
-    return rated and (queue is None or queue.discipline == "drop-tail")
 
 
 def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:

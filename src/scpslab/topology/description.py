@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from scpslab.names import EXPECTED, is_name, shown
-from scpslab.plan.links import Discipline
+from scpslab.plan.disciplines import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue before a serialiser: drop-tail, red, codel or ack-filter; exactly one of the limits is set (bytes on the wire, or packets)."""
+    """The queue before a serialiser, and its discipline (plan/disciplines); exactly one of the limits is set (bytes on the wire, or packets)."""
 
     limit_bytes: int | None = None
     limit_packets: int | None = None
-    discipline: Discipline = "drop-tail"
+    discipline: str = DEFAULT
     ecn: bool = False
 
 

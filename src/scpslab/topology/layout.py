@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from scpslab.plan import Plan
 from scpslab.plan import links as planned
 from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan.disciplines import Queue as PlannedQueue
+from scpslab.plan.disciplines import without_settings
 from scpslab.plan.nodes import Host, Node, Router, Switch
 from scpslab.plan.plan import Containers
 from scpslab.plan.probes import Probe
@@ -146,15 +148,5 @@ def _direction(direction: Direction, start: str, end: str) -> planned.Direction:
     )
 
 
-def _queue(queue: Queue) -> planned.Queue:
-    return planned.Queue(
-        discipline=queue.discipline,
-        limit_bytes=queue.limit_bytes,
-        limit_packets=queue.limit_packets,
-        red_min_bytes=None,
-        red_max_bytes=None,
-        red_probability=None,
-        codel_target_ns=None,
-        codel_interval_ns=None,
-        ecn=queue.ecn,
-    )
+def _queue(queue: Queue) -> PlannedQueue:
+    return without_settings(queue.discipline, queue.limit_bytes, queue.limit_packets, ecn=queue.ecn)

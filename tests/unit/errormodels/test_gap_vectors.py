@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from scpslab.errormodels import bit_map, gap_vector
+from scpslab.errormodels import MODELS as KINDS
+from scpslab.errormodels import ErrorModel
+from scpslab.errormodels.draws import Draws
+from scpslab.errormodels.vector import bit_map, gap_vector
 from scpslab.errormodels.vector_file import gaps_of_bits
 from scpslab.errors import ScenarioError
-from scpslab.plan.error_models import MODELS, Clustered, Errors, Independent, VectorFile
+from scpslab.plan.error_models import MODELS, Errors
+from scpslab.plan.error_models.clustered import Clustered
+from scpslab.plan.error_models.independent import Independent
+from scpslab.plan.error_models.vector_file import VectorFile
 
 N = 400_000
 BURST_TOLERANCE = 0.03
@@ -32,6 +39,10 @@ def errors(settings, model, n, seed="2a" * 32):
 
 def stored(path):
     return VectorFile(file=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def map_of(settings):
+    return bit_map(errors(settings, "vector-file", 1), 1 << 20)
 
 
 @pytest.mark.parametrize("ber", [1e-7, 1e-5, 1e-3, 0.5])
@@ -111,13 +122,13 @@ def test_a_missing_vector_file_is_named(tmp_path):
 def test_gaps_and_their_bit_map_are_the_same_vector(tmp_path):
     text, bits = tmp_path / "some.txt", tmp_path / "some.bits"
     text.write_text("3\n1\n20\n")
-    bits.write_bytes(bit_map(stored(text)))
+    bits.write_bytes(map_of(stored(text)))
     assert bits.read_bytes() == bytes([0b00110000, 0, 0b00000001])
-    assert bit_map(stored(bits)) == bits.read_bytes()
+    assert map_of(stored(bits)) == bits.read_bytes()
     assert list(gaps_of_bits(bits.read_bytes())) == [3, 1, 20]
 
 
-@pytest.mark.parametrize("read", [lambda settings: gap_vector(errors(settings, "vector-file", 1)), bit_map])
+@pytest.mark.parametrize("read", [lambda settings: gap_vector(errors(settings, "vector-file", 1)), map_of])
 def test_a_vector_that_is_another_one_now_or_no_file_is_refused(tmp_path, read):
     path = tmp_path / "v.txt"
     path.write_text("3\n5\n")
@@ -137,7 +148,31 @@ def test_gaps_that_no_memory_holds_as_a_map_are_refused(tmp_path):
     path.write_text(f"{2**62}\n" * 8)
 
     with pytest.raises(ScenarioError, match="add up to"):
-        bit_map(stored(path))
+        map_of(stored(path))
+
+
+class Far(ErrorModel):
+    """Two errors early, and others further away than any map is long, twice over what 64 bits hold."""
+
+    def gaps(self, settings, n, draws):
+        return np.array([3, 1, *[2**62] * 8], dtype=np.uint64)
+
+
+def test_a_model_that_the_channel_does_not_know_is_a_bit_map_of_its_gaps():
+    assert Far().bit_map(None, 10, Draws("5c" * 32), 24) == bytes([0b00110000, 0, 0])
+    assert Far().bit_map(None, 10, Draws("5c" * 32), 3) == bytes([0b00100000])
+
+
+def test_a_serial_link_is_given_no_map_of_what_its_channel_draws():
+    drawn = {name: kind for name, kind in MODELS.items() if kind.CHANNEL is not None}
+
+    assert set(MODELS) - set(drawn) == {"vector-file"}
+    assert bit_map(errors(Independent(ber=1e-5), "independent", 10), 1 << 20) is None
+    assert {name: set(kind.CHANNEL) for name, kind in drawn.items()} == {name: {field.name for field in fields(kind)} for name, kind in drawn.items()}
+
+
+def test_every_model_plans_the_settings_that_plans_have():
+    assert {name: kind.planned for name, kind in KINDS.items()} == MODELS
 
 
 @pytest.mark.parametrize("ber", [5e-324, 1e-300, 1e-25])

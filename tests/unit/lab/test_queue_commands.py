@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from scpslab.lab.stages import DirectionStages, tc_lines
-from scpslab.plan.links import Direction, Queue
+from scpslab.plan.disciplines import Queue
+from scpslab.plan.links import Direction
 
 RED = Queue(
     discipline="red",

@@ -1,0 +1,33 @@
+"""What a queue discipline is on the describing side: what a scenario says of it, and how it is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from scpslab.documents.parts import Part
+from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan.disciplines import Queue
+
+Problem = tuple[KeyPath, str]
+
+
+class Discipline:
+    """A queue discipline. Its `keys` stand flat in a scenario's `queue`, beside those of all others.
+
+    `says` and `limit_says`: what the reference says of it at the keys `discipline` and `limit`, if more than the name is needed.
+    `marks`: whether it can mark packets instead of dropping them (ECN).
+    """
+
+    keys: ClassVar[type[Part]] = Part
+    says: ClassVar[str] = ""
+    limit_says: ClassVar[str] = ""
+    marks: ClassVar[bool] = False
+
+    def problems(self, given: Any, limit_bytes: int | None) -> Iterator[Problem]:
+        """What does not fit in a scenario's `queue` of this discipline, with the key; `limit_bytes` is None where packets are counted."""
+        yield from ()
+
+    def settings(self, given: Any, queue: Queue) -> dict[str, Any]:
+        """The plan's settings of this discipline: every one, with what a scenario leaves out; `queue` has its limit."""
+        return {}

@@ -1,0 +1,36 @@
+"""What a queue discipline is in the lab: one or two of the kernel's, in the words of tc."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from scpslab.plan.disciplines import Queue
+
+ETHERNET_HEADER_BYTES = 14
+# netem counts packets in its delay line against its limit; the largest value keeps it from ever dropping one.
+NETEM_LIMIT = 1_000_000_000
+
+
+class Discipline(ABC):
+    """A queue discipline. Whether it gives packets their time on the line is said in plan/disciplines."""
+
+    @abstractmethod
+    def root(self, rate_bps: int, overhead_bytes: int, queue: Queue) -> str:
+        """The kernel's discipline at the interface, and its options; `overhead_bytes` are the framing bytes of a packet beside its IP length."""
+
+    def inside(self, rate_bps: int, queue: Queue) -> str | None:
+        """The discipline within that at the interface, and its options."""
+        return None
+
+
+class TokenBucket(Discipline):
+    """A token bucket of one packet with the discipline inside: it releases a packet when its turn comes, and stage 2 adds its packet time."""
+
+    def root(self, rate_bps: int, overhead_bytes: int, queue: Queue) -> str:
+        """The bucket. tbf's own overhead cannot be negative; the size table's can."""
+        sizes = f"stab overhead {overhead_bytes - ETHERNET_HEADER_BYTES} linklayer ethernet"
+        return f"{sizes} tbf rate {rate_bps}bit burst 1600 limit {queue.room_bytes}"
+
+    @abstractmethod
+    def inside(self, rate_bps: int, queue: Queue) -> str:
+        """The discipline itself."""

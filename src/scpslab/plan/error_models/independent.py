@@ -1,0 +1,22 @@
+"""Independent bit errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scpslab.plan.error_models.base import ErrorSettings
+from scpslab.plan.values import Probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class Independent(ErrorSettings):
+    """Every bit is wrong with the same probability."""
+
+    CHANNEL: ClassVar[Mapping[str, str]] = {"ber": "ber"}
+
+    ber: Probability
+
+
+KIND = Independent

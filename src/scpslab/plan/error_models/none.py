@@ -1,0 +1,19 @@
+"""No bit errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scpslab.plan.error_models.base import ErrorSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoErrors(ErrorSettings):
+    """No bit is ever wrong."""
+
+    CHANNEL: ClassVar[Mapping[str, str]] = {}
+
+
+KIND = NoErrors

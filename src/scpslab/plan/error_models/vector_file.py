@@ -1,0 +1,19 @@
+"""Stored bit errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scpslab.plan.error_models.base import ErrorSettings
+from scpslab.plan.values import AbsolutePath, Seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorFile(ErrorSettings):
+    """A stored error vector, and the digest that its content must have."""
+
+    file: AbsolutePath
+    sha256: Seed
+
+
+KIND = VectorFile

@@ -1,0 +1,130 @@
+"""What must hold of the links of a scenario: directions that exist, quantities that they can have, what error models and disciplines ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from scpslab import units
+from scpslab.disciplines import DISCIPLINES, MARKING
+from scpslab.documents.places import one_of
+from scpslab.documents.quantities import queue_limit
+from scpslab.documents.yaml_lines import KeyPath
+from scpslab.errormodels import MODELS
+from scpslab.plan import disciplines
+from scpslab.scenario.model import Direction, ScenarioFile
+from scpslab.topology import description as topology
+
+Problem = tuple[KeyPath, str]
+LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+
+
+def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
+    """Everything that does not fit; `folder` is where data files are looked for."""
+    links = {link.name: link for link in network.links}
+    for link in links.values():
+        if link.serial is not None:
+            continue
+        for described in (link.forward, link.reverse):
+            if described.rate_bps is not None and described.rate_bps % 8 and not _given_rate(model, link, described):
+                yield ("parameters",), f"found {described.rate_bps} bit/s on {link.name}; expected a multiple of 8 bit/s. Change it by a few bit/s."
+    for name, directions in model.links.items():
+        if name not in links:
+            yield ("links", name), f'found "{name}"; {one_of(name, links)}'
+            continue
+        known = {direction.name: direction for direction in (links[name].forward, links[name].reverse)}
+        for direction, given in directions.items():
+            at: KeyPath = ("links", name, direction)
+            if direction not in known:
+                yield at, f'found "{direction}"; {one_of(direction, known)}'
+                continue
+            rules = _serial_direction(given) if links[name].serial else _direction(given, known[direction], links[name].via is not None)
+            for key, text in [*rules, *_errors(given, folder)]:
+                yield (*at, *key), text
+
+
+def _given_rate(model: ScenarioFile, link: topology.Link, direction: topology.Direction) -> bool:
+    given = model.links.get(link.name, {}).get(direction.name)
+    return given is not None and given.rate is not None
+
+
+def _serial_direction(given: Direction) -> Iterator[Problem]:
+    """A serial line has no packets before PPP finds them: only its rate, delay, bit errors and outages can be said."""
+    for key in ("overhead", "queue"):
+        if getattr(given, key) is not None:
+            yield (key,), f"found {key} on a serial link; expected rate, delay and errors only. Use the topology's parameters."
+    if given.delay_table:
+        yield ("delay_table",), "found delays in steps on a serial link; expected one delay. Use delay."
+    if given.errors is not None and given.errors.drop_packets:
+        yield ("errors", "drop_packets"), "found a drop list on a serial link, which knows bytes only; expected bit errors or outages. Use a vector file."
+
+
+def _errors(given: Direction, folder: Path) -> Iterator[Problem]:
+    for model in MODELS.values() if given.errors is not None else ():
+        for key, text in model.problems(given.errors, folder):
+            yield ("errors", *key), text
+
+
+def _direction(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
+    if not has_relay and given.delay is not None:
+        yield ("delay",), "found a delay on a link without a relay; expected a link that goes through a switch. Put the delay on such a link."
+    if not has_relay and given.delay_table:
+        yield ("delay_table",), "found delays on a link without a relay; expected a link that goes through a switch. Put them on such a link."
+    if given.jitter is not None:
+        yield from _jitter(given, described, has_relay)
+    times = [units.parse("duration", step.at) for step in given.delay_table]
+    if times != sorted(set(times)):
+        yield ("delay_table",), "found steps out of order; expected times that ascend. Sort them."
+    delays = [units.parse("duration", text) for text in (given.delay, *(step.delay for step in given.delay_table)) if text is not None]
+    if any(delay > LONGEST_DELAY_NS for delay in delays):
+        yield (
+            ("delay",),
+            f"found a delay of {units.text('duration', max(delays))}; expected at most {units.text('duration', LONGEST_DELAY_NS)}. Correct the value.",
+        )
+    if given.rate is not None and units.parse("rate", given.rate) % 8:
+        yield ("rate",), f'found "{given.rate}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+    limited = given.rate is not None or described.rate_bps is not None
+    if given.queue is not None and not limited:
+        yield ("queue",), "found a queue on a direction without a rate; expected a rate too. Add rate."
+    if given.rate is not None and described.queue is None and (given.queue is None or given.queue.limit is None):
+        yield ("rate",), "found a rate on a direction that has no queue yet; expected the queue's limit too. Add queue: {limit: …}."
+    yield from _queue(given, described)
+
+
+def _jitter(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
+    jitter = units.parse("duration", given.jitter)
+    least = min((units.parse("duration", text) for text in (*(step.delay for step in given.delay_table), given.delay) if text), default=described.delay_ns)
+    if not has_relay:
+        yield ("jitter",), "found jitter on a link without a relay; expected a link that goes through a switch. Put it on such a link."
+    elif jitter > least:
+        yield ("jitter",), f'found "{given.jitter}"; expected at most the delay of {units.text("duration", least)}. Correct the value.'
+    elif not disciplines.DISCIPLINES[_discipline(given, described)].serialises:
+        yield ("jitter",), "found jitter behind a managed queue, whose packets stage 2 keeps in order; expected a drop-tail queue. Remove one of them."
+
+
+def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]:
+    queue = given.queue
+    if queue is None:
+        return
+    name = _discipline(given, described)
+    if queue.ecn and not DISCIPLINES[name].marks:
+        text = f"found ECN marking on a queue of discipline {name}; expected discipline {_either(MARKING)}. Choose one of these."
+        yield ("queue", "ecn"), text
+    limit = queue_limit(queue.limit)[0] if queue.limit is not None else described.queue.limit_bytes if described.queue else None
+    for key, text in DISCIPLINES[name].problems(queue, limit):
+        yield ("queue", *key), text
+
+
+def _discipline(given: Direction, described: topology.Direction) -> str:
+    return str((given.queue and given.queue.discipline) or (described.queue.discipline if described.queue else disciplines.DEFAULT))
+
+
+def _either(names: tuple[str, ...]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def serialises(model: ScenarioFile, link: topology.Link, direction: topology.Direction) -> bool:
+    """Whether a direction has a serialiser whose rate can change, with the queue that the scenario gives it."""
+    given = model.links.get(link.name, {}).get(direction.name)
+    rated = direction.rate_bps is not None or (given is not None and given.rate is not None)
+    return rated and disciplines.DISCIPLINES[_discipline(given or Direction(), direction)].serialises
