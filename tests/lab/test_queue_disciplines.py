@@ -1,0 +1,74 @@
+"""What the kernel made of a queue of the plan, read back with tc inside the lab: limits, thresholds, times and probabilities, and what they came to."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scpslab.plan import write
+from tests.lab.conftest import KEY, LIMITS, datagrams, point_to_point, run_network
+
+pytestmark = pytest.mark.lab
+# One in 2^30 for each byte between the thresholds: half of it is more than tc takes.
+LEAST = 90_000 * 2.0**-30
+RED = {"discipline": "red", "red_min_bytes": 10_000, "red_max_bytes": 100_000}
+
+
+@pytest.fixture
+def shown(engine, tmp_path):
+    """What tc says of the queue after four seconds of a quarter more than the line takes: 56 kB, which the sender's socket lets wait, are in RED's range."""
+
+    def run(**queue) -> str:
+        network = write(point_to_point(data_rate="2 Mbit/s", data_buffer="1 MB").plan(KEY, LIMITS))
+        network["links"][0]["directions"][0]["queue"] |= queue
+        command = {"t_ns": 4_900_000_000, "do": "run", "node": "h1", "command": "tc -s -d qdisc show dev h1-hop", "patience_ns": 10**9, "required": True}
+        outcome = run_network(engine, tmp_path, network | {"script": [command]}, [datagrams(2_500_000, 5, 1000)])
+        assert outcome.status["status"] == "completed"
+        return (outcome.folder / "logs" / "script-1-h1.log").read_text()
+
+    return run
+
+
+def number(text: str, name: str) -> float:
+    """The first number behind a word."""
+    return float(re.search(rf"\b{name} ([0-9.e-]+)", text)[1])
+
+
+def test_drop_tail_is_a_rate_and_no_queue_of_the_kernels(shown):
+    text = shown()
+
+    assert "qdisc netem 1: root refcnt 2 limit 1000000000 rate 2Mbit packetoverhead -14" in text
+    assert re.findall(r"^qdisc (\w+)", text, re.MULTILINE) == ["netem", "clsact"]
+
+
+def test_red_has_the_thresholds_and_the_probability_of_the_plan_and_drops_early(shown):
+    text = shown(**RED, red_probability=0.1, ecn=True)
+
+    assert "qdisc red 11: parent 1:1 limit 1000000b min 10000b max 100000b ecn" in text
+    assert number(text, "probability") == pytest.approx(0.1, rel=1e-3)
+    assert number(text, "early") > 0
+
+
+def test_a_red_of_probability_0_has_the_least_that_tc_can_state_and_drops_nothing(shown):
+    text = shown(**RED, red_probability=0)
+
+    assert "qdisc red 11: parent 1:1 limit 1000000b min 10000b max 100000b" in text
+    assert number(text, "probability") == pytest.approx(LEAST, rel=1e-3)
+    assert 30_000 < number(text, "backlog") < 100_000
+    assert (number(text, "dropped"), number(text, "early"), number(text, "pdrop")) == (0, 0, 0)
+
+
+def test_codel_has_the_times_of_the_plan(shown):
+    text = shown(discipline="codel", codel_target_ns=7_000_000, codel_interval_ns=200_000_000)
+
+    assert "qdisc tbf 1: root refcnt 2 rate 2Mbit burst 1600b" in text
+    assert "qdisc codel 11: parent 1:1 limit 666p target 7ms interval 200ms \n" in text
+
+
+def test_the_acknowledgement_filter_is_cakes_and_nothing_else_of_it(shown):
+    text = shown(discipline="ack-filter")
+
+    assert "qdisc cake 1: root refcnt 2 bandwidth 2Mbit besteffort flowblind" in text
+    assert " ack-filter-aggressive " in text
+    assert " memlimit 1000000b" in text
