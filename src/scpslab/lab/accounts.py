@@ -18,7 +18,7 @@ class Accounts:
         self.context, self.network = context, context.network
 
     def drain(self) -> bool:
-        """Waits until nothing is under way on any link: then every account can close. False: something still was after DRAIN_LIMIT_NS."""
+        """Waits until no packet is under way on any link, so that every account can close. False if one still is after DRAIN_LIMIT_NS."""
         limit = self.context.now_ns() + DRAIN_LIMIT_NS
         quiet = 0
         # An empty network can fill again (a delayed acknowledgement, a retransmission): two quiet looks in a row are asked for.
@@ -32,7 +32,7 @@ class Accounts:
     def write(self) -> list[str]:
         """Writes records/accounting.jsonl, and returns the accounts that do not close.
 
-        They are read at one quiet instant: a peer whose last acknowledgement was lost may still say something now and then.
+        All accounts are read at one quiet instant: a peer whose last acknowledgement was lost may still send packets now and then.
         """
         limit = self.context.now_ns() + DRAIN_LIMIT_NS
         accounts = self._counters()

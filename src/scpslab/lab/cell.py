@@ -27,7 +27,7 @@ from scpslab.lab.workloads.base import Workload
 from scpslab.plan import Plan
 
 STOP_LIMIT_NS = 30 * SECOND_NS
-# What ends a cell before its other workloads are over.
+# Outcomes that end a cell before its other workloads have ended.
 GIVEN_UP = ("incomplete", "unsupported")
 
 

@@ -1,4 +1,4 @@
-"""What the parts of a running cell share: the loop, the clock and the epoch, the network, and where files go. It knows no workload and no probe."""
+"""The shared context of a running cell's parts: the loop, clock and epoch, the network, and the folders. It knows no workload and no probe."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records, Trace
 
 if TYPE_CHECKING:
-    # Mininet is there only where a lab is; what reads traces and builds command lines is tested without it.
+    # Mininet exists only where a lab runs; tests of traces and command lines run without it.
     from scpslab.lab.network import LabNetwork
 
 
 @dataclass(frozen=True)
 class Folders:
-    """Where a cell's files go while it runs."""
+    """The folders for a cell's files while it runs."""
 
     records: Path
     logs: Path

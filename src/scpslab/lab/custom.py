@@ -1,4 +1,4 @@
-"""What makes a topology file usable with Mininet's own `mn --custom FILE --topo NAME[,parameter=value…]`, inside the lab."""
+"""Makes topology files usable with Mininet's own `mn --custom FILE --topo NAME[,parameter=value…]`, inside the lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Docker Engine as the lab uses it: containers by its HTTP interface (version 1.41), and in a guest the daemon itself."""
+"""Docker Engine for the lab: containers through its HTTP interface (version 1.41), and in a guest the daemon itself."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from scpslab.plan import nodes as planned
 SOCKET = Path("/var/run/docker.sock")
 VERSION = "v1.41"
 LABEL = "org.scpslab.lab"
-# The images of nodes, where the guest has brought them along (setup/docker.py).
+# The images of nodes, if the guest contains them (setup/docker.py).
 ARCHIVE = Path("/usr/share/scpslab/nodes.tar")
-# Images of the plan that are not the project's.
+# Images of the plan that do not belong to the project.
 BROUGHT_ALONG = CELL / "images"
 # No bridge and no filters: a node's interfaces are the lab's business alone.
 DAEMON = [
@@ -32,7 +32,7 @@ LOOK_AGAIN_S = 0.01
 
 
 class DockerError(OSError):
-    """Docker refused; the message is its own. `status` is HTTP's, 0 where there was no answer."""
+    """Docker refused; the message is Docker's. `status` is the HTTP status, 0 if there was no answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -53,10 +53,10 @@ class Connection(http.client.HTTPConnection):
 
 
 def ask(method: str, path: str, body: Any = None) -> Any:
-    """One request; `body` is sent as JSON, or as it is when it is a file. Returns what the answer's JSON says.
+    """One request; `body` is sent as JSON, or unchanged if it is a file. Returns the JSON of the answer.
 
     Raises:
-        DockerError: the daemon refused, or is not there.
+        DockerError: the daemon refused, or does not run.
     """
     connection = Connection()
     try:
@@ -78,7 +78,7 @@ def ask(method: str, path: str, body: Any = None) -> Any:
 
 
 def answers() -> bool:
-    """Whether a daemon is there."""
+    """Whether a daemon answers."""
     try:
         ask("GET", "/version")
     except DockerError:
@@ -87,7 +87,7 @@ def answers() -> bool:
 
 
 class Daemon:
-    """A dockerd of the lab's own, in a guest, whose containers end with the machine; where one is there already, that one is used."""
+    """The lab's own dockerd in a guest, whose containers end with the guest. If a daemon runs already, the lab uses that one."""
 
     def __init__(self, logs: Path) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -114,9 +114,9 @@ class Daemon:
         limit = time.monotonic() + DAEMON_LIMIT_S
         while not (SOCKET.exists() and answers()):
             if self.process.poll() is not None:
-                raise ChildProcessError(f"dockerd: it ended with code {self.process.returncode}; see logs/dockerd.log")
+                raise ChildProcessError(f"dockerd: found that it ended with code {self.process.returncode}; expected it to run. See logs/dockerd.log")
             if time.monotonic() > limit:
-                raise TimeoutError(f"dockerd: it did not answer within {DAEMON_LIMIT_S:.0f} s; see logs/dockerd.log")
+                raise TimeoutError(f"dockerd: found no answer within {DAEMON_LIMIT_S:.0f} s; expected one. See logs/dockerd.log")
             time.sleep(LOOK_AGAIN_S)
         for path in (ARCHIVE, *sorted(BROUGHT_ALONG.glob("*.tar"))):
             with path.open("rb") as archive:
@@ -157,10 +157,10 @@ class Container:
 
 
 def remove(container: str) -> None:
-    """Ends and removes a container; one that is gone, or being removed already, is as good.
+    """Ends and removes a container. A container that is gone, or is being removed, is not an error.
 
     Raises:
-        DockerError: the daemon refused, or is not there.
+        DockerError: the daemon refused, or does not run.
     """
     try:
         ask("DELETE", f"/containers/{container}?force=1&v=1")

@@ -1,4 +1,4 @@
-"""Mininet nodes that are Docker containers; what a node's image has to do is said in images/CONTRACT.md."""
+"""Mininet nodes that are Docker containers; images/CONTRACT.md says what a node's image must do."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scpslab.names import file_name
 from scpslab.plan import nodes as planned
 
 SECOND_NS = 10**9
-# What Docker gives a container whose image names none.
+# Docker's default for images without one.
 DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# labtool's programs that are roles of the contract, and its options that are the contract's variables.
+# The programs of labtool that correspond to roles of the contract, and its options that correspond to variables of the contract.
 ROLES = {"bulk-send": "send", "bulk-recv": "receive"}
 VARIABLES = {"to": "SCPSLAB_PEER", "port": "SCPSLAB_PORT", "bytes": "SCPSLAB_BYTES", "payload-seed": "SCPSLAB_SEED"}
 

@@ -1,4 +1,4 @@
-"""What the cell ran on: kernel, settings, versions.
+"""The environment of a cell: kernel, settings, versions.
 
 Only facts that depend on the plan and the images, so that the same cell gives the same bytes on every machine.
 """

@@ -1,4 +1,4 @@
-"""What became of a file's bytes: how many are missing, how many came twice, how many are wrong."""
+"""Integrity of a file: the numbers of missing, duplicated and damaged bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROW_BYTES = 16
 
 @dataclass(frozen=True)
 class Comparison:
-    """Bytes of the file sent that are nowhere in the one that arrived, that are there more than once, and bytes there that were never sent."""
+    """Bytes sent that are missing in the file that arrived, bytes that it has more than once, and bytes in it that were not sent there."""
 
     lost: int
     duplicated: int
@@ -18,7 +18,7 @@ class Comparison:
 
 
 def compare(sent: bytes, arrived: bytes) -> Comparison:
-    """Aligns what arrived with what was sent, whose content must not repeat itself, row by row; a changed byte is damaged, not lost."""
+    """Aligns the file that arrived with the file sent, row by row; a changed byte is damaged, not lost. The sent content must not repeat itself."""
     if arrived == sent:
         return Comparison(0, 0, 0)
     covered = bytearray(len(sent))

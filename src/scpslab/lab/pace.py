@@ -1,6 +1,6 @@
-"""Whether real time was kept: a tick on the lab's loop every few milliseconds, and how late each came.
+"""Checks that the lab kept real time: takes a tick on the lab's loop every few milliseconds, and records how late each one comes.
 
-Where time is virtual nothing can be late, and plans ask for no ticks.
+In virtual time nothing can be late, and plans ask for no ticks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Pace:
 
     @classmethod
     def asked_for(cls, context: Context, limits: Limits) -> Self | None:
-        """The ticks that a plan's limits ask for; None where they ask for none."""
+        """The ticks for a plan's limits; None if the limits ask for none."""
         if limits.tick_ns is None or limits.late_ns is None or limits.late_share is None:
             return None
         return cls(context, limits.tick_ns, limits.late_ns, limits.late_share)
@@ -38,16 +38,16 @@ class Pace:
         self.ticks += 1
         self.late += lateness_ns > self.late_ns
         self.worst_ns = max(self.worst_ns, lateness_ns)
-        # Ticks that could not come are counted too: they come at once, each as late as it is.
+        # Ticks that could not come in time count too: they come together, each with its own lateness.
         self.due_ns += self.tick_ns
         self.context.loop.at(self.due_ns, self._tick)
 
     def stop(self) -> str:
-        """Ends the ticks, writes what was seen to the lab's log; "" when time was kept, else why the cell's numbers are worthless."""
+        """Ends the ticks and writes their lateness to the lab's log. Returns "" if the lab kept real time, else the reason of the failure."""
         self.stopped = True
         self.context.log.write(event="pace", ticks=self.ticks, late=self.late, worst_s=self.worst_ns / 1e9)
         if self.late <= self.late_share * self.ticks:
             return ""
         share, most, late_ms = 100 * self.late / self.ticks, 100 * self.late_share, self.late_ns / 1e6
         found = f"{share:.1f} % of the lab's ticks came more than {late_ms:g} ms late"
-        return f"real time was not kept: found {found}; expected at most {most:g} %. Lower the rates, or what else this machine does"
+        return f"real time was not kept: found {found}; expected at most {most:g} %. Lower the rates, or stop other programs on this machine"

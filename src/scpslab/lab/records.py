@@ -1,4 +1,4 @@
-"""Records: JSON lines, one file a source, kept in memory file systems while the lab runs and copied out at its end."""
+"""Records: JSON lines, one file per source, kept in memory file systems while the lab runs and copied out at its end."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ class Trace:
 
 
 def trace_path(records: Path, workload: str, node: str) -> Path:
-    """Where the trace of a workload's SCPS program on a node is."""
+    """The path of the trace of a workload's SCPS program on a node."""
     return records / file_name(workload, node, "trace", suffix=".jsonl")

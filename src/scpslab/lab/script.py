@@ -1,4 +1,4 @@
-"""A plan's script: links that change, and commands typed into nodes, at their times."""
+"""A plan's script: changes of links and commands in nodes, at their times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scpslab.plan.script import LinkStep, RunStep, Step
 
 
 class Script:
-    """The steps of a cell. `reason` says which required command did not end in time."""
+    """The steps of a cell. `reason` names the required command that did not end in time."""
 
     def __init__(self, context: Context, steps: tuple[Step, ...]) -> None:
         self.context, self.steps = context, steps

@@ -1,4 +1,4 @@
-"""Prompts for people: Mininet's on the plan's network, or the guest's own shell, from which `mn --custom` can be typed."""
+"""Prompts for people: Mininet's prompt on the plan's network, or the guest's own shell, for example for `mn --custom`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UP = "\x1b[A"
 
 
 class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
-    """Mininet's own prompt with the lab's commands. What is done is noted, so that it can be done again (transcript.jsonl)."""
+    """Mininet's prompt with the lab's own commands. It notes every command, so that a session can be repeated (transcript.jsonl)."""
 
     prompt = "scpslab> "
 
@@ -40,7 +40,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         super().__init__(cell.network.mininet, **options)
 
     def do_link(self, line: str) -> None:
-        """link: shows all links. link NAME [DIRECTION] ber 1e-5 | delay 300 ms | rate 1 Mbit/s | down | up: changes one while traffic flows."""
+        """link: show all links. link NAME [DIRECTION] ber 1e-5 | delay 300 ms | rate 1 Mbit/s | down | up: change a link while traffic flows."""
         words = line.split()
         try:
             if words:
@@ -69,14 +69,14 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
                 print(f"{link:<16} {name:<8} " + "   ".join(f"{what} {as_text(what, value)}" for what, value in now.items()))
 
     def do_watch(self, line: str) -> None:
-        """Watch [SECONDS]: rate and queue of the links, windows of the connections, until Ctrl-C or that many seconds. Start traffic with & before."""
+        """Watch [SECONDS]: show rates and queues of links, and windows of connections, until Ctrl-C or for that many seconds. Start traffic with & first."""
         until = time.monotonic() + float(line) if line.strip().replace(".", "", 1).isdigit() else None
         watch = Watch(self.cell.network)
         shown = 0
         try:
             while until is None or time.monotonic() < until:
                 lines = watch.lines()
-                # A terminal that can, shows every look in the place of the one before.
+                # A terminal that supports it shows every sample in the place of the one before.
                 sys.stdout.write(UP * shown if os.environ.get("TERM", "dumb") != "dumb" else "")
                 sys.stdout.writelines(f"{text}\x1b[K\n" if shown else f"{text}\n" for text in lines)
                 sys.stdout.flush()
@@ -86,7 +86,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             print()
 
     def do_capture(self, line: str) -> None:
-        """Capture NODE [FILTER]: begins a capture of everything at a node; capture NODE again ends it. scpslab shell --keep says where the files go."""
+        """Capture NODE [FILTER]: start a capture of all packets at a node; capture NODE again ends it. scpslab shell --keep FOLDER keeps the files."""
         node, _, chosen = line.strip().partition(" ")
         if node in self.captures:
             self.captures.pop(node).send_signal(signal.SIGTERM)
@@ -101,7 +101,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         print(f"captures/{node}.pcap begins")
 
     def default(self, line: str) -> None:
-        """A node and a command; noted with the names of nodes replaced by their addresses, as the node gets it."""
+        """A node and a command; noted as the node gets it, with addresses in place of node names."""
         node, _, command = line.partition(" ")
         if node in self.mn and command:
             words = [self.mn[word].defaultIntf().updateIP() or word if word in self.mn and self.mn[word].inNamespace else word for word in command.split()]
@@ -122,11 +122,11 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
 
 def read_change(words: list[str]) -> tuple[str, int | float | str]:
-    """What is typed after a link's name as a change: its kind and its value in base units.
+    """The words after a link's name as a change: its kind and its value in base units.
 
     Raises:
-        ChangeError: it is none.
-        units.UnitError: a quantity that cannot be read.
+        ChangeError: the words are not a change.
+        units.UnitError: a quantity cannot be read.
     """
     match words:
         case ["down" | "up" as state]:
@@ -154,7 +154,7 @@ def as_text(what: str, value: float | str) -> float | str:
 
 
 def interact(cell: Cell) -> dict[str, Any]:
-    """Talks to the person at the console until they leave."""
+    """Serves the person at the console until they leave."""
     if cell.plan.cell.shell == "bash":
         _bash(cell.plan.topology)
     else:
@@ -166,7 +166,7 @@ def _mininet(cell: Cell) -> None:
     cell.set_up()
     hosts = [node.name for node in cell.plan.nodes if not isinstance(node, Switch)]
     print(f"The network {cell.plan.topology} is up. Nodes: {', '.join(hosts)}.")
-    print(f"Type a node and a command ({hosts[0]} ip addr), link, watch, capture, help, or exit.")
+    print(f"Type a node and a command (for example {hosts[0]} ip addr), or one of link, watch, capture, help, exit.")
     prompt = LabCLI(cell)
     prompt.close()
 

@@ -1,4 +1,4 @@
-"""What flows right now, as lines of text: rate and queue of every direction with a rate, window of every TCP connection, each with its recent course."""
+"""Present traffic as lines of text: rate and queue of every direction with a rate, window of every TCP connection, each with its recent history."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Watch:
             seen = fields(body[1], attributes(body[72:]).get(INET_DIAG_INFO, b"").ljust(256, b"\0"))
             port, far_port = struct.unpack_from(">HH", body, 4)
             if not seen["bytes_acked"]:
-                # It has sent nothing: its window says nothing.
+                # The connection has sent nothing, so its window means nothing.
                 continue
             name = f"{node}:{port} {socket.inet_ntoa(body[24:28])}:{far_port}"
             cwnd = float(str(seen["cwnd_segments"]))

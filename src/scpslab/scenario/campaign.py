@@ -69,7 +69,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign with its variant applied: what is run, and the entries that no scenario fits."""
+    """A campaign with its variant applied: the scenarios to run, and the entries that match no scenario."""
 
     name: str
     title: str
@@ -84,12 +84,12 @@ def campaign_names() -> list[str]:
 
 
 def campaign_path(name: str) -> Path | None:
-    """The file of a campaign's name or path, with or without variant; None when there is none."""
+    """The file of a campaign's name or path, with or without variant; None if there is no such file."""
     return _path(name.partition(":")[0] if not Path(name).is_file() else name)
 
 
 def is_campaign(name: str) -> bool:
-    """Whether a name or path with or without variant means a campaign: one of the project's folder, or a file that says so."""
+    """Whether a name or path, with or without variant, names a campaign: one of the project's folder, or a file of that kind."""
     path = campaign_path(name)
     if path is None:
         return False
@@ -105,7 +105,7 @@ def load_campaign(name: str) -> Campaign:
     """The campaign `name[:variant]`.
 
     Raises:
-        ScenarioError: everything that is wrong with its file; scenarios are looked at when they are loaded.
+        ScenarioError: all errors of the campaign's file. Scenarios are checked when they are loaded.
     """
     base, _, variant = (name, "", "") if Path(name).is_file() else name.partition(":")
     path = _path(base)
@@ -131,7 +131,7 @@ def load_campaign(name: str) -> Campaign:
             else:
                 members[Member(named, overrides)] = None
     if not members:
-        raise ScenarioError(f"{places.of(('runs',))}: found no scenario that fits {', '.join(left_out)}; expected at least one. See: scpslab list.")
+        raise ScenarioError(f"{places.of(('runs',))}: found no scenario that matches {', '.join(left_out)}; expected at least one. scpslab list names all.")
     return Campaign(f"{label}:{variant}" if variant else label, title, tuple(file.variants), tuple(members), tuple(left_out))
 
 
@@ -143,7 +143,7 @@ def _path(name: str) -> Path | None:
 
 
 def _fitting(entry: Entry, beside: Path) -> list[str]:
-    """The names of the project's scenarios that an entry means, or the path of a file beside the campaign's."""
+    """The names of the project's scenarios that an entry names, or the path of a file next to the campaign's file."""
     file = beside / entry.scenario
     if file.is_file():
         return [str(file)]
@@ -152,7 +152,7 @@ def _fitting(entry: Entry, beside: Path) -> list[str]:
 
 
 def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str | None:
-    """The scenario with the first variant that it has; None where it has none: running the whole instead could take days."""
+    """The scenario with the first variant that it has; None if it has none of them, because the whole scenario could take days."""
     if not wanted:
         return current_name(scenario)
     has = load(scenario).variants

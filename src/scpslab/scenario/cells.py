@@ -21,7 +21,7 @@ from scpslab.scenario.model.sweep import axis_values, settings_at
 from scpslab.scenario.paths import PathError, set_value
 from scpslab.topology.description import Network
 
-# All plans of a run are in memory at once, and a scenario with more is a slip of the pen.
+# All plans of a run are in memory at once, and a scenario with more cells is probably a mistake.
 MOST_CELLS = 20_000
 
 
@@ -42,7 +42,7 @@ def cells(scenario: Scenario) -> list[Cell]:
     """All cells, in the order of the axes.
 
     Raises:
-        ScenarioError: the sweep sets something that cannot be; a line for each, named once however many points it is in.
+        ScenarioError: the sweep sets invalid values. One line for each, however many points have it.
     """
     _check_number(scenario)
     found: list[Cell] = []
@@ -56,14 +56,14 @@ def cells(scenario: Scenario) -> list[Cell]:
         found += [Cell(cell_id(point, repeat), scenario, model, network, places, point, repeat) for repeat in range(1, scenario.model.repeats + 1)]
     wrong += _bad_ids(scenario, (cell.id for cell in found))
     if not found and not wrong:
-        wrong.append(f"{scenario.places.of(('skip',))}: found every combination skipped; expected at least one that runs. Skip less.")
+        wrong.append(f"{scenario.places.of(('skip',))}: found every combination skipped; expected at least one that runs. Remove entries of skip.")
     if wrong:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
     return found
 
 
 def _check_number(scenario: Scenario) -> None:
-    """Refuses a sweep that nobody can run, by multiplication: nothing of it is built."""
+    """Refuses a sweep with too many cells. It multiplies the sizes and builds no cell."""
     sizes = {axis: len(axis_values(spec)) for axis, spec in scenario.model.sweep.items()}
     number = math.prod(sizes.values()) * scenario.model.repeats
     if number > MOST_CELLS:
@@ -75,7 +75,7 @@ def _check_number(scenario: Scenario) -> None:
 
 
 def points(model: ScenarioFile) -> list[dict[str, AxisValue]]:
-    """Every combination of axis values that is not to be skipped."""
+    """Every combination of axis values that is not skipped."""
     choices = [[(axis, value) for value in axis_values(spec)] for axis, spec in model.sweep.items()]
     combinations = [dict(point) for point in itertools.product(*choices)]
     return [point for point in combinations if not any(_matches(point, skip) for skip in model.skip)]
@@ -86,7 +86,7 @@ def _matches(point: Mapping[str, AxisValue], skip: Mapping[str, AxisValue]) -> b
 
 
 def cell_id(point: Mapping[str, AxisValue], repeat: int) -> str:
-    """A name that says where in the sweep the cell is, and can be a folder's: `stack=fy97-reno,ber=1e-06,r1`."""
+    """The cell's name, which states its place in the sweep and can be a folder's name: `stack=fy97-reno,ber=1e-06,r1`."""
     return ",".join([*(f"{axis}={_text(value)}" for axis, value in point.items()), f"r{repeat}"])
 
 
@@ -101,7 +101,7 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
     wrong: list[str] = []
     for one in ids:
         if one in seen:
-            wrong.append(f'{where}: found two cells that would both be called "{one}"; expected values that differ in letters or digits. Rename a case.')
+            wrong.append(f'{where}: found two cells with the name "{one}"; expected values that differ in letters or digits. Rename a case.')
         if len(one) > LONGEST_CELL:
             wrong.append(f'{where}: found the cell name "{one[:40]}…" of {len(one)} characters; expected at most {LONGEST_CELL}. Shorten axis names or values.')
         elif not is_name(one, LONGEST_CELL):

@@ -1,4 +1,4 @@
-"""Load: a name or path, a variant and overrides become a scenario that says what it means. Nothing of the machine is looked at."""
+"""Load: turns a name or path, a variant and overrides into a complete scenario. Reads nothing else on the machine."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def find(name: str) -> Path:
     """The file of a scenario's name or path.
 
     Raises:
-        ScenarioError: there is none; the nearest names are in the message.
+        ScenarioError: there is no such file; the message has the nearest names.
     """
     for path in (Path(name), FOLDER / f"{name}.yaml", FOLDER / name):
         try:
@@ -80,14 +80,14 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
     """The scenario `name[:variant]` with `KEY=VALUE` overrides.
 
     Raises:
-        ScenarioError: everything that is wrong with it, a line each.
+        ScenarioError: all errors of the scenario, one line each.
     """
     base, variant = _split(name)
     path = find(base)
     document = read(path, FORM)
     data, places = document.data, document.places
     whole = document.held_against(ScenarioFile)
-    # A variant is a change of something whole: the file must be right without it.
+    # A variant changes a complete scenario: the file must be valid without it.
     network = check(whole, places)
     data = copy.deepcopy(data)
     data.pop("variants", None)
@@ -125,10 +125,10 @@ def evidence_variants(name: str) -> frozenset[str]:
 
 
 def check(model: ScenarioFile, places: Places) -> Network:
-    """The network of a scenario that makes sense.
+    """The network of a valid scenario.
 
     Raises:
-        ScenarioError: for everything in it that does not.
+        ScenarioError: all contradictions in the scenario, one line each.
     """
     network = describe(model, places)
     found = problems(model, network, places.path.parent)
@@ -138,7 +138,7 @@ def check(model: ScenarioFile, places: Places) -> Network:
 
 
 def base_label(path: Path) -> str:
-    """The name of a scenario file: within the project's folder its path there, else the file's own."""
+    """The name of a scenario file: its path within the project's folder, else the file's own name."""
     try:
         return str(path.resolve().relative_to(FOLDER).with_suffix(""))
     except ValueError:
@@ -184,7 +184,7 @@ def _axis_named(data: Mapping[str, Any], path: str) -> str | None:
 
 
 def _keep_points(data: dict[str, Any], axis: str, kept: Sequence[AxisValue]) -> list[str]:
-    """Leaves an axis these cases, or gives it these values; returns what is wrong with them."""
+    """Reduces an axis to these cases, or gives it these values; returns the errors in them."""
     axes = data.get("sweep", {})
     if not isinstance(axes.get(axis), dict):
         return [f'found the axis "{axis}"; {one_of(axis, axes)}']

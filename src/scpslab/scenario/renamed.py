@@ -1,4 +1,4 @@
-"""Old names of scenarios, which go on working."""
+"""Old names of scenarios, which still work."""
 
 from __future__ import annotations
 

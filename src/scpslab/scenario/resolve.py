@@ -1,4 +1,4 @@
-"""Resolve: the scenario with everything written out that its file leaves to defaults."""
+"""Resolve: writes the scenario with every default value."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_scenario_twice_is_run_once(campaign):
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ("  - {scenario: nowhere/*}\n", "found no scenario that fits nowhere/*"),
+        ("  - {scenario: nowhere/*}\n", "found no scenario that matches nowhere/*"),
         ("  - {scenari: links/loss}\n", 'unknown key "scenari"; expected one of scenario, set, variant'),
         ("  []\n", "at least one"),
     ],
