@@ -8,8 +8,8 @@ from scpslab.disciplines.kind import Discipline
 class AckFilter(Discipline):
     """Nothing but a limit."""
 
-    says = "a waiting acknowledgement, when a newer one of its connection comes"
-    limit_says = "bytes of the kernel's memory, some 800 for an acknowledgement"
+    says = "drops a waiting acknowledgement when a newer one of its connection arrives"
+    limit_says = "bytes of the kernel's memory, about 800 for an acknowledgement"
 
 
 KIND = AckFilter()

@@ -14,9 +14,11 @@ from scpslab.plan.disciplines import Queue
 class Keys(Part):
     """What a scenario says of CoDel."""
 
-    codel_target: PositiveDuration | None = key(None, says="codel: acceptable time in the queue; 5 ms if not given. Must cover a packet time.", example="5 ms")
+    codel_target: PositiveDuration | None = key(
+        None, says="codel: acceptable time in the queue. Default: 5 ms. Must cover the time of a packet.", example="5 ms"
+    )
     codel_interval: PositiveDuration | None = key(
-        None, says="codel: how long the target may be missed; 100 ms if not given. Should cover a round trip.", example="600 ms"
+        None, says="codel: longest time for which the target may be missed. Default: 100 ms. Should cover a round trip.", example="600 ms"
     )
 
 

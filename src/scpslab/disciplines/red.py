@@ -15,9 +15,9 @@ from scpslab.plan.disciplines import Queue
 class Keys(Part):
     """What a scenario says of RED."""
 
-    red_min: Size | None = key(None, says="red: average queue at which dropping begins; a quarter of the limit if not given.", example="33 kB")
-    red_max: Size | None = key(None, says="red: average queue at which every packet is dropped; half of the limit if not given.", example="66 kB")
-    red_probability: Probability | None = key(None, says="red: probability of dropping just below red_max; 0.1 if not given.", example=0.1)
+    red_min: Size | None = key(None, says="red: average queue at which dropping begins. Default: a quarter of the limit.", example="33 kB")
+    red_max: Size | None = key(None, says="red: average queue at which every packet is dropped. Default: half of the limit.", example="66 kB")
+    red_probability: Probability | None = key(None, says="red: probability of dropping just below red_max. Default: 0.1.", example=0.1)
 
 
 class Red(Discipline):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Keys(BitErrorRate):
     """What a scenario says of clusters."""
 
-    mean_errors_per_burst: float = key(4.0, says="clustered: mean bit errors of an error event; 4 fits the FY97 measurements.", least=1, example=4.0)
+    mean_errors_per_burst: float = key(4.0, says="clustered: mean number of bit errors in an error event; 4 fits the FY97 measurements.", least=1, example=4.0)
     mean_gap_in_burst: float = key(3.0, says="clustered: mean distance from one error of an event to the next, in bits.", least=1, example=3.0)
 
 

@@ -22,33 +22,35 @@ FORM = Form("a campaign", "kind, title, runs", "docs/scenarios.md")
 
 
 class Entry(Part):
-    """Scenarios to run, all in one way."""
+    """Scenarios to run with the same variant and overrides."""
 
     scenario: str = key(
-        says="A scenario's name or path; ? and * stand for one or several letters. None that fits: the entry is left out.", example="fy97/fig??"
+        says="A scenario's name or path; ? and * stand for one or several letters. An entry that matches no scenario is skipped.", example="fy97/fig??"
     )
     variant: tuple[Name, ...] = key(
-        (), says="The first of these variants that the scenario has; one that has none of them is left out. None named: the whole.", example=["quick", "demo"]
+        (),
+        says="Variants; the first one that the scenario has is run. A scenario with none of them is skipped. Default: the whole scenario.",
+        example=["quick", "demo"],
     )
-    set: dict[str, Any] = key({}, says="Path to value, as with --set.", example={"repeats": 10})
+    set: dict[str, Any] = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
 
 
 class CampaignVariant(Part):
-    """A named other version of a campaign, chosen as CAMPAIGN:VARIANT."""
+    """A named version of a campaign, chosen as CAMPAIGN:VARIANT."""
 
-    title: str | None = key(None, says="Title, if it differs.")
-    runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="What is run.")
+    title: str | None = key(None, says="Title. Default: unchanged.")
+    runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="The scenarios to run.")
 
 
 class CampaignFile(Part):
-    """Scenarios that answer something together."""
+    """Scenarios that run together."""
 
     kind: Literal["campaign"]
     version: Literal[1]
     title: Annotated[str, Field(min_length=1)] = key(says="One line.")
-    description: str = key("", says="What it asks.")
-    runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="What is run, in this order.")
-    variants: dict[Name, CampaignVariant] = key({}, says="Smaller or other versions.")
+    description: str = key("", says="The question of the campaign.")
+    runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="The scenarios to run, in this order.")
+    variants: dict[Name, CampaignVariant] = key({}, says="Named versions with other scenarios, chosen as CAMPAIGN:VARIANT.")
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from scpslab.stacks.node import NodePlan, OwnImage
 
 
 class ImageHost(HostPart):
-    """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)), with `containers: docker`. Workloads of kind endpoint use it."""
+    """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)). Needs `containers: docker`; supports only `endpoint` workloads."""
 
-    stack: Literal["image"] = key(says="What carries transport: the programs of an image.", example="image")
-    image: Annotated[str, Field(pattern=IMAGE)] = key(says="The image, as this machine's Docker knows it.", example="vendor/stack:1.0")
-    options: str = key("", says="Further words for the image's roles (SCPSLAB_OPTIONS).", example="--window 4M")
-    device: bool = key(False, says="It makes a network device of its own: it is given /dev/net/tun and NET_ADMIN.", example=True)
-    memory: Size = key("256 MiB", says="Most memory that its container may use.", example="512 MiB")
+    stack: Literal["image"] = key(says="The stack: the programs of an image.", example="image")
+    image: Annotated[str, Field(pattern=IMAGE)] = key(says="The name of the image in this machine's Docker.", example="vendor/stack:1.0")
+    options: str = key("", says="Further arguments for the image's roles (SCPSLAB_OPTIONS).", example="--window 4M")
+    device: bool = key(False, says="Whether the image makes a network device of its own; it then gets /dev/net/tun and NET_ADMIN.", example=True)
+    memory: Size = key("256 MiB", says="Most memory that the container may use.", example="512 MiB")
 
 
 def image_node(host: ImageHost) -> NodePlan:

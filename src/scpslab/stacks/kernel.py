@@ -21,24 +21,28 @@ LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16
 
 
 class KernelHost(HostPart):
-    """A host with the kernel's TCP. What is not named comes from the preset."""
+    """A host with the kernel's TCP. Missing keys come from the preset."""
 
-    stack: Literal["kernel"] = key("kernel", says="What carries transport: the kernel's own TCP.", example="kernel")
-    preset: Preset = key("modern", says="Where settings that are not named come from.", example="fy97-reno")
+    stack: Literal["kernel"] = key("kernel", says="The stack: the kernel's own TCP.", example="kernel")
+    preset: Preset = key("modern", says="The preset that gives all other settings.", example="fy97-reno")
     congestion: Congestion | None = key(None, says="Congestion control.", example="bbr")
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
-    sack: bool | None = key(None, says="Selective acknowledgements (RFC 2018), DSACK (RFC 2883) with them.", example=False)
+    sack: bool | None = key(None, says="Selective acknowledgements (RFC 2018), and with them DSACK (RFC 2883).", example=False)
     window_scaling: bool | None = key(None, says="TCP window scaling (RFC 7323): windows above 65,535 bytes.", example=True)
     ecn: bool | None = key(None, says="Explicit congestion notification (RFC 3168).", example=False)
     initial_window: int | None = key(None, says="Initial congestion window, in segments.", least=1, most=1000, example=1)
-    initial_receive_window: int | None = key(None, says="Window advertised at first, in segments.", least=1, most=1000, example=10)
+    initial_receive_window: int | None = key(None, says="First advertised window, in segments.", least=1, most=1000, example=10)
     mss: Size | None = key(None, says="Largest segment that the host announces, options included.", example="1412 B")
-    rto_min: PositiveDuration | None = key(None, says="Smallest retransmission timeout, whole milliseconds; the kernel's own is 200 ms.", example="1 s")
-    send_buffer: Size | None = key(None, says="Most data that bulk transfers have under way; not set: the kernel's autotuning.", example="168000 B")
-    receive_buffer: Size | None = key(None, says="Most window that bulk transfers advertise; not set: the kernel's autotuning.", example="200200 B")
-    quick_ack: bool | None = key(None, says="Acknowledge every segment at once, where the kernel acknowledges every second one of a stream.", example=True)
+    rto_min: PositiveDuration | None = key(None, says="Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.", example="1 s")
+    send_buffer: Size | None = key(None, says="Most data that a bulk transfer has in flight. Default: the kernel's autotuning.", example="168000 B")
+    receive_buffer: Size | None = key(None, says="Largest window that a bulk transfer advertises. Default: the kernel's autotuning.", example="200200 B")
+    quick_ack: bool | None = key(
+        None, says="Acknowledge every segment at once; otherwise the kernel acknowledges every second segment of a stream.", example=True
+    )
     delayed_ack: bool | None = key(
-        None, says="Bulk transfers delay acknowledgements from the first segment on, where the kernel answers the first ones at once.", example=True
+        None,
+        says="Delay acknowledgements of bulk transfers from the first segment on; otherwise the kernel acknowledges the first segments at once.",
+        example=True,
     )
 
 

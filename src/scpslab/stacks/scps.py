@@ -34,28 +34,28 @@ SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", 
 
 
 class ScpsHost(HostPart):
-    """A host with SCPS-TP (CCSDS 714.0-B). What is not named comes from the preset. Bulk transfers use it; ping and datagrams stay the kernel's."""
+    """A host with SCPS-TP (CCSDS 714.0-B). Missing keys come from the preset. Bulk transfers use SCPS-TP; the kernel carries ping and datagrams."""
 
-    stack: Literal["scps"] = key(says="What carries transport: SCPS-TP.", example="scps")
-    preset: ScpsPreset = key("modern", says="Where settings that are not named come from.", example="fy97-rate")
+    stack: Literal["scps"] = key(says="The stack: SCPS-TP.", example="scps")
+    preset: ScpsPreset = key("modern", says="The preset that gives all other settings.", example="fy97-rate")
     congestion: Literal["none", "vj", "vegas"] | None = key(
-        None, says="Congestion control: none (rate control alone), Van Jacobson, or Vegas.", example="vegas"
+        None, says="Congestion control: none (rate control only), Van Jacobson's, or Vegas.", example="vegas"
     )
     loss: Literal["congestion", "corruption"] | None = key(
-        None, says="What a loss on the route means: slow down, or resend at the same pace.", example="corruption"
+        None, says="Meaning of a loss on the route: congestion (slow down) or corruption (resend at the same rate).", example="corruption"
     )
     rate: Rate | Literal["none"] | None = key(
-        None, says="Rate control: IP bytes per time. Not set: with congestion control none, and without it as much as fits the slowest hop.", example="2 Mbit/s"
+        None, says="Rate control: rate of IP bytes. Default: none if there is congestion control, else the rate that fits the slowest hop.", example="2 Mbit/s"
     )
     vegas_slow_start: Literal["every-rtt", "every-other-rtt"] | None = key(
-        None, says="Vegas: how often slow start doubles the window.", example="every-other-rtt"
+        None, says="Vegas: interval at which slow start doubles the window.", example="every-other-rtt"
     )
     vegas_alpha: int | None = key(None, says="Vegas: grow below this many segments in queues.", least=0, most=1000, example=1)
-    vegas_beta: int | None = key(None, says="Vegas: shrink above this many.", least=0, most=1000, example=3)
-    vegas_gamma: int | None = key(None, says="Vegas: leave slow start above this many.", least=0, most=1000, example=1)
-    byte_counting: bool | None = key(None, says="VJ: grow by bytes acknowledged (RFC 3465), not by acknowledgements.", example=True)
+    vegas_beta: int | None = key(None, says="Vegas: shrink above this many segments in queues.", least=0, most=1000, example=3)
+    vegas_gamma: int | None = key(None, says="Vegas: leave slow start above this many segments in queues.", least=0, most=1000, example=1)
+    byte_counting: bool | None = key(None, says="Van Jacobson: grow by acknowledged bytes (RFC 3465), not by acknowledgements.", example=True)
     limited_transmit: bool | None = key(
-        None, says="Send a new segment for each of the first two duplicate acknowledgements (RFC 3042); with SACK always.", example=False
+        None, says="Send a new segment for each of the first two duplicate acknowledgements (RFC 3042); always on with SACK.", example=False
     )
     initial_window: int | None = key(None, says="First congestion window, in segments.", least=1, most=1000, example=1)
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323).", example=True)
@@ -64,17 +64,17 @@ class ScpsHost(HostPart):
     snack: bool | None = key(None, says="Selective negative acknowledgements.", example=True)
     snack_long: bool | None = key(None, says="SNACK with a bit vector of further holes.", example=True)
     compression: bool | None = key(None, says="Header compression of SCPS-TP.", example=True)
-    bets: bool | None = key(None, says="Best-effort transport service: gaps instead of endless resending.", example=True)
+    bets: bool | None = key(None, says="Best-effort transport service: leave gaps instead of resending for ever.", example=True)
     double_retransmission: bool | None = key(None, says="Resend every SNACKed segment twice, as FY97's program did.", example=False)
     ack_every: int | None = key(None, says="Acknowledge every n-th segment; 0: by the timer only.", least=0, most=1000, example=2)
-    ack_delay: PositiveDuration | None = key(None, says="Delayed-acknowledgement timer, whole milliseconds.", example="200 ms")
-    ack_floor: Duration | None = key(None, says="Least time between acknowledgements of data in order, whole milliseconds; 0 ms for none.", example="100 ms")
-    initial_rto: PositiveDuration | None = key(None, says="Retransmission timeout before the first measurement, whole milliseconds.", example="6 s")
-    rto_min: PositiveDuration | None = key(None, says="Least retransmission timeout, whole milliseconds.", example="1 s")
-    rto_max: PositiveDuration | None = key(None, says="Greatest retransmission timeout, whole milliseconds.", example="60 s")
-    rto_to_persist: int | None = key(None, says="Timeouts after which the route counts as unavailable; 0 for never.", least=0, most=1000, example=3)
+    ack_delay: PositiveDuration | None = key(None, says="Delayed-acknowledgement timer, in whole milliseconds.", example="200 ms")
+    ack_floor: Duration | None = key(None, says="Least time between acknowledgements of data in order, in whole milliseconds; 0 ms: none.", example="100 ms")
+    initial_rto: PositiveDuration | None = key(None, says="Retransmission timeout before the first measurement, in whole milliseconds.", example="6 s")
+    rto_min: PositiveDuration | None = key(None, says="Smallest retransmission timeout, in whole milliseconds.", example="1 s")
+    rto_max: PositiveDuration | None = key(None, says="Largest retransmission timeout, in whole milliseconds.", example="60 s")
+    rto_to_persist: int | None = key(None, says="Number of timeouts after which the route counts as unavailable; 0: never.", least=0, most=1000, example=3)
     retransmissions_max: int | None = key(
-        None, says="Timeouts after which a connection is given up, where the route does not count as unavailable before.", least=0, most=1000, example=5
+        None, says="Number of timeouts after which a connection is given up, unless the route counts as unavailable before.", least=0, most=1000, example=5
     )
     send_buffer: Size | None = key(None, says="Send buffer.", example="400000 B")
     receive_buffer: Size | None = key(None, says="Receive buffer.", example="400000 B")

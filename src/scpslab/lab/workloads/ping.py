@@ -1,4 +1,4 @@
-"""ping: round trips without a transport."""
+"""ping: round-trip times without a transport."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every workload says."""
+"""The keys of every workload."""
 
 from __future__ import annotations
 

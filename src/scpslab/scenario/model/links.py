@@ -14,10 +14,10 @@ from scpslab.errormodels import MODELS
 
 
 class Outage(Part):
-    """A time in which nothing arrives."""
+    """A period in which nothing arrives."""
 
-    from_: Duration = key(alias="from", says="Start, since the network came up.", example="10 s")
-    to: Duration = key(says="End, since the network came up.", example="12 s")
+    from_: Duration = key(alias="from", says="Start, counted from the epoch.", example="10 s")
+    to: Duration = key(says="End, counted from the epoch.", example="12 s")
 
     @model_validator(mode="after")
     def _has_length(self) -> Self:
@@ -29,7 +29,7 @@ class Outage(Part):
 class ErrorChoice(Part):
     """Which error model."""
 
-    model: Annotated[str, OneOf(MODELS)] = key("independent", says="Where the distances between bit errors come from.", example="clustered")
+    model: Annotated[str, OneOf(MODELS)] = key("independent", says="The model that gives the distances between bit errors.", example="clustered")
 
 
 class Errors(*bases(ErrorChoice, (model.keys for model in MODELS.values()))):  # type: ignore[misc]  # the models of the registry
@@ -40,13 +40,13 @@ class Errors(*bases(ErrorChoice, (model.keys for model in MODELS.values()))):  #
     """
 
     action: Literal["drop", "flip"] = key(
-        "drop", says="drop: the frame check discards a packet with errors; flip: its bits are changed and checksums must find it.", example="flip"
+        "drop", says="drop: the frame check discards a packet with errors; flip: its bits are changed, and checksums must detect the change.", example="flip"
     )
-    drop_packets: tuple[Count, ...] = key((), says="Drop exactly these packets of the direction, counted from 1.", example=[10, 11, 40])
+    drop_packets: tuple[Count, ...] = key((), says="Drop these packets of the direction, counted from 1.", example=[10, 11, 40])
     drop_min_bytes: SizeOrZero = key(
         "0 B", says="For drop_packets, count only packets of at least this size on the wire: data, not acknowledgements.", example="500 B"
     )
-    outages: tuple[Outage, ...] = key((), says="Times in which nothing arrives.", example=[{"from": "10 s", "to": "12 s"}])
+    outages: tuple[Outage, ...] = key((), says="Periods in which nothing arrives.", example=[{"from": "10 s", "to": "12 s"}])
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -58,7 +58,7 @@ class Errors(*bases(ErrorChoice, (model.keys for model in MODELS.values()))):  #
 class DelayStep(Part):
     """One step of a time-varying delay."""
 
-    at: Duration = key(says="When, since the network came up.", example="5 s")
+    at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
     delay: Duration = key(says="One-way delay from then on.", example="300 ms")
 
 
@@ -70,34 +70,34 @@ def _of_each(word: str) -> str:
 class AnyQueue(Part):
     """What every discipline has."""
 
-    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(None, says=f"What is dropped, and when{_of_each('says')}.", example="red")
+    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(None, says=f"Queue discipline{_of_each('says')}.", example="red")
     limit: QueueLimit | None = key(None, says=f"Most that may wait: bytes on the wire, or packets{_of_each('limit_says')}.", example="132.5 kB")
     ecn: bool | None = key(None, says=f"Mark packets instead of dropping them ({', '.join(MARKING)}).", example=True)
 
 
 class Queue(*bases(AnyQueue, (discipline.keys for discipline in DISCIPLINES.values()))):  # type: ignore[misc]  # those of the registry
-    """Stage 1's queue; what is not named stays as the topology has it."""
+    """The queue of stage 1. Missing keys keep the topology's values."""
 
 
 class Direction(Part):
-    """Overrides of one direction of a link; what is not named stays as the topology has it. Asymmetric links say so direction by direction.
+    """Overrides of one direction of a link. Missing keys keep the topology's values. Asymmetric links have overrides for each direction.
 
-    Of a serial link: `rate` (baud), `delay` and `errors`; the rest are parameters of its topology.
+    A serial link has `rate` (baud), `delay` and `errors`; everything else is a parameter of its topology.
     """
 
     rate: Rate | None = key(None, says="Rate of the serialiser.", example="2 Mbit/s")
-    overhead: SizeOrZero | None = key(None, says="Framing bytes that every packet costs on the wire beside its IP length.", example="4 B")
+    overhead: SizeOrZero | None = key(None, says="Framing bytes of each packet on the wire, in addition to its IP length.", example="4 B")
     queue: Queue | None = key(None, says="The queue before the serialiser.", example={"discipline": "red", "limit": "132.5 kB"})
     delay: Duration | None = key(None, says="One-way delay; only on links that go through a relay, and on serial links.", example="265 ms")
     delay_table: Annotated[tuple[DelayStep, ...], Field(max_length=100_000)] = key(
         (),
-        says="A delay that changes in steps, times ascending; packets are not reordered, unless jitter asks for it.",
+        says="A delay that changes in steps, in ascending order of time; packets are reordered only if jitter asks for it.",
         example=[{"at": "5 s", "delay": "300 ms"}],
     )
     jitter: PositiveDuration | None = key(
         None,
-        says="Disorder on purpose: the delay of every packet is drawn anew, up to this much less or more, so that packets overtake each other.",
+        says="Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake each other.",
         example="20 ms",
     )
-    duplicate: Probability | None = key(None, says="Disorder on purpose: probability that a packet which arrives does so twice.", example=0.01)
+    duplicate: Probability | None = key(None, says="Probability that a delivered packet is delivered twice.", example=0.01)
     errors: Errors | None = key(None, says="Bit errors, drop lists and outages at the receiving end.", example={"model": "independent", "ber": 1e-6})

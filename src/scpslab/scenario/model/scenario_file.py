@@ -18,23 +18,23 @@ from scpslab.stacks import Host, HostPart, KernelHost
 
 
 class Limits(Part):
-    """When a cell that hangs is ended, and how much memory its guest has."""
+    """The limits of a cell: time after which a hanging cell is ended, and memory of its guest."""
 
-    virtual: PositiveDuration = key("3600 s", says="In the lab's own time; a cell that needs more has failed.", example="3600 s")
-    wall: PositiveDuration = key("600 s", says="In the user's time; a cell that needs more has failed.", example="600 s")
+    virtual: PositiveDuration = key("3600 s", says="Longest lab time; a cell that needs more has failed.", example="3600 s")
+    wall: PositiveDuration = key("600 s", says="Longest wall time; a cell that needs more has failed.", example="600 s")
     memory: Size = key("512 MiB", says="Memory of the guest, captures included.", example="512 MiB")
     lateness: PositiveDuration | None = key(
-        None, says="Where time is real: a cell whose clock came later than this for 1 % of the time has failed; 5 ms if not given.", example="20 ms"
+        None, says="In engines with real time: a cell has failed if more than 1 % of its clock ticks come later than this. Default: 5 ms.", example="20 ms"
     )
 
 
 class Check(Part):
-    """What a metric of results.csv must be, in every cell; `scpslab run` says which cells do not hold it, and exits with 1."""
+    """A bound for a metric of results.csv in every cell; `scpslab run` names the cells that violate it, and exits with 1."""
 
     metric: str = key(says="A column of results.csv.", example="utilization")
-    of: Name | None = key(None, says="The workload, where several have the metric.", example="transfer")
+    of: Name | None = key(None, says="The workload, if several have the metric.", example="transfer")
     at_least: float | str | None = key(None, says="Lower bound: a number in the column's unit, or a quantity with its unit.", example=0.9)
-    at_most: float | str | None = key(None, says="Upper bound, likewise.", example="30 s")
+    at_most: float | str | None = key(None, says="Upper bound: a number in the column's unit, or a quantity with its unit.", example="30 s")
 
     @model_validator(mode="after")
     def _has_bound(self) -> Self:
@@ -55,54 +55,58 @@ def _reads(kind: str, text: str) -> bool:
 
 
 class Variant(Part):
-    """A named version of a scenario, chosen as SCENARIO:VARIANT: a smaller one for a demo or a test."""
+    """A named version of a scenario with fewer cells or other values, chosen as SCENARIO:VARIANT."""
 
-    title: str | None = key(None, says="Title, if it differs.", example="The same in a minute")
-    set: dict[str, Any] = key({}, says="Path to value, as with --set.", example={"workloads.transfer.size": "100 kB"})
+    title: str | None = key(None, says="Title. Default: unchanged.", example="The same in a minute")
+    set: dict[str, Any] = key({}, says="From each path to its value, as with --set.", example={"workloads.transfer.size": "100 kB"})
     sweep: dict[str, Annotated[tuple[AxisValue, ...], Field(min_length=1)]] = key(
-        {}, says="Axis to the values or case labels that it has here.", example={"ber": [0, 1e-5]}
+        {}, says="From each axis to the values or case labels that it keeps.", example={"ber": [0, 1e-5]}
     )
-    repeats: int | None = key(None, says="Repeats, if they differ.", least=1, most=10_000, example=2)
-    evidence: bool = key(False, says="Whether claims may use its cells: they are run under the paper's conditions, only fewer of them.", example=True)
+    repeats: int | None = key(None, says="Repeats. Default: unchanged.", least=1, most=10_000, example=2)
+    evidence: bool = key(
+        False, says="Whether claims may use its cells: true if the variant runs under the paper's conditions, only with fewer cells.", example=True
+    )
 
 
 class ScenarioFile(Part):
-    """An experiment: a topology, what its hosts and links are like, what generates traffic, what observes, and what is varied."""
+    """An experiment: a topology, its hosts and links, workloads, probes, and a sweep."""
 
-    kind: Literal["scenario"] = key(says="What kind of file this is.", example="scenario")
+    kind: Literal["scenario"] = key(says="The kind of file.", example="scenario")
     version: Literal[1] = key(says="Version of the format.", example=1)
     title: Annotated[str, Field(min_length=1)] = key(says="One line.", example="Corruption at 2 Mbit/s")
-    source: str = key("", says="Where it comes from, such as a paper's figure.", example="MITRE FY97 report, Fig 4")
-    description: str = key("", says="What it asks, and what to expect.", example="4,000,000 bytes over the geostationary hop.")
+    source: str = key("", says="The source of the experiment, such as a paper's figure.", example="MITRE FY97 report, Fig 4")
+    description: str = key("", says="The question of the experiment, and the expected answer.", example="4,000,000 bytes over the geostationary hop.")
     topology: Name = key(says="A file of topologies/, without its suffix; scpslab list --what topologies shows them.", example="fy97")
     parameters: dict[str, AxisValue] = key({}, says="Parameters of the topology; the others keep their defaults.", example={"data_rate": "9600 bit/s"})
     links: dict[str, dict[str, Direction]] = key(
-        {}, says="Link to direction to what differs from the topology.", example={"hop": {"data": {"rate": "1 Mbit/s"}}}
+        {}, says="From each link and direction to the overrides of the topology.", example={"hop": {"data": {"rate": "1 Mbit/s"}}}
     )
     hosts: dict[str, Host] = key(
-        {}, says="Host to what carries transport on it; a host not named is a modern kernel.", example={"ws1": {"preset": "fy97-reno"}}
+        {}, says="From each host to its stack and settings. Default: a kernel host with the preset modern.", example={"ws1": {"preset": "fy97-reno"}}
     )
     workloads: tuple[Workload, ...] = key(
         (),
-        says="What generates traffic; not empty, unless there is a script.",
+        says="Sources of traffic; at least one, unless there is a script.",
         example=[{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4 MB"}],
     )
     probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
     script: tuple[Step, ...] | None = key(
-        None, says="What happens meanwhile: links that change, commands that are typed.", example=[{"do": "link", "at": "5 s", "link": "hop", "ber": 1e-5}]
+        None, says="Steps while the cell runs: changes of links, and commands in nodes.", example=[{"do": "link", "at": "5 s", "link": "hop", "ber": 1e-5}]
     )
     sweep: dict[Name, Axis] = key(
         {}, says="Axes; every combination of their values is a point.", example={"ber": {"set": ["links.hop.*.errors.ber"], "values": [0, 1e-5]}}
     )
-    skip: tuple[dict[str, AxisValue], ...] = key((), says="Combinations of axis values that are not run.", example=[{"errors": "clustered", "ber": 0}])
+    skip: tuple[dict[str, AxisValue], ...] = key((), says="Combinations of axis values that do not run.", example=[{"errors": "clustered", "ber": 0}])
     repeats: int = key(1, says="Repeats of every point, each with random streams of its own.", least=1, most=10_000, example=5)
     seed: Seed = key(1, says="Root of all random streams.", example=1997)
-    limits: Limits = key(Limits(), says="When a hanging cell is ended.", example={"virtual": "4000 s", "wall": "600 s"})
+    limits: Limits = key(Limits(), says="Limits of time and memory.", example={"virtual": "4000 s", "wall": "600 s"})
     containers: Literal["process", "docker"] = key(
-        "process", says="What a node is: a process tree with namespaces of its own, or a Docker container of images/ (slower to start).", example="docker"
+        "process", says="Kind of nodes: process trees with namespaces of their own, or Docker containers of images/ (slower to start).", example="docker"
     )
-    checks: tuple[Check, ...] = key((), says="What the results must be.", example=[{"metric": "utilization", "at_least": 0.5}])
-    variants: dict[Name, Variant] = key({}, says="Smaller or other versions, chosen as SCENARIO:VARIANT.", example={"demo": {"repeats": 2}})
+    checks: tuple[Check, ...] = key((), says="Bounds that the results must keep.", example=[{"metric": "utilization", "at_least": 0.5}])
+    variants: dict[Name, Variant] = key(
+        {}, says="Named versions with fewer cells or other values, chosen as SCENARIO:VARIANT.", example={"demo": {"repeats": 2}}
+    )
 
     def host(self, name: str) -> HostPart:
         """What carries transport on a host; one that is not named is a modern kernel."""

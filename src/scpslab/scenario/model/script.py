@@ -1,4 +1,4 @@
-"""What happens while a cell runs: links that change and commands that are typed. `scpslab shell --transcript` writes this section."""
+"""Steps while a cell runs: changes of links, and commands in nodes. `scpslab shell --keep` writes this section."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ CHANGES = ("ber", "delay", "rate", "state")
 class LinkStep(Part):
     """A link changes while traffic flows."""
 
-    do: Literal["link"] = key(says="What is done.", example="link")
-    at: Duration = key(says="When, since the network came up.", example="5 s")
+    do: Literal["link"] = key(says="The kind of step.", example="link")
+    at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
     link: Name = key(says="Link.", example="hop")
-    direction: Name | None = key(None, says="Direction; both if not given.", example="data")
-    ber: float | None = key(None, says="Bit error rate from then on: independent errors.", least=0, most=0.5, example=1e-5)
+    direction: Name | None = key(None, says="Direction. Default: both.", example="data")
+    ber: float | None = key(None, says="Bit error rate from then on, with independent errors.", least=0, most=0.5, example=1e-5)
     delay: Duration | None = key(None, says="One-way delay from then on.", example="300 ms")
-    rate: Rate | None = key(None, says="Rate from then on; the direction has to have one.", example="1 Mbit/s")
-    state: Literal["down", "up"] | None = key(None, says="Down: whatever arrives is lost, as outage. Up: no longer.", example="down")
+    rate: Rate | None = key(None, says="Rate from then on; the direction must already have a rate.", example="1 Mbit/s")
+    state: Literal["down", "up"] | None = key(None, says="down: start an outage, in which everything that arrives is lost; up: end it.", example="down")
 
     @model_validator(mode="after")
     def _is_one_change(self) -> Self:
@@ -33,14 +33,14 @@ class LinkStep(Part):
 
 
 class RunStep(Part):
-    """A command is typed into a node's shell. What it prints is in the logs, its exit code in records/script.jsonl."""
+    """A command runs in a node's shell. Its output is in the logs, its exit code in records/script.jsonl."""
 
-    do: Literal["run"] = key(says="What is done.", example="run")
-    at: Duration = key(says="When, since the network came up.", example="6 s")
+    do: Literal["run"] = key(says="The kind of step.", example="run")
+    at: Duration = key(says="Time of the step, counted from the epoch.", example="6 s")
     node: Name = key(says="Host or router.", example="ws1")
-    command: Annotated[str, Field(min_length=1)] = key(says="The command, for sh.", example="ping -c 3 10.2.0.2")
-    patience: PositiveDuration = key("300 s", says="When it is ended, and the cell counts as incomplete.", example="60 s")
-    required: bool = key(True, says="Whether the cell waits for it; what it leaves running ends with the cell.", example=False)
+    command: Annotated[str, Field(min_length=1)] = key(says="The command; sh runs it.", example="ping -c 3 10.2.0.2")
+    patience: PositiveDuration = key("300 s", says="Time after which the command is ended, and the cell counts as incomplete.", example="60 s")
+    required: bool = key(True, says="Whether the cell waits for the command; programs that it leaves running end with the cell.", example=False)
 
 
 Step = Annotated[LinkStep | RunStep, Field(discriminator="do")]

@@ -1,4 +1,4 @@
-"""Sweeps: axes by name, each a list of values for some paths, or named cases."""
+"""Sweeps: axes by name. Each axis is a list of values for some paths, or a set of named cases."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from scpslab.documents.quantities import AxisValue
 
 
 class Values(Part):
-    """An axis of values: each is set at every path named."""
+    """An axis of values: each value is set at all paths."""
 
-    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(says="Paths that take the value.", example=["links.hop.*.errors.ber"])
+    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(says="Paths at which each value is set.", example=["links.hop.*.errors.ber"])
     values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values.", example=[0, 1e-6, 1e-5])
 
 
 class Cases(Part):
     """An axis of named cases: each sets several paths."""
 
-    cases: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = key(says="Label to {path: value}.", example={"bbr": {"hosts.*.congestion": "bbr"}})
+    cases: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = key(
+        says="From each label to {path: value}.", example={"bbr": {"hosts.*.congestion": "bbr"}}
+    )
 
 
 def _tag(value: Any) -> str:
