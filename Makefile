@@ -2,10 +2,10 @@
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
 SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh \
-	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh \
+	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh images/scps-ri/scps-ri \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: same-bytes test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test development test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: image-ri test-ri same-bytes test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test development test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -61,6 +61,13 @@ lint-playbooks: .venv-machines/done ## lint playbooks (ansible-lint, profile pro
 
 docker-images: python ## build the Docker images of nodes, and start each until its health check has answered (needs Docker Engine)
 	tools/build-images --check
+
+image-ri: python ## Docker image of the SCPS reference implementation, from your copy of its source: SCPSLAB_RI_SOURCE=FOLDER (images/scps-ri/README.md)
+	./scpslab image scps-ri
+
+test-ri: setup ## run what needs the SCPS reference implementation: builds its image from SCPSLAB_RI_SOURCE=FOLDER and transfers with it (needs Docker Engine)
+	@test -n "$(SCPSLAB_RI_SOURCE)" || { echo "error: SCPSLAB_RI_SOURCE: found none; expected the folder of your copy of its source. See images/scps-ri/README.md." >&2; exit 2; }
+	$(PYTHON) -m pytest tests/lab/test_reference.py
 
 playbooks-test: python ## run site.yml in a fresh Debian, twice, and in check mode (needs Docker Engine and root)
 	tools/playbooks-test

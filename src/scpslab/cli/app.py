@@ -27,6 +27,7 @@ COMMANDS = {
     "export": "export",
     "verify": "verify",
     "shell": "shell",
+    "image": "image",
     "clean": "clean",
     "schema": "schema",
 }

@@ -47,7 +47,7 @@ def test_packages_are_named_in_lists_only():
     assert wrong == []
 
 
-@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("node", [*NODES, "scps-ri"])
 def test_every_image_says_what_it_is_and_is_no_root(node):
     text = (IMAGES / node / "Dockerfile").read_text()
     assert f'org.opencontainers.image.title="scpslab {node}"' in text
