@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.setup import cache_dir
+from scpslab.setup import cache_dir, ensure_stack
 from tests.lab.copied_tree import SORTS, CopiedTree, NewKind
 
 pytestmark = pytest.mark.lab
@@ -17,7 +17,8 @@ OF_THE_COPY = ("results", "lab")
 
 @pytest.fixture
 def cache(engine, tmp_path: Path) -> Path:
-    """What is built, which is the user's, in a cache of the copy's own."""
+    """What is built, which is the user's, in a cache of the copy's own; a copy that had to compile the SCPS stack would run into its time limit."""
+    ensure_stack(print)
     folder = tmp_path / "cache"
     folder.mkdir()
     for part in cache_dir().iterdir():
