@@ -5,10 +5,10 @@ from __future__ import annotations
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records
+from scpslab.plan.links import LOSS_CAUSES
 
 DRAIN_STEP_NS = 50_000_000
 DRAIN_LIMIT_NS = 60 * SECOND_NS
-LOSS_CAUSES = ("queue", "corrupt", "outage", "policy")
 
 
 class Accounts:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, delay_options, slot_of
+from scpslab.plan.error_models.clustered import Clustered
+from scpslab.plan.error_models.independent import Independent
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
@@ -120,7 +122,8 @@ class LinkChanges:
 
 def _first(direction: DirectionStages) -> dict[str, int | float | str]:
     plan = direction.plan
-    found: dict[str, int | float | str] = {"state": "up", "ber": getattr(plan.errors.settings, "ber", 0) if plan.errors else 0}
+    settings = plan.errors.settings if plan.errors else None
+    found: dict[str, int | float | str] = {"state": "up", "ber": settings.ber if isinstance(settings, Independent | Clustered) else 0}
     if plan.rate_bps:
         found["rate"] = plan.rate_bps
     if direction.relay is not None:

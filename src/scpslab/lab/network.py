@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_
 from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.nodes import LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
-from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, tc_lines
+from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, Verdict, tc_lines
 from scpslab.lab.switches import LabSwitch
 from scpslab.plan import Plan
 from scpslab.plan.links import Link
@@ -219,6 +220,14 @@ class LabNetwork:
         """The counters of a direction's stages."""
         return self.stages.account(direction)
 
+    def verdicts(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
+        """The packets of a direction that did not pass unharmed, and how many of all directions the log had no room for."""
+        return self.stages.verdicts_of(direction)
+
+    def where(self, index: int) -> AbstractContextManager[None]:
+        """The network namespace of the interface with that index, entered for a while."""
+        return inside(self.pid(self.places[index]))
+
     def sysctl(self, name: str, setting: str, default: str) -> str:
         """The plan's setting of a node's kernel, or the kernel's default as the caller knows it."""
         return next((node.sysctls.get(setting, default) for node in self.plan.speaking if node.name == name), default)
@@ -244,7 +253,7 @@ class LabNetwork:
             queue = direction.plan.queue
             if queue is None or queue.serialises:
                 continue
-            with inside(self.pid(self.places[direction.entering])):
+            with self.where(direction.entering):
                 here = Netlink()
                 drops[direction.link, direction.name] = sum(q["drops"] for q in here.qdiscs() if q["index"] == direction.entering and q["parent"] == ROOT)
                 here.close()

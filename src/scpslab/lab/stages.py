@@ -15,7 +15,6 @@ from array import array
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import Any
 
 from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
@@ -23,7 +22,7 @@ from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.disciplines.base import ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.names import file_name
-from scpslab.plan.links import Direction, Disorder
+from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction, Disorder
 
 FIRST_INDEX = 1000
 OBJECT = PROGRAMS / "stages.bpf.o"
@@ -55,7 +54,7 @@ ARRIVAL_COUNTERS = (
 )
 ARRIVAL_COUNTERS_AT = 19 * 8
 VERDICT = struct.Struct("=QQIIII")
-VERDICTS = {1: "corrupt", 2: "outage", 3: "policy", 4: "flipped", 5: "queue"}
+VERDICTS = {1: CORRUPT, 2: OUTAGE, 3: POLICY, 4: FLIPPED, 5: QUEUE}
 ACTIONS = {"drop": 0, "flip": 1}
 
 # A rate so high that it costs a packet nothing measurable, but makes netem keep the order when a delay shrinks.
@@ -73,6 +72,17 @@ class DirectionStages:
     def __init__(self, link: str, plan: Direction, entering: int, arriving: int, relay: int | None) -> None:
         self.link, self.plan, self.name = link, plan, plan.name
         self.entering, self.arriving, self.relay = entering, arriving, relay
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a packet that did not pass unharmed: when (monotonic clock), its number in the direction, and a word of plan/links.py."""
+
+    at_ns: int
+    ordinal: int
+    wire_bytes: int
+    word: str
+    bit_errors: int
 
 
 @dataclass(frozen=True)
@@ -206,12 +216,18 @@ class Stages:
         counters |= dict(zip(ARRIVAL_COUNTERS, struct.unpack_from("=14Q", arrival, ARRIVAL_COUNTERS_AT), strict=True))
         return counters
 
-    def verdict_lines(self) -> tuple[list[tuple[Any, ...]], int]:
-        """The verdict log (at_ns on the monotonic clock, ordinal, slot, wire_bytes, verdict, bit_errors), and how many did not fit."""
+    def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
+        """The verdict log's lines of a direction, and how many of all directions did not fit."""
         count = struct.unpack("=Q", self.verdict_count.read(0, 8))[0]
         kept = min(count, VERDICT_LOG_ENTRIES if self.logged else 1)
         data = self.verdicts.read(0, kept * self.verdicts.stride)
-        return list(VERDICT.iter_unpack(data)) if self.logged else [], count - kept if self.logged else 0
+        found = []
+        for at_ns, ordinal, slot, wire_bytes, number, bit_errors in VERDICT.iter_unpack(data) if self.logged else ():
+            word = VERDICTS[number]
+            # A queue drops where packets enter; everything else happens where they arrive.
+            if slot == slot_of(direction.entering if word == QUEUE else direction.arriving):
+                found.append(Verdict(at_ns, ordinal, wire_bytes, word, bit_errors))
+        return found, count - kept if self.logged else 0
 
 
 def _duplicates(disorder: Disorder | None, first_error: int) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from scpslab.lab.netlink import NLM_DUMP, Netlink, attributes
 from scpslab.lab.netns import inside
 from scpslab.lab.network import ROOT, LabNetwork
 from scpslab.lab.probes.tcp_info import INET_DIAG_INFO, SOCK_DIAG_BY_FAMILY, STATES, fields
+from scpslab.plan.links import LOSS_CAUSES
 
 BARS = " ▁▂▃▄▅▆▇█"
 KEPT = 40
@@ -44,15 +45,15 @@ class Watch:
 
     def _direction(self, direction: Any) -> str:
         name = f"{direction.link} {direction.name}"
-        now, counters = time.monotonic(), self.network.stages.account(direction)
+        now, counters = time.monotonic(), self.network.account(direction)
         before, delivered = self.last.get(name, (now, counters["delivered_bytes"]))
         self.last[name] = (now, counters["delivered_bytes"])
         rate_bps = 8 * (counters["delivered_bytes"] - delivered) / (now - before) if now > before else 0.0
-        with inside(self.network.pid(self.network.places[direction.entering])):
+        with self.network.where(direction.entering):
             here = Netlink()
             queued = sum(q["backlog_bytes"] for q in here.qdiscs() if q["index"] == direction.entering and q["parent"] == ROOT)
             here.close()
-        lost = sum(counters[f"{cause}_packets"] for cause in ("queue", "corrupt", "outage", "policy"))
+        lost = sum(counters[f"{cause}_packets"] for cause in LOSS_CAUSES)
         course = self._course(name, rate_bps, direction.plan.rate_bps)
         return f"{name:<16} {course} {rate_bps / 1e3:9.1f} kbit/s   queue {queued:>8} B   lost {lost}"
 

@@ -12,6 +12,18 @@ from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds,
 
 Mtu = Annotated[int, Range(68, 65_535)]
 
+# What can become of a packet that does not arrive as it was sent. The lab counts by these words, and results.csv names its columns by them.
+QUEUE, CORRUPT, OUTAGE, POLICY = "queue", "corrupt", "outage", "policy"
+# Each packet that does not arrive has one of these causes; and what each means.
+LOSS_CAUSES = {
+    QUEUE: "the queue before the serialiser was full (or its discipline dropped)",
+    CORRUPT: "a bit error hit the packet",
+    OUTAGE: "the link was out",
+    POLICY: "the drop list named it",
+}
+# It arrives, but with bits changed.
+FLIPPED = "flipped"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Disorder:

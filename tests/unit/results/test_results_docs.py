@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from scpslab.figures.plots import PLOTS
+from scpslab.plan.links import LOSS_CAUSES
 from scpslab.results.metrics import FAMILIES
-from scpslab.results.metrics.losses import CAUSES
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
 
@@ -18,7 +18,7 @@ def test_every_metric_is_explained_in_its_own_words():
 
 
 def test_every_cause_and_every_kind_of_picture_is_named():
-    for cause in CAUSES:
+    for cause in LOSS_CAUSES:
         assert f"_lost_{cause}_packets" in DOCUMENT
     for plot in PLOTS:
         assert f"`{plot}`" in DOCUMENT

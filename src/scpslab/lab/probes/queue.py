@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 
 from scpslab.lab.netlink import Netlink
-from scpslab.lab.netns import inside
 from scpslab.lab.probes.base import Sampler
 from scpslab.lab.records import Records
 from scpslab.names import file_name
@@ -24,8 +23,7 @@ class QueueDepth(Sampler[planned.QueueDepth]):
         if index is None:
             raise ValueError(f"probe {self.name}: link {self.spec.link} has no delay stage; expected a link with a via node")
         self.index = index
-        node = self.network.places[index]
-        with inside(self.network.pid(node)):
+        with self.network.where(index):
             self.netlink = Netlink(socket.NETLINK_ROUTE)
         self.records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from scpslab.plan import Plan
+from scpslab.plan.links import LOSS_CAUSES
 from scpslab.results.metrics.base import Column, Value, count
 from scpslab.results.run import RunCell
 
-CAUSES = ("queue", "corrupt", "outage", "policy")
-MEANINGS = {
-    "queue": "the queue before the serialiser was full (or its discipline dropped)",
-    "corrupt": "a bit error hit the packet",
-    "outage": "the link was out",
-    "policy": "the drop list named it",
-}
 OTHER = Column("other_lost_packets", None, "Packets lost on all other links, whatever the cause; not 0 means that something besides the hop shaped the result.")
 
 
@@ -25,7 +19,7 @@ def columns(plan: Plan) -> tuple[Column, ...]:
         for direction in link.directions:
             stem, where = f"{link.name}_{direction.name}", f"{link.name}, {direction.name} direction"
             found.append(Column(f"{stem}_offered_packets", None, f"Packets that reached {where}."))
-            found += [Column(f"{stem}_lost_{cause}_packets", None, f"{where}: {MEANINGS[cause]}.") for cause in CAUSES]
+            found += [Column(f"{stem}_lost_{cause}_packets", None, f"{where}: {meaning}.") for cause, meaning in LOSS_CAUSES.items()]
             found.append(Column(f"{stem}_flipped_packets", None, f"{where}: delivered with bits changed."))
     return (*found, OTHER) if plan.links else ()
 
@@ -37,7 +31,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
     other, is_known = 0, False
     for line in cell.records("accounting"):
         is_known = True
-        lost = {cause: count(line, f"{cause}_packets") for cause in CAUSES}
+        lost = {cause: count(line, f"{cause}_packets") for cause in LOSS_CAUSES}
         if line.get("link") not in space_links:
             other += sum(packets or 0 for packets in lost.values())
             continue
