@@ -8,7 +8,7 @@ import typer
 
 from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all, scoreboard
 from scpslab.cli.results import split
-from scpslab.cli.tables import Format, table_console
+from scpslab.cli.tables import Format, print_for_programs, table_console
 from scpslab.errors import UsageError
 from scpslab.runfolder import runs_of
 
@@ -47,7 +47,7 @@ def claims(
     folders = runs_of(runs or [])
     verdicts = evaluate(chosen, Evidence.of_runs(folders))
     if format_ is not Format.TABLE:
-        typer.echo(scoreboard.as_csv(verdicts) if format_ is Format.CSV else scoreboard.as_json(verdicts), nl=False)
+        print_for_programs(verdicts, format_, scoreboard.as_csv, scoreboard.as_json)
         return
     console = table_console()
     console.print(scoreboard.as_table(verdicts))

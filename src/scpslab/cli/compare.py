@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.results import split
-from scpslab.cli.tables import Format, table_console
+from scpslab.cli.tables import Format, print_for_programs, table_console
 from scpslab.results import compare as comparing
 from scpslab.results.table import read_results
 from scpslab.runfolder import find_run
@@ -37,7 +37,7 @@ def compare(
     one, other = (read_results(find_run(run)) for run in (first, second))
     found = comparing.compare(one, other, split(by), split(metric))
     if format_ is not Format.TABLE:
-        typer.echo(comparing.as_csv(found) if format_ is Format.CSV else comparing.as_json(found), nl=False)
+        print_for_programs(found, format_, comparing.as_csv, comparing.as_json)
         return
     console = table_console()
     console.print(comparing.as_table(found))

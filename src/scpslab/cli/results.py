@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.tables import Format, print_summary, table_console
+from scpslab.cli.tables import Format, print_for_programs, print_summary, table_console
 from scpslab.results.table import as_csv, as_json, read_results, summarise
 from scpslab.runfolder import find_run
 
@@ -34,7 +34,7 @@ def results(
     if format_ is Format.TABLE:
         print_summary(summary, table_console())
     else:
-        typer.echo(as_csv(summary) if format_ is Format.CSV else as_json(summary), nl=False)
+        print_for_programs(summary, format_, as_csv, as_json)
 
 
 def split(values: list[str] | None) -> list[str]:

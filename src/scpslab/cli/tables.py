@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -20,6 +22,14 @@ class Format(StrEnum):
     CSV = "csv"
     JSON = "json"
     TABLE = "table"
+
+
+Found = TypeVar("Found")
+
+
+def print_for_programs(found: Found, format_: Format, as_csv: Callable[[Found], str], as_json: Callable[[Found], str]) -> None:
+    """Prints results as CSV or JSON, byte for byte."""
+    typer.echo(as_csv(found) if format_ is Format.CSV else as_json(found), nl=False)
 
 
 class _PlainConsole(Console):

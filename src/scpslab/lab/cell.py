@@ -31,7 +31,7 @@ STOP_LIMIT_NS = 30 * SECOND_NS
 GIVEN_UP = ("incomplete", "unsupported")
 
 
-class Cell:
+class LabCell:
     """The state of one cell while it runs."""
 
     def __init__(self, plan: Plan) -> None:

@@ -6,7 +6,7 @@ import sys
 import traceback
 
 from scpslab import plan as plans
-from scpslab.lab.cell import Cell, finish
+from scpslab.lab.cell import LabCell, finish
 from scpslab.lab.place import CELL, WORK
 from scpslab.lab.shell import interact
 
@@ -14,10 +14,10 @@ from scpslab.lab.shell import interact
 def main() -> int:
     """Runs /cell/plan.json; exit code 0 when a status was written."""
     WORK.mkdir(parents=True, exist_ok=True)
-    cell: Cell | None = None
+    cell: LabCell | None = None
     try:
         plan = plans.parse((CELL / "plan.json").read_bytes())
-        cell = Cell(plan)
+        cell = LabCell(plan)
         status = interact(cell) if plan.cell.shell else cell.run()
     except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs
         (WORK / "logs").mkdir(exist_ok=True)

@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from mininet.cli import CLI
 
 from scpslab import units
-from scpslab.lab.cell import Cell
+from scpslab.lab.cell import LabCell
 from scpslab.lab.changes import ChangeError, LinkChanges
+from scpslab.lab.network import LabNetwork
 from scpslab.lab.place import LABTOOL, PROGRAMS, WORK
 from scpslab.lab.records import Records
 from scpslab.lab.watch import Watch
@@ -31,13 +33,14 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
     prompt = "scpslab> "
 
-    def __init__(self, cell: Cell, **options: Any) -> None:
-        self.cell = cell
-        self.changes = LinkChanges(cell.network)
+    def __init__(self, network: LabNetwork, captures: Path, **options: Any) -> None:
+        """`captures` is the folder that captures go to."""
+        self.network, self.folder = network, captures
+        self.changes = LinkChanges(network)
         self.captures: dict[str, subprocess.Popen[bytes]] = {}
         self.transcript = Records(WORK / "transcript.jsonl")
         self.started = time.monotonic()
-        super().__init__(cell.network.mininet, **options)
+        super().__init__(network.mininet, **options)
 
     def do_link(self, line: str) -> None:
         """link: show all links. link NAME [DIRECTION] ber 1e-5 | delay 300 ms | rate 1 Mbit/s | down | up: change a link while traffic flows."""
@@ -71,7 +74,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
     def do_watch(self, line: str) -> None:
         """Watch [SECONDS]: show rates and queues of links, and windows of connections, until Ctrl-C or for that many seconds. Start traffic with & first."""
         until = time.monotonic() + float(line) if line.strip().replace(".", "", 1).isdigit() else None
-        watch = Watch(self.cell.network)
+        watch = Watch(self.network)
         shown = 0
         try:
             while until is None or time.monotonic() < until:
@@ -92,11 +95,11 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             self.captures.pop(node).send_signal(signal.SIGTERM)
             print(f"captures/{node}.pcap ends")
             return
-        if node not in self.mn or self.cell.network.pid(node) is None:
+        if node not in self.mn or self.network.pid(node) is None:
             print(f'capture: found "{node}"; expected a host or router')
             return
-        argv = [LABTOOL, "exec-net", str(self.cell.network.pid(node)), "tcpdump", "-i", "any", "-n", "-U", "-Z", "root"]
-        argv += ["-w", str(self.cell.folders.captures / file_name(str(node), suffix=".pcap")), *([chosen] if chosen else [])]
+        argv = [LABTOOL, "exec-net", str(self.network.pid(node)), "tcpdump", "-i", "any", "-n", "-U", "-Z", "root"]
+        argv += ["-w", str(self.folder / file_name(str(node), suffix=".pcap")), *([chosen] if chosen else [])]
         self.captures[node] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         print(f"captures/{node}.pcap begins")
 
@@ -153,7 +156,7 @@ def as_text(what: str, value: float | str) -> float | str:
     return value
 
 
-def interact(cell: Cell) -> dict[str, Any]:
+def interact(cell: LabCell) -> dict[str, Any]:
     """Serves the person at the console until they leave."""
     if cell.plan.cell.shell == "bash":
         _bash(cell.plan.topology)
@@ -162,12 +165,12 @@ def interact(cell: Cell) -> dict[str, Any]:
     return {"status": "completed", "reason": "", "epoch_realtime_ns": None, "virtual_s": None}
 
 
-def _mininet(cell: Cell) -> None:
+def _mininet(cell: LabCell) -> None:
     cell.set_up()
     hosts = [node.name for node in cell.plan.nodes if not isinstance(node, Switch)]
     print(f"The network {cell.plan.topology} is up. Nodes: {', '.join(hosts)}.")
     print(f"Type a node and a command (for example {hosts[0]} ip addr), or one of link, watch, capture, help, exit.")
-    prompt = LabCLI(cell)
+    prompt = LabCLI(cell.network, cell.folders.captures)
     prompt.close()
 
 

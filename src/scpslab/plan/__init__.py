@@ -1,4 +1,4 @@
-"""Plans as typed values: one strict reader, one writer (docs/plan-format.md). Order of reading: plan.py, its parts, schema.py, checks.py.
+"""Plans as typed values: one strict reader, one writer (docs/plan-format.md). Order of reading: plan.py, its parts, schema.py, consistency.py.
 
 Only the standard library, `units.py`, `names.py`, `kinds.py` and `strict_json.py` are used: plans are read inside the guest too.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from scpslab import strict_json
 from scpslab.plan import schema
-from scpslab.plan.checks import problems
+from scpslab.plan.consistency import problems
 from scpslab.plan.plan import FORMAT, Plan
 from scpslab.plan.schema import PlanError
 

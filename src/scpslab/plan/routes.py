@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from scpslab.plan.values import Destination, Ip, Metric
 
@@ -26,7 +26,7 @@ class RouteOptions:
     quickack: Metric | None
 
 
-NO_OPTIONS: dict[str, None] = dict.fromkeys(("initcwnd", "initrwnd", "advmss", "rto_min_ms", "quickack"))
+NO_OPTIONS: dict[str, None] = dict.fromkeys(option.name for option in fields(RouteOptions))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,7 @@ from pydantic import Field, model_validator
 
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Rate
-
-CHANGES = ("ber", "delay", "rate", "state")
+from scpslab.plan.script import CHANGES
 
 
 class LinkStep(Part):
