@@ -131,6 +131,7 @@ fn dissect(config: &Config) -> Dissection {
         sender: config.clone(),
         receiver: config.clone(),
         routes: [route, route],
+        networks: Default::default(),
         links: [link.clone(), link],
         seed: 2,
         limit: Duration::from_secs(100),

@@ -56,7 +56,7 @@ impl Layer for Ipv4Layer {
         if header.is_fragment {
             return Err(Refusal::Fragment);
         }
-        Ok((Envelope { src: header.src, dst: header.dst, protocol: header.protocol }, payload))
+        Ok((Envelope { src: header.src, dst: header.dst, protocol: header.protocol, precedence: None }, payload))
     }
 
     fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal> {
@@ -67,9 +67,10 @@ impl Layer for Ipv4Layer {
         let kind = match error.kind {
             IcmpKind::FragmentationNeeded { mtu } => ReportKind::TooBig { mtu: mtu.max(MTU_MIN) },
             IcmpKind::Unreachable { .. } => ReportKind::Unreachable,
-            IcmpKind::SourceQuench => ReportKind::Congestion,
+            // Forged too easily (RFC 6633).
+            IcmpKind::SourceQuench => return Err(Refusal::Foreign),
         };
-        Ok(Report { kind, quote: Quote { src: error.src, dst: error.dst, seq: error.seq } })
+        Ok(Report::Segment { kind, quote: Quote { src: error.src, dst: error.dst, seq: error.seq } })
     }
 }
 
@@ -80,8 +81,12 @@ mod tests {
     use scps_types::SeqNum;
     use scps_wire::checksum::Checksum;
 
-    const TO: Envelope =
-        Envelope { src: std::net::Ipv4Addr::new(10, 0, 0, 1), dst: std::net::Ipv4Addr::new(10, 0, 0, 2), protocol: 6 };
+    const TO: Envelope = Envelope {
+        src: std::net::Ipv4Addr::new(10, 0, 0, 1),
+        dst: std::net::Ipv4Addr::new(10, 0, 0, 2),
+        protocol: 6,
+        precedence: None,
+    };
     const ROUTE: Carriage = Carriage { mtu: 1500, dont_fragment: true };
 
     fn wrapped(layer: &mut Ipv4Layer, segment: &[u8]) -> Vec<u8> {
@@ -123,9 +128,9 @@ mod tests {
         let sum = sum.finish().to_be_bytes();
         message[2..4].copy_from_slice(&sum);
         let icmp = Envelope { protocol: protocol::ICMP, ..TO };
-        let report = Ipv4Layer::new(0).report(&icmp, &message).unwrap();
-        assert_eq!(report.kind, ReportKind::TooBig { mtu: 68 });
-        assert_eq!(report.quote, Quote { src: (TO.src, 0x1234), dst: (TO.dst, 0x5678), seq: SeqNum(9) });
+        let quote = Quote { src: (TO.src, 0x1234), dst: (TO.dst, 0x5678), seq: SeqNum(9) };
+        let report = Report::Segment { kind: ReportKind::TooBig { mtu: 68 }, quote };
+        assert_eq!(Ipv4Layer::new(0).report(&icmp, &message), Ok(report));
         assert_eq!(Ipv4Layer::new(0).report(&TO, &message), Err(Refusal::Foreign));
     }
 

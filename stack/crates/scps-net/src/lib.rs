@@ -6,8 +6,11 @@
 //! writes on the wire. Forwarding and queues are not here: a layer never sees a packet that is not its host's own.
 
 mod ipv4;
+mod np;
 
-use scps_types::SeqNum;
+pub use np::NpConfig;
+
+use scps_types::{Precedence, SeqNum};
 use std::net::Ipv4Addr;
 
 /// For whom a segment is.
@@ -19,6 +22,8 @@ pub struct Envelope {
     pub dst: Ipv4Addr,
     /// What it is, as an IP protocol number.
     pub protocol: u8,
+    /// How urgent it is; `None` leaves that to the layer. IPv4 does not carry it.
+    pub precedence: Option<Precedence>,
 }
 
 impl Envelope {
@@ -61,13 +66,23 @@ pub enum Refusal {
     Foreign,
 }
 
-/// What a control message says of a segment.
+/// What a control message says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Report {
-    /// What happened to it.
-    pub kind: ReportKind,
-    /// The segment.
-    pub quote: Quote,
+pub enum Report {
+    /// Something happened to a segment. It may be forged: whoever heeds it looks for the segment among those in flight.
+    Segment {
+        /// What happened.
+        kind: ReportKind,
+        /// To which one.
+        quote: Quote,
+    },
+    /// Frames are damaged somewhere on the way. The layer believes who says so.
+    Corruption,
+    /// A destination can be reached again.
+    Available {
+        /// Which one.
+        dst: Ipv4Addr,
+    },
 }
 
 /// What happened to a segment.
@@ -82,6 +97,8 @@ pub enum ReportKind {
     Unreachable,
     /// Delivered or not, it met a queue that is too long.
     Congestion,
+    /// Not delivered because a link is down for a while.
+    Outage,
 }
 
 /// The segment a control message quotes, as its sender sent it.
@@ -113,6 +130,16 @@ trait Layer {
     fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal>;
 }
 
+/// Which layer a host has.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum NetworkConfig {
+    /// IPv4 with ICMP.
+    #[default]
+    Ipv4,
+    /// NP with SCMP.
+    Np(Box<NpConfig>),
+}
+
 /// A network layer in operation.
 #[derive(Clone, Debug)]
 pub struct Network(Kind);
@@ -120,17 +147,22 @@ pub struct Network(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Ipv4(ipv4::Ipv4Layer),
+    Np(np::NpLayer),
 }
 
 impl Network {
-    /// IPv4 with ICMP. Packets are numbered from the one after `last_id`.
-    pub fn ipv4(last_id: u16) -> Self {
-        Network(Kind::Ipv4(ipv4::Ipv4Layer::new(last_id)))
+    /// The layer of `config`. IPv4 packets are numbered from the one after `last_id`.
+    pub fn new(config: &NetworkConfig, last_id: u16) -> Self {
+        Network(match config {
+            NetworkConfig::Ipv4 => Kind::Ipv4(ipv4::Ipv4Layer::new(last_id)),
+            NetworkConfig::Np(config) => Kind::Np(np::NpLayer::new((**config).clone())),
+        })
     }
 
     fn layer(&self) -> &dyn Layer {
         match &self.0 {
             Kind::Ipv4(layer) => layer,
+            Kind::Np(layer) => layer,
         }
     }
 
@@ -148,6 +180,7 @@ impl Network {
     pub fn wrap(&mut self, envelope: &Envelope, carriage: Carriage, packet: &mut [u8]) -> Result<(), TooBig> {
         match &mut self.0 {
             Kind::Ipv4(layer) => layer.wrap(envelope, carriage, packet),
+            Kind::Np(layer) => layer.wrap(envelope, carriage, packet),
         }
     }
 

@@ -21,6 +21,7 @@ fn transfer(config: Config, ber: f64, seed: u64, loss: LossMeaning) -> Transfer 
         receiver: sender.clone(),
         sender,
         routes: [route, route],
+        networks: Default::default(),
         links: [link.clone(), link],
         seed,
         limit: Duration::from_secs(3600),

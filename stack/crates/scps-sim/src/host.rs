@@ -1,5 +1,6 @@
 //! A host: the engine and a user who sends a stream, receives one, or both.
 
+use scps_net::NetworkConfig;
 use scps_tp::{Config, ConnectionId, Endpoint, EndpointConfig, Event, RecvError, RouteConfig, Trust};
 use scps_types::{Instant, Seed};
 use std::net::Ipv4Addr;
@@ -37,8 +38,8 @@ pub struct Host {
 
 impl Host {
     /// A host without connection.
-    pub fn new(address: Ipv4Addr, route: RouteConfig, seed: Seed) -> Self {
-        let config = EndpointConfig { addresses: vec![address], ..EndpointConfig::default() };
+    pub fn new(address: Ipv4Addr, route: RouteConfig, network: NetworkConfig, seed: Seed) -> Self {
+        let config = EndpointConfig { addresses: vec![address], network, ..EndpointConfig::default() };
         Host {
             address,
             endpoint: Endpoint::new(config, route, seed, Instant::ZERO),

@@ -9,4 +9,4 @@ mod transfer;
 
 pub use host::Host;
 pub use link::{Impairment, Link, LinkConfig, LinkStats};
-pub use transfer::{Network, Outcome, Transfer};
+pub use transfer::{Network, Outcome, Transfer, PORT};

@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use crate::link::{Link, LinkConfig, LinkStats};
+use scps_net::NetworkConfig;
 use scps_tp::{Config, RouteConfig, Stats};
 use scps_types::{Duration, Instant, Seed};
 use std::net::Ipv4Addr;
@@ -25,12 +26,17 @@ pub struct Network {
 pub const PORT: u16 = 5001;
 
 impl Network {
-    /// Two hosts with the same or different routes.
+    /// Two hosts with the same or different routes, over IPv4.
     pub fn new(routes: [RouteConfig; 2], links: [LinkConfig; 2], seed: Seed) -> Self {
-        let address = |i: u8| Ipv4Addr::new(10, 0, 0, i + 1);
+        Network::over(&Default::default(), routes, links, seed)
+    }
+
+    /// Two hosts over network layers.
+    pub fn over(networks: &[NetworkConfig; 2], routes: [RouteConfig; 2], links: [LinkConfig; 2], seed: Seed) -> Self {
         let host = |i: u8| {
             let own = Seed::from_u64(seed.keyed_hash("host", &[i]));
-            Host::new(address(i), routes[usize::from(i)], own)
+            let network = networks[usize::from(i)].clone();
+            Host::new(Network::address(i), routes[usize::from(i)], network, own)
         };
         let [there, back] = links;
         Network {
@@ -40,6 +46,11 @@ impl Network {
             capture: Vec::new(),
             captures: false,
         }
+    }
+
+    /// The address of host `i`.
+    pub const fn address(i: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, i + 1)
     }
 
     /// Lets everything that can happen now happen.
@@ -107,6 +118,8 @@ pub struct Transfer {
     pub receiver: Config,
     /// Both hosts' routes.
     pub routes: [RouteConfig; 2],
+    /// Both hosts' network layers.
+    pub networks: [NetworkConfig; 2],
     /// Both directions: data, acknowledgements.
     pub links: [LinkConfig; 2],
     /// Everything random.
@@ -152,7 +165,7 @@ impl Transfer {
 
     fn run_network(&self, captures: bool) -> (Outcome, Network) {
         let seed = Seed::from_u64(self.seed);
-        let mut network = Network::new(self.routes, self.links.clone(), seed);
+        let mut network = Network::over(&self.networks, self.routes, self.links.clone(), seed);
         network.captures = captures;
         let mut data = vec![0; self.bytes];
         seed.stream("data").fill(&mut data);

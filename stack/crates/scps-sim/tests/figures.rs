@@ -22,6 +22,7 @@ fn runs(config: &Config, ber: f64, loss: LossMeaning) -> Vec<Outcome> {
             sender: config.clone(),
             receiver: config.clone(),
             routes: [route, route],
+            networks: Default::default(),
             links: [link.clone(), link.clone()],
             seed,
             limit: Duration::from_secs(3600),

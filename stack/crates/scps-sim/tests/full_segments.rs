@@ -20,6 +20,7 @@ fn run(config: &Config, drop_list: Vec<u64>, ms: u64) -> (Outcome, scps_sim::Net
         sender: config.clone(),
         receiver: config.clone(),
         routes: [RouteConfig { rate: None, mtu: 1500, ..RouteConfig::default() }; 2],
+        networks: Default::default(),
         links: [there, link],
         seed: 1,
         limit: Duration::from_secs(600),

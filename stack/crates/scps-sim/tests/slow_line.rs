@@ -19,6 +19,7 @@ fn transfer(config: Config, loss: LossMeaning, ber: f64, ack_bps: u64, seed: u64
         sender: config.clone(),
         receiver: config,
         routes: [route, route],
+        networks: Default::default(),
         links: [link(92_160), link(ack_bps)],
         seed,
         limit: Duration::from_secs(3600),

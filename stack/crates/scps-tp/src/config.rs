@@ -2,7 +2,7 @@
 //!
 //! Profiles name their source. Nothing here validates: the types cannot hold nonsense, and limits are clamped where used.
 
-use scps_types::{Bitrate, Duration, SeqNum};
+use scps_types::{Bitrate, Duration, Precedence, SeqNum};
 use scps_wire::scps::BindingSpace;
 
 /// Settings of one connection.
@@ -24,6 +24,9 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer window scaling (scps-tp §2.8).
     pub window_scaling: bool,
+    /// Precedence of its packets, where the network layer carries one; `None` for the layer's default, or on a listener for
+    /// that of the SYN (scps-np §7).
+    pub precedence: Option<Precedence>,
     /// Binding spaces sent in an extended capability option (scps-tp §2.3).
     pub binding_spaces: Vec<BindingSpace>,
     /// Octets of data waiting or unacknowledged (scps-tp §8).
@@ -200,6 +203,7 @@ impl Default for Config {
             compression: false,
             timestamps: true,
             window_scaling: true,
+            precedence: None,
             binding_spaces: Vec::new(),
             send_buffer: 32_768,
             receive_buffer: 32_768,

@@ -17,7 +17,7 @@ use crate::schedule::Schedule;
 use crate::state::State;
 use crate::stats::{Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
-use scps_net::{Envelope, Network};
+use scps_net::{Envelope, Network, NetworkConfig};
 use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::options::Options;
 use std::collections::{BTreeMap, VecDeque};
@@ -50,6 +50,8 @@ pub struct EndpointConfig {
     pub half_open_max: usize,
     /// How long a destination that ignored SCPS SYNs is spared them (scps-tp §1.4).
     pub fallback_lifetime: Duration,
+    /// What carries segments.
+    pub network: NetworkConfig,
     /// Local ports chosen for connections without one (scps-tp §9.7).
     pub ephemeral_ports: (u16, u16),
 }
@@ -60,6 +62,7 @@ impl Default for EndpointConfig {
             addresses: Vec::new(),
             half_open_max: 256,
             fallback_lifetime: Duration::from_secs(600),
+            network: NetworkConfig::Ipv4,
             ephemeral_ports: (5001, 64_000),
         }
     }
@@ -137,7 +140,7 @@ impl Endpoint {
     /// An endpoint whose default route is `route`.
     pub fn new(config: EndpointConfig, route: RouteConfig, seed: Seed, now: Instant) -> Self {
         let mut rng = seed.stream("endpoint");
-        let network = Network::ipv4(rng.next_u32() as u16);
+        let network = Network::new(&config.network, rng.next_u32() as u16);
         Endpoint {
             config,
             seed,
@@ -279,7 +282,7 @@ impl Endpoint {
         let isn = (now.as_nanos() / 4000).wrapping_add(self.seed.keyed_hash("isn", &tuple));
         let iss = config.initial_sequence.unwrap_or(SeqNum(isn as u32));
         let protocol = self.routes[route.0].config().protocol;
-        let envelope = Envelope { src: local.0, dst: remote.0, protocol };
+        let envelope = Envelope { src: local.0, dst: remote.0, protocol, precedence: config.precedence };
         let birth = Birth {
             id,
             local,

@@ -427,7 +427,12 @@ impl Connection {
         let header_len = compressed.map_or_else(|| tcp.emit_len(), |c| c.emit_len());
         let protocol = sending.route.config().protocol;
         let (src, dst) = (self.local.0, self.remote.0);
-        let envelope = Envelope { src, dst, protocol: if compressed.is_some() { SCPS_COMPRESSED } else { protocol } };
+        let envelope = Envelope {
+            src,
+            dst,
+            protocol: if compressed.is_some() { SCPS_COMPRESSED } else { protocol },
+            precedence: self.config.precedence,
+        };
         let network_len = sending.network.overhead(&envelope);
         sending.route.take(network_len + header_len + draft.len, sending.now)?;
         let start = sending.out.len();

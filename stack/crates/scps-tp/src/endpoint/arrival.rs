@@ -141,7 +141,17 @@ impl Endpoint {
     }
 
     fn dispatch_report(&mut self, now: Instant, envelope: &Envelope, message: &[u8]) -> Result<(), DropReason> {
-        let Report { kind, quote } = self.network.report(envelope, message)?;
+        let (kind, quote) = match self.network.report(envelope, message)? {
+            Report::Segment { kind, quote } => (kind, quote),
+            Report::Corruption => {
+                self.routes.iter_mut().for_each(|route| route.on_corruption_experienced(now));
+                return Ok(());
+            }
+            Report::Available { dst } => {
+                self.set_route_available(now, self.route_to(dst), true);
+                return Ok(());
+            }
+        };
         let index = *self.by_tuple.get(&(quote.src, quote.dst)).ok_or(DropReason::ForeignReport)?;
         let Some(c) = self.slots[index as usize].connection.as_mut() else {
             return Err(DropReason::ForeignReport);
@@ -160,8 +170,15 @@ impl Endpoint {
             }
             // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
             ReportKind::Unreachable if c.state == State::SynSent => c.finish(CloseReason::Unreachable),
-            // ICMP's source quench is ignored (RFC 6633).
-            ReportKind::Unreachable | ReportKind::Congestion => {}
+            ReportKind::Unreachable => {}
+            ReportKind::Congestion => {
+                let mss = c.full_segment(&self.routes[c.route.0]);
+                c.cc.on_source_quench(mss);
+            }
+            ReportKind::Outage => {
+                let route = c.route;
+                self.set_route_available(now, route, false);
+            }
         }
         self.settle(index);
         Ok(())

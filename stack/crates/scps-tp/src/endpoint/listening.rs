@@ -38,6 +38,8 @@ impl Endpoint {
         if tcp.flags.has(Flags::RST) {
             return Err(None);
         }
+        // What answers a request is as urgent as the request (scps-np §7).
+        let config = Config { precedence: config.precedence.or(envelope.precedence), ..config };
         if tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) {
             if self.half_open.len() < self.config.half_open_max {
                 let index = self.open_half(now, local, remote, listener, config, tcp);
