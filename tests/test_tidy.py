@@ -27,7 +27,7 @@ GUEST_IMPORTS = {"mininet", "scpslab.kinds", "scpslab.lab", "scpslab.topology", 
 # setup/job.py: something moves in a terminal while a build takes its minutes, whoever asked for it.
 PRINTERS = ("cli/", "lab/", "setup/__main__.py", "setup/job.py")
 # What a lab, on whatever kernel, knows nothing of.
-LAB_ALONE = {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"}
+LAB_ALONE = {"workloads", "probes", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"}
 # Pages that code and documents cite by section (`scps-tp §4.4`) or by requirement (`apparatus A-10`), under the names they are cited by.
 CITED_PAGES = {
     "scps-tp": "docs/protocol/scps-tp.md",
@@ -41,18 +41,20 @@ FOREIGN_SOURCES = r"(?:RFC \d+|draft-[a-z-]+|[A-Z][a-z]+(?: and [A-Z][a-z]+)? (?
 # Data flows one way (docs/ARCHITECTURE.md): a package may import none of those on its right.
 LATER = {
     "documents": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels", "disciplines"},
-    "plan": {"topology", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor", "lab"},
+    "plan": LAB_ALONE | {"topology", "lab"},
     "presets": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "topology", "plan"},
     "stacks": LAB_ALONE | {"lab", "hostlab", "setup", "topology"},
     "lab": LAB_ALONE | {"hostlab", "setup", "stacks", "presets", "errormodels", "disciplines"},
     "hostlab": LAB_ALONE | {"setup", "stacks", "presets", "errormodels", "disciplines", "topology"},
-    "topology": {"lab", "hostlab", "setup", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "topology": LAB_ALONE | {"lab", "hostlab", "setup"},
+    "workloads": LAB_ALONE - {"workloads"} | {"lab", "hostlab", "setup", "topology", "errormodels", "disciplines"},
+    "probes": LAB_ALONE - {"probes"} | {"lab", "hostlab", "setup", "stacks", "presets", "errormodels", "disciplines"},
     "scenario": {"planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "planning": {"engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
-    "disciplines": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
-    "errormodels": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
-    "setup": {"scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
-    "engine": {"scenario", "planning", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "disciplines": LAB_ALONE,
+    "errormodels": LAB_ALONE,
+    "setup": LAB_ALONE,
+    "engine": LAB_ALONE - {"engine"},
     "runfolder": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan"},
     "running": {"figures", "claims", "report", "cli", "doctor"},
     "results": {"engine", "running", "figures", "claims", "report", "cli", "doctor"},

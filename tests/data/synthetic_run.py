@@ -25,7 +25,7 @@ from scpslab import plan as plans
 from scpslab import planning, scenario
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey
-from scpslab.plan.workloads import Bulk
+from scpslab.plan.workloads.bulk import Bulk
 
 SCENARIO = Path(__file__).parent / "fig04-golden.yaml"
 EPOCH_NS = 1_700_000_000_000_000_000

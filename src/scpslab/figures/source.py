@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from scpslab.errors import ResultError, UsageError
-from scpslab.plan.workloads import Bulk, Iperf3
+from scpslab.plan.workloads.bulk import Bulk
+from scpslab.plan.workloads.iperf3 import Iperf3
 from scpslab.results.metrics.base import Subject
 from scpslab.results.run import Run, RunCell, open_run
 from scpslab.results.table import Results, read_results

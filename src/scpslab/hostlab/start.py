@@ -10,7 +10,6 @@ from typing import Any
 
 from scpslab.hostlab import owned
 from scpslab.plan import Plan
-from scpslab.plan.workloads import Bulk, Iperf3
 
 PYTHON = "/usr/bin/python3"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -81,7 +80,7 @@ class HostLab:
     def _allow_congestion_controls(self) -> None:
         """Loads the congestion controls of the plan, and lets the lab's namespaces choose them. The old setting is kept for `owned.remove`."""
         wanted = {node.sysctls.get("net.ipv4.tcp_congestion_control") for node in self.plan.speaking}
-        wanted |= {workload.congestion for workload in self.plan.workloads if isinstance(workload, Bulk | Iperf3)}
+        wanted |= {workload.congestion_control for workload in self.plan.workloads}
         modules = [*MODULES, *(f"tcp_{name}" for name in sorted(filter(None, wanted)) if name not in AVAILABLE.read_text().split())]
         for module in modules:
             if shutil.which("modprobe"):

@@ -26,7 +26,6 @@ from scpslab.lab.switches import LabSwitch
 from scpslab.plan import Plan
 from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Router, Switch
-from scpslab.plan.probes import TcpInfo, Verdicts
 from scpslab.plan.routes import Route, RouteOptions
 
 ROOT = 0xFFFFFFFF
@@ -107,7 +106,7 @@ class Wiring:
 
     def load_stages(self, vectors: Path) -> Stages:
         """Loads the programs of the links' stages."""
-        logged = {(probe.link, probe.direction) for probe in self.plan.probes if isinstance(probe, Verdicts)}
+        logged = {probe.logged_direction for probe in self.plan.probes if probe.logged_direction is not None}
         # Only links that can change need room for it: more would change what every other cell does at its start.
         changes = self.plan.script or self.plan.cell.shell
         return Stages(self.directions, vectors, logged, GAPS_KEPT if changes else 0)
@@ -233,8 +232,8 @@ class LabNetwork:
         return next((node.sysctls.get(setting, default) for node in self.plan.speaking if node.name == name), default)
 
     def is_sampled(self, name: str) -> bool:
-        """Whether a tcp_info probe looks at a node."""
-        return any(isinstance(probe, TcpInfo) and probe.node == name for probe in self.plan.probes)
+        """Whether a probe samples a node's connections."""
+        return any(probe.sampled_node == name for probe in self.plan.probes)
 
     def limit_sending(self, port: int, segments: int) -> None:
         """Limits the send window of the kernel's connections to a port."""

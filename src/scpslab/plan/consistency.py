@@ -11,18 +11,16 @@ from scpslab.plan.cell import Limits
 from scpslab.plan.disciplines import DISCIPLINES, Queue, settings_of
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host, Switch
+from scpslab.plan.places import Places, Problem, one_of
 from scpslab.plan.plan import Plan
-from scpslab.plan.probes import Capture, QueueDepth, TcpInfo, Verdicts
 from scpslab.plan.schema import shown
 from scpslab.plan.script import LinkStep, RunStep
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.stacks import SCPS, STACKS
-from scpslab.plan.workloads import Bulk, Endpoint, Fp, Iperf3, Traffic
+from scpslab.plan.stacks import STACKS
+from scpslab.plan.workloads import Traffic
 
-Problem = tuple[str, str]
 # Records of the lab's own.
 RECORDS = ("lab", "accounting", "script")
-NAMES_SHOWN = 12
 
 
 def problems(plan: Plan) -> Iterator[Problem]:
@@ -32,9 +30,10 @@ def problems(plan: Plan) -> Iterator[Problem]:
     yield from _links(plan)
     yield from _serial_links(plan)
     yield from _interfaces(plan)
-    yield from _workloads(plan)
-    yield from _probes(plan)
-    yield from _script(plan)
+    places = _places(plan)
+    yield from _workloads(plan, places)
+    yield from _probes(plan, places)
+    yield from _script(plan, places)
     yield from _files(plan)
 
 
@@ -52,7 +51,7 @@ def _nodes(plan: Plan) -> Iterator[Problem]:
         at = f"nodes[{index}]"
         if isinstance(node, Switch):
             if node.mirror_to is not None and node.mirror_to not in hosts:
-                yield f"{at}.mirror_to", _one_of(node.mirror_to, hosts)
+                yield f"{at}.mirror_to", one_of(node.mirror_to, hosts)
         elif (node.container is not None) != (plan.containers == "docker"):
             found = "no container" if node.container is None else "a container"
             yield f"{at}.container", f"found {found}; expected one exactly where containers is docker, and not {plan.containers}"
@@ -71,7 +70,7 @@ def _links(plan: Plan) -> Iterator[Problem]:
         if (link.via is None) != (link.relay_interfaces is None):
             yield f"{at}.relay_interfaces", "found one of via and relay_interfaces; expected both or none of them"
         if link.via is not None and not isinstance(nodes.get(link.via), Switch):
-            yield f"{at}.via", _one_of(link.via, [node.name for node in plan.nodes if isinstance(node, Switch)])
+            yield f"{at}.via", one_of(link.via, [node.name for node in plan.nodes if isinstance(node, Switch)])
         for number, direction in enumerate(link.directions):
             for key, text in _direction(direction, has_relay=link.via is not None):
                 yield f"{at}.directions[{number}].{key}", text
@@ -105,7 +104,7 @@ def _queue(queue: Queue) -> Iterator[Problem]:
 def _ends(link: Link | SerialLink, at: str, nodes: list[str]) -> Iterator[Problem]:
     for number, node in enumerate(_nodes_of(link)):
         if node not in nodes:
-            yield f"{at}.ends[{number}].node", _one_of(node, nodes)
+            yield f"{at}.ends[{number}].node", one_of(node, nodes)
     first, second = _nodes_of(link)
     for number, (start, stop) in enumerate(((first, second), (second, first))):
         direction = link.directions[number]
@@ -144,72 +143,51 @@ def _interfaces(plan: Plan) -> Iterator[Problem]:
     yield from _twice(macs, "an address of its own")
 
 
-def _workloads(plan: Plan) -> Iterator[Problem]:
-    hosts = {node.name: node.stack for node in plan.nodes if isinstance(node, Host)}
+def _places(plan: Plan) -> Places:
+    interfaces = {(end.node, end.interface) for link in plan.all_links for end in link.ends}
+    interfaces |= {(link.via, name) for link in plan.links if link.via for name in link.relay_interfaces or ()}
+    return Places(
+        stacks={node.name: node.stack for node in plan.nodes if isinstance(node, Host)},
+        in_containers=plan.containers == "docker",
+        speaking=tuple(node.name for node in plan.speaking),
+        interfaces=frozenset(interfaces),
+        directions={link.name: tuple(direction.name for direction in link.directions) for link in plan.links},
+    )
+
+
+def _workloads(plan: Plan, places: Places) -> Iterator[Problem]:
     for index, workload in enumerate(plan.workloads):
-        for key, text in _workload(workload, hosts, plan.containers):
+        for key, text in _workload(workload, places):
             yield f"workloads[{index}].{key}", text
 
 
-def _workload(workload: Traffic, hosts: dict[str, str], containers: str) -> Iterator[Problem]:
+def _workload(workload: Traffic, places: Places) -> Iterator[Problem]:
     ends = (("from", workload.from_), ("to", workload.to))
-    if missing := [(key, _one_of(name, list(hosts))) for key, name in ends if name not in hosts]:
+    if missing := [(key, one_of(name, places.stacks)) for key, name in ends if name not in places.stacks]:
         yield from missing
         return
     if workload.from_ == workload.to:
         yield "to", f"found {shown(workload.to)} at both ends; expected two hosts"
-    if isinstance(workload, Endpoint) and containers != "docker":
-        yield "kind", 'found "endpoint" with nodes that are processes; expected containers to be docker'
-    if isinstance(workload, Iperf3) and (workload.duration_ns is None) == (workload.bytes_ is None):
-        yield "duration_ns", "found both or none of duration_ns and bytes; expected one of them"
-    if isinstance(workload, Fp) and (workload.stop_at is None) != (workload.stop == "none"):
-        yield "stop_at", f"found {shown(workload.stop_at)} with stop {shown(workload.stop)}; expected null exactly for a stop of none"
-    if isinstance(workload, Bulk | Fp):
-        for key, name, end in (("from_scps", workload.from_, workload.from_scps), ("to_scps", workload.to, workload.to_scps)):
-            if (end is not None) != (STACKS[hosts[name]] is SCPS):
-                yield key, f"found {'null' if end is None else 'an object'} for a host of stack {hosts[name]}; expected an object for scps only"
+    yield from workload.problems(places)
 
 
-def _probes(plan: Plan) -> Iterator[Problem]:
-    interfaces = {(end.node, end.interface) for link in plan.links for end in link.ends}
-    interfaces |= {(end.node, end.interface) for link in plan.serial_links for end in link.ends}
-    interfaces |= {(link.via, name) for link in plan.links if link.via for name in link.relay_interfaces or ()}
-    speaking = [node.name for node in plan.nodes if not isinstance(node, Switch)]
+def _probes(plan: Plan, places: Places) -> Iterator[Problem]:
     for index, probe in enumerate(plan.probes):
-        at = f"probes[{index}]"
-        match probe:
-            case Capture():
-                if (probe.node, probe.interface) not in interfaces:
-                    yield f"{at}.interface", f"found {shown(probe.interface)} of {shown(probe.node)}; expected an interface of a link at that node"
-            case TcpInfo():
-                if probe.node not in speaking:
-                    yield f"{at}.node", _one_of(probe.node, speaking)
-            case QueueDepth() | Verdicts():
-                yield from _direction_of(plan, probe.link, [probe.direction], at)
+        for key, text in probe.problems(places):
+            yield f"probes[{index}].{key}", text
 
 
-def _script(plan: Plan) -> Iterator[Problem]:
-    speaking = [node.name for node in plan.nodes if not isinstance(node, Switch)]
+def _script(plan: Plan, places: Places) -> Iterator[Problem]:
     for index, step in enumerate(plan.script or ()):
         at = f"script[{index}]"
-        if isinstance(step, RunStep) and step.node not in speaking:
-            yield f"{at}.node", _one_of(step.node, speaking)
+        if isinstance(step, RunStep) and step.node not in places.speaking:
+            yield f"{at}.node", one_of(step.node, places.speaking)
         if isinstance(step, LinkStep):
-            yield from _direction_of(plan, step.link, step.directions, at)
+            for key, text in places.not_directions(step.link, step.directions):
+                yield f"{at}.{key}", text
             seeds = len(step.seeds or ())
             if seeds != (len(step.directions) if step.change == "ber" else 0):
                 yield f"{at}.seeds", f"found {seeds} seeds; expected one for each direction where bit errors change, and none elsewhere"
-
-
-def _direction_of(plan: Plan, name: str, directions: Iterable[str], at: str) -> Iterator[Problem]:
-    link = next((link for link in plan.links if link.name == name), None)
-    if link is None:
-        yield f"{at}.link", _one_of(name, [link.name for link in plan.links])
-        return
-    known = [direction.name for direction in link.directions]
-    for direction in directions:
-        if direction not in known:
-            yield f"{at}.direction", _one_of(direction, known)
 
 
 def _files(plan: Plan) -> Iterator[Problem]:
@@ -217,11 +195,10 @@ def _files(plan: Plan) -> Iterator[Problem]:
     records = [("the lab", name) for name in RECORDS]
     records += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(plan.serial_links)]
     records += [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
-    records += [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if not isinstance(probe, Capture)]
+    records += [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if probe.folder == "records"]
     yield from _twice(records, "a name that no other record has")
-    yield from _twice(
-        ((f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if isinstance(probe, Capture)), "a name that no other capture has"
-    )
+    captures = [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if probe.folder == "captures"]
+    yield from _twice(captures, "a name that no other capture has")
     vectors = [place for index, link in enumerate(plan.links) for place in _vectors(f"links[{index}]", link)]
     vectors += [place for index, link in enumerate(plan.serial_links) for place in _vectors(f"serial_links[{index}]", link)]
     yield from _twice(vectors, "names of link and direction that no other direction has together")
@@ -246,8 +223,3 @@ def _twice(named: Iterable[Problem], expected: str) -> Iterator[Problem]:
         if name in seen:
             yield place, f"found {shown(name)} twice; expected {expected}"
         seen.add(name)
-
-
-def _one_of(found: str, known: list[str]) -> str:
-    listed = ", ".join(known[:NAMES_SHOWN]) + (", …" if len(known) > NAMES_SHOWN else "") if known else "none, for there is none"
-    return f"found {shown(found)}; expected one of {listed}"

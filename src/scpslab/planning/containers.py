@@ -10,8 +10,8 @@ from pathlib import Path
 
 import scpslab
 from scpslab.plan.nodes import Container, Host, Node, Router, Switch
-from scpslab.scenario.model import CongestionTraffic, Workload
 from scpslab.stacks import STACKS, NodePlan
+from scpslab.workloads import KINDS, Workload
 
 # More than any node needs; what uses more is broken, and shall not take the lab with it.
 NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
@@ -29,8 +29,8 @@ def version() -> str:
 def with_containers(nodes: Iterable[Node], workloads: tuple[Workload, ...], hosts: Mapping[str, NodePlan]) -> tuple[Node, ...]:
     """Every node with its `container` (docs/plan-format.md), but the switches; `hosts` says what is planned for the hosts, where anything is."""
     nodes = tuple(nodes)
-    others = _ends(workloads, congestion=False)
-    loads = _ends(workloads, congestion=True) - others
+    others = _ends(workloads, is_load=False)
+    loads = _ends(workloads, is_load=True) - others
     mirrors = {node.mirror_to for node in nodes if isinstance(node, Switch)} - others
 
     def container(node: Host | Router) -> Container:
@@ -56,8 +56,8 @@ def _container(image: str, memory_bytes: int, is_admin: bool, has_tun: bool) -> 
     )
 
 
-def _ends(workloads: tuple[Workload, ...], congestion: bool) -> set[str]:
-    chosen = [workload for workload in workloads if isinstance(workload, CongestionTraffic) is congestion]
+def _ends(workloads: tuple[Workload, ...], *, is_load: bool) -> set[str]:
+    chosen = [workload for workload in workloads if KINDS[workload.kind].is_load is is_load]
     return {end for workload in chosen for end in (workload.from_, workload.to)}
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
-from scpslab import units
+from scpslab import probes, units, workloads
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.nodes import Host
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
 from scpslab.planning.links import with_overrides
-from scpslab.planning.probes import plan_probe
 from scpslab.planning.scps import ScpsAddresses, with_routes
 from scpslab.planning.script import plan_script
-from scpslab.planning.workloads import Setting, plan_workload
+from scpslab.probes import name_of
 from scpslab.scenario import Cell
 from scpslab.seeds import stream
 from scpslab.stacks import NodePlan, plan_node
 from scpslab.topology.layout import Layout, layout
+from scpslab.workloads import Setting
 
 SECOND_NS = 10**9
 
@@ -30,13 +30,21 @@ def plan(cell: Cell) -> Plan:
     network = _configured(with_routes(with_overrides(layout(cell.network), cell), scps), hosts)
     if cell.model.containers == "docker":
         network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts))
-    setting = Setting(cell, network, hosts, {node: ip.split("/")[0] for node, ip in network.addresses()}, scps)
+    setting = Setting(
+        links=network.all_links,
+        hosts=hosts,
+        addresses={node: ip.split("/")[0] for node, ip in network.addresses()},
+        root_seed=cell.scenario.seed,
+        repeat=cell.repeat,
+        virtual_ns=units.parse("duration", cell.model.limits.virtual),
+        take_scps=scps.take,
+    )
     return network.plan(
         _key(cell),
         _limits(cell),
         cell.model.containers,
-        workloads=tuple(plan_workload(workload, setting) for workload in cell.model.workloads),
-        probes=tuple(plan_probe(probe, network) for probe in cell.model.probes),
+        workloads=tuple(workloads.KINDS[workload.kind].plan(workload, setting) for workload in cell.model.workloads),
+        probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in cell.model.probes),
         script=plan_script(cell, network),
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from scpslab.plan import Plan
 from scpslab.plan.stacks import STACKS
-from scpslab.plan.workloads import Bulk, Fp, Iperf3, Traffic
+from scpslab.plan.workloads import Traffic
 from scpslab.results.csv_text import csv_text
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, serial
 from scpslab.results.run import Run, RunCell, open_run
@@ -83,10 +83,9 @@ def _stack(plan: Plan) -> str:
         return ""
     node = next(node for node in plan.speaking if node.name == workload.from_)
     if STACKS[node.stack].runs_scps:
-        program = workload.from_scps if isinstance(workload, Bulk | Fp) else None
+        program = workload.sending_program
         return f"{node.stack} {program.settings.get('preset', '') if program else ''}".strip()
-    asked_for = workload.congestion if isinstance(workload, Bulk | Iperf3) else None
-    return f"{node.stack} {asked_for or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
+    return f"{node.stack} {workload.congestion_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
 
 
 def _pairs(plan: Plan) -> Iterable[tuple[Family[Any], Traffic]]:

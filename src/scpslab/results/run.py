@@ -14,7 +14,8 @@ from typing import Any
 from scpslab import plan as plans
 from scpslab.errors import ResultError
 from scpslab.plan import Plan, PlanError
-from scpslab.plan.workloads import Bulk, Iperf3
+from scpslab.plan.workloads.bulk import Bulk
+from scpslab.plan.workloads.iperf3 import Iperf3
 from scpslab.results.capture import Connection, Packets, read_packets, split_connections
 from scpslab.runfolder import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
 from scpslab.runfolder.reading import check_format, json_object

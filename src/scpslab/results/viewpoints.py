@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from scpslab.plan import Plan
 from scpslab.plan.nodes import Switch
-from scpslab.plan.probes import Capture, QueueDepth
+from scpslab.plan.probes.capture import Capture
+from scpslab.plan.probes.queue import QueueDepth
 from scpslab.plan.ways import Hop, slowest, way
 from scpslab.plan.workloads import Traffic
 

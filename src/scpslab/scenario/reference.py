@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
+from scpslab import probes, workloads
 from scpslab.scenario import model
 from scpslab.stacks import STACKS
 
@@ -20,17 +21,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("links.LINK.DIRECTION.errors", model.Errors),
     ("links.LINK.DIRECTION.errors.outages", model.Outage),
     *((f"hosts.HOST: stack {name}", stack.host) for name, stack in STACKS.items()),
-    ("workloads: kind bulk", model.Bulk),
-    ("workloads: kind endpoint", model.Endpoint),
-    ("workloads: kind ftp", model.Ftp),
-    ("workloads: kind fp", model.Fp),
-    ("workloads: kind iperf3", model.Iperf3),
-    ("workloads: kind ping", model.Ping),
-    ("workloads: kind congestion", model.CongestionTraffic),
-    ("probes: kind capture", model.Capture),
-    ("probes: kind tcp_info", model.TcpInfo),
-    ("probes: kind queue", model.QueueDepth),
-    ("probes: kind verdicts", model.Verdicts),
+    *((f"workloads: kind {name}", kind.model) for name, kind in workloads.KINDS.items()),
+    *((f"probes: kind {name}", kind.model) for name, kind in probes.KINDS.items()),
     ("script: do link", model.LinkStep),
     ("script: do run", model.RunStep),
     ("sweep.AXIS: values", model.Values),
@@ -41,7 +33,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
 )
 HEAD = """# Scenario reference
 
-How to write one: [scenarios.md](scenarios.md). This page is made from the model in `src/scpslab/scenario/model/` by `scpslab schema` and a test keeps it
+How to write one: [scenarios.md](scenarios.md). This page is made from the models in `src/scpslab/` by `scpslab schema` and a test keeps it
 current; `scenarios/scenario.schema.json` says the same to editors.
 
 Quantities are text with a unit: rates in `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`; durations in `ns`, `us`, `ms`, `s`, `min`, `h`; sizes in `B`, `kB`, `MB`,

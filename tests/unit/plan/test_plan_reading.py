@@ -10,14 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scpslab import plan as plans
-from scpslab import planning, scenario, stacks
+from scpslab import planning, probes, scenario, stacks, workloads
 from scpslab.cli.shell import shell_plan
 from scpslab.engine.wall_clock import on_the_wall_clock
 from scpslab.plan import PlanError
 from scpslab.plan.probes import PROBES
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.planning import probes, workloads
 from scpslab.topology import catalogue
 
 
@@ -188,8 +187,8 @@ def test_any_change_of_a_plan_is_refused_or_written_as_it_was(changes):
 
 def test_plans_know_every_kind_that_scenarios_and_engines_know():
     """A kind that planning or an engine has and the reader has not would be refused by verify alone."""
-    assert set(WORKLOADS) == set(workloads.PLANNERS)
-    assert set(PROBES) == set(probes.PLANNERS)
+    assert list(WORKLOADS) == list(workloads.KINDS)
+    assert list(PROBES) == list(probes.KINDS)
 
 
 def test_the_model_of_every_stack_says_its_name_and_the_kernels_alone_goes_without_saying():

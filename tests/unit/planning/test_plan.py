@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario, units
+from scpslab import planning, scenario, units, workloads
 from scpslab.plan import write
 from scpslab.plan.workloads import Traffic
 from scpslab.topology import catalogue
@@ -249,8 +249,9 @@ def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
     assert (transfer["to_ip"], transfer["server_ip"]) == ("10.7.0.2", "10.7.0.1")
 
 
-def test_a_required_kind_without_bytes_takes_no_time_that_is_known():
+def test_a_required_kind_that_says_no_time_takes_none_that_is_known(monkeypatch):
     """Only its start and two round trips count."""
+    monkeypatch.setitem(workloads.KINDS, "new", workloads.Kind(model=workloads.Traffic, plan=lambda _workload, _setting: None))
     plan = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel"))[0])
     new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
     assert planning.least_virtual_s(replace(plan, workloads=(new,))) == pytest.approx(1 + 2 * 0.53)

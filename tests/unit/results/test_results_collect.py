@@ -11,7 +11,9 @@ import pytest
 
 from scpslab import plan as plans
 from scpslab.errors import ResultError
-from scpslab.plan.workloads import Congestion, Iperf3, Ping
+from scpslab.plan.workloads.congestion import Congestion
+from scpslab.plan.workloads.iperf3 import Iperf3
+from scpslab.plan.workloads.ping import Ping
 from scpslab.results import collect
 from scpslab.results.metrics.bulk import report_pct
 from scpslab.results.run import natural, open_run

@@ -14,7 +14,7 @@ from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MUTED, new_fig
 from scpslab.figures.plots.time_sequence import start_of
 from scpslab.figures.recipe import CellRecipe, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
-from scpslab.plan.workloads import Congestion
+from scpslab.plan.workloads.congestion import Congestion
 from scpslab.results.capture import UDP, Floats, Ints
 from scpslab.results.run import RunCell
 from scpslab.results.traces import binned_rate

@@ -1,11 +1,9 @@
-"""What observes: one file a kind, one line in KINDS."""
+"""What observes: one file a kind; the list of kinds is the plan's."""
 
 from typing import Any
 
+from scpslab.kinds import kinds_of
 from scpslab.lab.probes.base import Probe
-from scpslab.lab.probes.capture import Capture
-from scpslab.lab.probes.queue import QueueDepth
-from scpslab.lab.probes.tcp_info import TcpInfo
-from scpslab.lab.probes.verdicts import VerdictLog
+from scpslab.plan.probes import NAMES
 
-KINDS: dict[str, type[Probe[Any]]] = {"capture": Capture, "queue": QueueDepth, "tcp_info": TcpInfo, "verdicts": VerdictLog}
+KINDS: dict[str, type[Probe[Any]]] = kinds_of(__name__, NAMES)

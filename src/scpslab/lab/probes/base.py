@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from scpslab.lab.context import Context
-from scpslab.plan.probes import Observer, QueueDepth, TcpInfo
+from scpslab.plan.probes.base import Observer, Sampling
 
 Planned = TypeVar("Planned", bound=Observer)
-Sampled = TypeVar("Sampled", bound=QueueDepth | TcpInfo)
+Sampled = TypeVar("Sampled", bound=Sampling)
 
 
 class Probe(Generic[Planned]):

@@ -12,7 +12,7 @@ import subprocess
 from scpslab.lab.place import LABTOOL
 from scpslab.lab.probes.base import Probe
 from scpslab.names import file_name
-from scpslab.plan import probes as planned
+from scpslab.plan.probes import capture as planned
 
 
 class Capture(Probe[planned.Capture]):
@@ -48,3 +48,6 @@ class Capture(Probe[planned.Capture]):
         self.context.loop.run_until(lambda: self.ended)
         with (self.context.folders.logs / file_name("capture", self.name, suffix=".log")).open("w") as log:
             log.writelines(line + "\n" for line in self.said)
+
+
+KIND = Capture

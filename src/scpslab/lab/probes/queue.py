@@ -8,7 +8,7 @@ from scpslab.lab.netlink import Netlink
 from scpslab.lab.probes.base import Sampler
 from scpslab.lab.records import Records
 from scpslab.names import file_name
-from scpslab.plan import probes as planned
+from scpslab.plan.probes import queue as planned
 
 ROOT = 0xFFFFFFFF
 
@@ -39,3 +39,6 @@ class QueueDepth(Sampler[planned.QueueDepth]):
         super().stop()
         self.netlink.close()
         self.records.close()
+
+
+KIND = QueueDepth

@@ -12,7 +12,7 @@ from scpslab.lab.probes.base import Sampler
 from scpslab.lab.probes.scps_trace import samples, with_epoch
 from scpslab.lab.records import Records
 from scpslab.names import file_name
-from scpslab.plan import probes as planned
+from scpslab.plan.probes import tcp_info as planned
 
 SOCK_DIAG_BY_FAMILY = 20
 INET_DIAG_INFO = 2
@@ -80,3 +80,6 @@ def fields(state: int, info: bytes) -> dict[str, object]:
         "snd_wnd_bytes": u32(228),
         "ca_state": CA_STATES[info[1]] if info[1] < len(CA_STATES) else str(info[1]),
     }
+
+
+KIND = TcpInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scpslab.lab.probes.base import Probe
 from scpslab.lab.records import Records
 from scpslab.names import file_name
-from scpslab.plan import probes as planned
+from scpslab.plan.probes import verdicts as planned
 
 
 class VerdictLog(Probe[planned.Verdicts]):
@@ -22,3 +22,6 @@ class VerdictLog(Probe[planned.Verdicts]):
         if missing:
             records.write(event="log-full", missing=missing)
         records.close()
+
+
+KIND = VerdictLog

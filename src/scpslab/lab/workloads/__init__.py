@@ -1,14 +1,9 @@
-"""What generates traffic: one file a kind, one line in KINDS."""
+"""What generates traffic: one file a kind; the list of kinds is the plan's."""
 
 from typing import Any
 
+from scpslab.kinds import kinds_of
 from scpslab.lab.workloads.base import Workload
-from scpslab.lab.workloads.bulk import Bulk
-from scpslab.lab.workloads.congestion import Congestion
-from scpslab.lab.workloads.endpoint import Endpoint
-from scpslab.lab.workloads.fp import Fp
-from scpslab.lab.workloads.ftp import Ftp
-from scpslab.lab.workloads.iperf3 import Iperf3
-from scpslab.lab.workloads.ping import Ping
+from scpslab.plan.workloads import NAMES
 
-KINDS: dict[str, type[Workload[Any]]] = {"bulk": Bulk, "congestion": Congestion, "endpoint": Endpoint, "ftp": Ftp, "fp": Fp, "iperf3": Iperf3, "ping": Ping}
+KINDS: dict[str, type[Workload[Any]]] = kinds_of(__name__, NAMES)

@@ -10,9 +10,9 @@ from typing import Any
 from scpslab.lab.records import Trace, trace_path
 from scpslab.lab.workloads import scps_end
 from scpslab.lab.workloads.base import Workload
-from scpslab.plan import workloads as planned
+from scpslab.plan.headers import TIMESTAMP_BYTES
+from scpslab.plan.workloads import bulk as planned
 
-TIMESTAMP_OPTION_BYTES = 12
 SECOND_NS = 10**9
 # A receiver waits longer than the sender tries: it is the sender that gives up.
 RECEIVER_EXTRA_NS = 120 * SECOND_NS
@@ -62,7 +62,7 @@ class Bulk(Workload[planned.Bulk]):
             "port": spec.port,
             "bytes": spec.bytes_,
             "segment": spec.segment_bytes,
-            "option-bytes": TIMESTAMP_OPTION_BYTES if timestamps else 0,
+            "option-bytes": TIMESTAMP_BYTES if timestamps else 0,
             "congestion": spec.congestion,
             "payload-seed": spec.payload_seed,
             "patience-ns": spec.patience_ns,
@@ -115,3 +115,6 @@ class Bulk(Workload[planned.Bulk]):
             self.finish("incomplete", f"{self.name}: found {found}; expected {self.spec.bytes_} bytes as sent")
         else:
             self.finish("completed")
+
+
+KIND = Bulk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from scpslab.lab.workloads.base import Workload
-from scpslab.plan import workloads as planned
+from scpslab.plan.workloads import congestion as planned
 
 
 class Congestion(Workload[planned.Congestion]):
@@ -47,3 +47,6 @@ class Congestion(Workload[planned.Congestion]):
 
     def _exit(self, _code: int) -> None:
         self.finish("completed")
+
+
+KIND = Congestion

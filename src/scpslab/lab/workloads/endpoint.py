@@ -8,7 +8,7 @@ from typing import Any
 
 from scpslab.lab.docker_nodes import DockerNode
 from scpslab.lab.workloads.base import Workload
-from scpslab.plan import workloads as planned
+from scpslab.plan.workloads import endpoint as planned
 
 SECOND_NS = 10**9
 # A receiver waits longer than the sender tries: it is the sender that gives up.
@@ -101,3 +101,6 @@ class Endpoint(Workload[planned.Endpoint]):
         if not self.outcome:
             self.finish("incomplete", f"{self.name}: patience ran out")
             self.stop()
+
+
+KIND = Endpoint

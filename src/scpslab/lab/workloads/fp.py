@@ -13,8 +13,8 @@ from typing import Any
 from scpslab.lab.integrity import compare
 from scpslab.lab.workloads.base import Workload
 from scpslab.lab.workloads.scps_end import stack_options
-from scpslab.plan import workloads as planned
 from scpslab.plan.stacks import ScpsEnd
+from scpslab.plan.workloads import fp as planned
 
 LOOK_AGAIN_NS = 10_000_000
 START_LIMIT_NS = 30 * 10**9
@@ -220,3 +220,6 @@ class Fp(Workload[planned.Fp]):
         super().close()
         for folder in self.folders.values():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+KIND = Fp

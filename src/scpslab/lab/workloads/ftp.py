@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from scpslab.lab.workloads.base import Workload
-from scpslab.plan import workloads as planned
+from scpslab.plan.workloads import ftp as planned
 
 LISTENING = "0A"  # TCP_LISTEN as /proc/net/tcp writes it
 LOOK_AGAIN_NS = 10_000_000
@@ -144,3 +144,6 @@ class Ftp(Workload[planned.Ftp]):
         super().close()
         for folder in self.folders.values():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+KIND = Ftp

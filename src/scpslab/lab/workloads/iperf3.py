@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from scpslab.lab.workloads.base import Workload
-from scpslab.plan import workloads as planned
+from scpslab.plan.workloads import iperf3 as planned
 
 # What iperf3 writes at a time over TCP, unless it is told; it sends whole blocks only.
 BLOCK_BYTES = 128 << 10
@@ -81,3 +81,6 @@ class Iperf3(Workload[planned.Iperf3]):
             self.finish("incomplete", f"{self.name}: iperf3 exit code {code}: {result.get('error', '')}")
         self.finish("completed")
         self.stop()
+
+
+KIND = Iperf3

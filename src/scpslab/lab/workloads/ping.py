@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from scpslab.lab.workloads.base import Workload
-from scpslab.plan import workloads as planned
+from scpslab.plan.workloads import ping as planned
 
 REPLY = re.compile(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms")
 SUMMARY = re.compile(r"(\d+) packets transmitted, (\d+) received")
@@ -30,3 +30,6 @@ class Ping(Workload[planned.Ping]):
         if code > 1:
             self.finish("incomplete", f"{self.name}: ping exit code {code}; see logs/{self.name}-{self.spec.from_}.log")
         self.finish("completed")
+
+
+KIND = Ping

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.plan.stacks import ScpsEnd
-from scpslab.plan.workloads import Bulk
+from scpslab.plan.workloads.bulk import Bulk
 
 SECOND_NS = 10**9
 STATUS = {"complete": "completed", "failed": "incomplete"}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from scpslab.plan.places import Places, Problem
+from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Ip, Name, Nanoseconds, Word
 
 
@@ -22,3 +25,17 @@ class Traffic:
 
     # Whether the `scps` program is at work in it whatever the stacks of its hosts are.
     runs_scps: ClassVar[bool] = False
+
+    @property
+    def congestion_control(self) -> str | None:
+        """The kernel's congestion control that it asks for; None where it takes that of its host."""
+        return None
+
+    @property
+    def sending_program(self) -> ScpsEnd | None:
+        """The `scps` program that sends; None where the kernel does."""
+        return None
+
+    def problems(self, places: Places) -> Iterable[Problem]:
+        """Keys whose values do not fit each other or the plan, once both hosts are known."""
+        return ()

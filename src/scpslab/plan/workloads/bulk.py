@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from scpslab.plan.places import Places, Problem
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Period, Port, WholeSeed, Word
 from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.workloads.scps_ends import problems_of_ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,3 +32,20 @@ class Bulk(Traffic):
     patience_ns: Period
     from_scps: ScpsEnd | None
     to_scps: ScpsEnd | None
+
+    @property
+    def congestion_control(self) -> str | None:
+        """The transfer's own."""
+        return self.congestion
+
+    @property
+    def sending_program(self) -> ScpsEnd | None:
+        """The program at the sending end."""
+        return self.from_scps
+
+    def problems(self, places: Places) -> Iterable[Problem]:
+        """Programs are where their stack is."""
+        return problems_of_ends(self, places)
+
+
+KIND = Bulk

@@ -22,3 +22,6 @@ class Congestion(Traffic):
     packet_bytes: Amount
     rates_bps: tuple[Size, ...]
     port: Port
+
+
+KIND = Congestion

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from scpslab.plan.places import Places, Problem
 from scpslab.plan.values import Amount, Ip, Period, PlainText, Port, WholeSeed
 from scpslab.plan.workloads.base import Traffic
 
@@ -28,3 +30,11 @@ class Endpoint(Traffic):
     payload_seed: WholeSeed
     patience_ns: Period
     from_ip: Ip
+
+    def problems(self, places: Places) -> Iterator[Problem]:
+        """Images are in containers only."""
+        if not places.in_containers:
+            yield "kind", 'found "endpoint" with nodes that are processes; expected containers to be docker'
+
+
+KIND = Endpoint

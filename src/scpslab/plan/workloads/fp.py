@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from scpslab.plan.places import Places, Problem
+from scpslab.plan.schema import shown
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
 from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.workloads.scps_ends import problems_of_ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +42,17 @@ class Fp(Traffic):
 
     # The file protocol is the program's, over any stack.
     runs_scps: ClassVar[bool] = True
+
+    @property
+    def sending_program(self) -> ScpsEnd | None:
+        """The program at the sending end."""
+        return self.from_scps
+
+    def problems(self, places: Places) -> Iterator[Problem]:
+        """A stop has its place, and programs are where their stack is."""
+        if (self.stop_at is None) != (self.stop == "none"):
+            yield "stop_at", f"found {shown(self.stop_at)} with stop {shown(self.stop)}; expected null exactly for a stop of none"
+        yield from problems_of_ends(self, places)
+
+
+KIND = Fp

@@ -21,3 +21,6 @@ class Ftp(Traffic):
     payload_seed: WholeSeed
     patience_ns: Period
     server_ip: Ip
+
+
+KIND = Ftp

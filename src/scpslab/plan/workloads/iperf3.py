@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from scpslab.plan.places import Places, Problem
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Period, Port, Rate, Word
 from scpslab.plan.workloads.base import Traffic
@@ -24,3 +26,16 @@ class Iperf3(Traffic):
     udp_rate_bps: Rate | None
     parallel: Annotated[int, Range(1, 128)]
     patience_ns: Period
+
+    @property
+    def congestion_control(self) -> str | None:
+        """The flow's own."""
+        return self.congestion
+
+    def problems(self, places: Places) -> Iterator[Problem]:
+        """It has one end, a time or a size."""
+        if (self.duration_ns is None) == (self.bytes_ is None):
+            yield "duration_ns", "found both or none of duration_ns and bytes; expected one of them"
+
+
+KIND = Iperf3

@@ -18,3 +18,6 @@ class Ping(Traffic):
     count: Annotated[int, Range(1, 1_000_000)]
     interval_ns: Period
     payload_bytes: Size
+
+
+KIND = Ping

@@ -1,20 +1,12 @@
-"""Metrics: one small file a family, one line in FAMILIES. The order here is the order of the columns."""
+"""Metrics: one small file a family, whose name the kinds of workload that it measures have (scpslab.workloads). Their order is that of the columns."""
 
+from importlib import import_module
 from typing import Any
 
-from scpslab.results.metrics import bulk, congestion, endpoint, fp, ftp, iperf3, losses, ping, serial, shape, wire
+from scpslab.results.metrics import losses, serial
 from scpslab.results.metrics.base import Column, Family, Subject, Value
+from scpslab.workloads import KINDS
 
-FAMILIES: tuple[Family[Any], ...] = (
-    bulk.FAMILY,
-    wire.FAMILY,
-    shape.FAMILY,
-    endpoint.FAMILY,
-    ftp.FAMILY,
-    fp.FAMILY,
-    iperf3.FAMILY,
-    ping.FAMILY,
-    congestion.FAMILY,
-)
+FAMILIES: tuple[Family[Any], ...] = tuple(import_module(f"{__name__}.{name}").FAMILY for kind in KINDS.values() for name in kind.families)
 
 __all__ = ["FAMILIES", "Column", "Family", "Subject", "Value", "losses", "serial"]

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from scpslab.plan.workloads import Bulk, Iperf3, Traffic
+from scpslab.plan.workloads import Traffic
+from scpslab.plan.workloads.bulk import Bulk
+from scpslab.plan.workloads.iperf3 import Iperf3
 
 if TYPE_CHECKING:
     from scpslab.results.capture import Connection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.plan.workloads import Bulk
+from scpslab.plan.workloads.bulk import Bulk
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.results.traces import flow_of, transfer_times
 from scpslab.results.viewpoints import bottleneck_bps, capture_at

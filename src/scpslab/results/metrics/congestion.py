@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.plan.workloads import Congestion
+from scpslab.plan.workloads.congestion import Congestion
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count
 
 COLUMNS = (

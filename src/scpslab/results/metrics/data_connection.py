@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scpslab.plan.workloads import Fp, Ftp
+from scpslab.plan.workloads.fp import Fp
+from scpslab.plan.workloads.ftp import Ftp
 from scpslab.results.capture import ACK, FIN, RST, SYN, Connection, split_connections
 from scpslab.results.metrics.base import Column, Subject, Value
 from scpslab.results.traces import flow_of, round_trips, transfer_times

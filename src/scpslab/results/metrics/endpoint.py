@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.plan.workloads import Endpoint
+from scpslab.plan.workloads.endpoint import Endpoint
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.results.viewpoints import bottleneck_bps
 

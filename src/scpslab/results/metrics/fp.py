@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scpslab.plan.workloads import Fp
+from scpslab.plan.workloads.fp import Fp
 from scpslab.results.capture import SYN
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count
 from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scpslab.plan.workloads import Iperf3
+from scpslab.plan.workloads.iperf3 import Iperf3
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 
 COLUMNS = (

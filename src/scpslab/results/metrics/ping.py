@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.plan.workloads import Ping
+from scpslab.plan.workloads.ping import Ping
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 
 COLUMNS = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scpslab.plan.ways import Hop
-from scpslab.plan.workloads import Bulk, Congestion
+from scpslab.plan.workloads.bulk import Bulk
+from scpslab.plan.workloads.congestion import Congestion
 from scpslab.results.capture import FIN, SYN, UDP, Bools, Connection, Floats, Ints
 from scpslab.results.metrics.base import Column, Family, Subject, Value, number
 from scpslab.results.run import RunCell

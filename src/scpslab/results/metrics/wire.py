@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.plan.workloads import Bulk
+from scpslab.plan.workloads.bulk import Bulk
 from scpslab.results.metrics.base import Column, Family, Subject, Value
 from scpslab.results.traces import flight_bytes, flow_of, round_trips
 from scpslab.results.viewpoints import capture_near

@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from scpslab import units
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed, Size
+from scpslab.probes import Probe
 from scpslab.scenario.model.links import Direction
-from scpslab.scenario.model.probes import Probe
 from scpslab.scenario.model.script import Step
 from scpslab.scenario.model.sweep import Axis
-from scpslab.scenario.model.workloads import Workload
 from scpslab.stacks import Host, HostPart, KernelHost
+from scpslab.workloads import Workload
 
 
 class Limits(Part):

@@ -1,0 +1,39 @@
+"""Names and places that a plan has, and what is said of one that it has not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from scpslab.plan.schema import shown
+
+# Where in a plan, or in a part of it, and what was found and expected.
+Problem = tuple[str, str]
+NAMES_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Places:
+    """What workloads and probes of a plan are held against: its hosts with their stacks, the nodes with programs, interfaces (node and name), links."""
+
+    stacks: Mapping[str, str]
+    in_containers: bool
+    speaking: tuple[str, ...]
+    interfaces: frozenset[tuple[str, str]]
+    directions: Mapping[str, tuple[str, ...]]
+
+    def not_directions(self, link: str, directions: Iterable[str]) -> Iterator[Problem]:
+        """What is wrong with naming these directions of a link."""
+        if link not in self.directions:
+            yield "link", one_of(link, list(self.directions))
+            return
+        for direction in directions:
+            if direction not in self.directions[link]:
+                yield "direction", one_of(direction, self.directions[link])
+
+
+def one_of(found: str, known: Iterable[str]) -> str:
+    """What was found, and what there is."""
+    names = list(known)
+    listed = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "") if names else "none, for there is none"
+    return f"found {shown(found)}; expected one of {listed}"

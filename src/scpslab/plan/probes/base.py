@@ -1,0 +1,41 @@
+"""What every probe says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from scpslab.plan.places import Places, Problem
+from scpslab.plan.values import Name, Period, Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observer:
+    """What every probe says: its name, which is its file's too."""
+
+    name: Name
+    kind: Word
+
+    # The folder of its file.
+    folder: ClassVar[Literal["records", "captures"]] = "records"
+
+    @property
+    def sampled_node(self) -> str | None:
+        """The node whose connections it samples: SCPS programs there write traces for it."""
+        return None
+
+    @property
+    def logged_direction(self) -> tuple[str, str] | None:
+        """The link and direction whose stages are to log what they decide of every packet."""
+        return None
+
+    def problems(self, places: Places) -> Iterable[Problem]:
+        """Keys that name what the plan has not."""
+        return ()
+
+
+class Sampling(Observer):
+    """A probe that looks at something from time to time; each kind declares the key where it stands in its object."""
+
+    interval_ns: Period

@@ -1,0 +1,33 @@
+"""Probe `tcp_info`: a node's transport connections over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.places import Places, Problem, one_of
+from scpslab.plan.probes.base import Sampling
+from scpslab.plan.values import Name, Period
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcpInfo(Sampling):
+    """Samples of a node's TCP connections: `records/<name>.jsonl`; of SCPS programs on it also their traces: `records/<workload>-<node>-trace.jsonl`."""
+
+    kind: Literal["tcp_info"] = "tcp_info"
+    node: Name
+    interval_ns: Period
+
+    @property
+    def sampled_node(self) -> str:
+        """Its node."""
+        return self.node
+
+    def problems(self, places: Places) -> Iterator[Problem]:
+        """Switches have no connections."""
+        if self.node not in places.speaking:
+            yield "node", one_of(self.node, places.speaking)
+
+
+KIND = TcpInfo

@@ -1,0 +1,64 @@
+"""Kind `capture`: tcpdump on an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from scpslab import units
+from scpslab.documents.parts import key
+from scpslab.documents.places import one_of
+from scpslab.documents.quantities import Name, Size
+from scpslab.plan.probes import capture as planned
+from scpslab.probes.base import Kind, Observer, Problem
+from scpslab.probes.watched import not_a_node
+
+if TYPE_CHECKING:
+    from scpslab.topology.description import Network
+    from scpslab.topology.layout import Layout
+
+PCAP_RECORD_BYTES = 16
+
+
+class Capture(Observer):
+    """tcpdump on one interface of a node, nanosecond time stamps: captures/NAME.pcap."""
+
+    kind: Literal["capture"] = key(says="The kind of probe.", example="capture")
+    name: Name | None = key(None, says="Name of the file; the node's name if not given.", example="sink")
+    node: Name = key(says="Where.", example="ws2")
+    link: str | None = key(None, says="On the node's interface to this link; its first interface if not given.", example="hop")
+    snaplen: Size = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
+    filter: str = key("", says="tcpdump filter.", example="tcp port 5001")
+
+
+def problems(probe: Capture, network: Network) -> Iterator[Problem]:
+    """What does not fit: every node has interfaces, switches too."""
+    if missing := list(not_a_node(probe.node, (node.name for node in network.nodes))):
+        yield from missing
+    elif probe.filter.lstrip().startswith("-"):
+        yield ("filter",), f'found "{probe.filter}", which tcpdump would take for an option; expected a filter. Write "not" for a minus.'
+    elif probe.link is not None:
+        near = [link.name for link in network.links if probe.node in (link.a, link.b, link.via)]
+        if probe.link not in near:
+            yield ("link",), f'found "{probe.link}"; {one_of(probe.link, near)}'
+
+
+def plan(name: str, probe: Capture, network: Layout) -> planned.Capture:
+    """Its part of a plan."""
+    interfaces = [(link.name, end.interface) for link in network.all_links for end in link.ends if end.node == probe.node]
+    interfaces += [(link.name, interface) for link in network.links if link.via == probe.node for interface in link.relay_interfaces or ()]
+    return planned.Capture(
+        name=name,
+        node=probe.node,
+        interface=next(interface for link, interface in interfaces if probe.link in (None, link)),
+        snaplen_bytes=units.parse("size", probe.snaplen),
+        filter_=probe.filter,
+    )
+
+
+def memory_bytes(probe: Capture, packets: int) -> int:
+    """The file, which is written out at the cell's end."""
+    return packets * (units.parse("size", probe.snaplen) + PCAP_RECORD_BYTES)
+
+
+KIND = Kind(model=Capture, default_name=lambda probe: probe.node, plan=plan, problems=problems, memory_bytes=memory_bytes)

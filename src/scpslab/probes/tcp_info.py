@@ -1,0 +1,39 @@
+"""Kind `tcp_info`: a node's transport connections over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from scpslab import units
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Name, PositiveDuration
+from scpslab.plan.probes import tcp_info as planned
+from scpslab.probes.base import Kind, Observer, Problem
+from scpslab.probes.watched import not_a_node, speaking
+
+if TYPE_CHECKING:
+    from scpslab.topology.description import Network
+    from scpslab.topology.layout import Layout
+
+
+class TcpInfo(Observer):
+    """Samples of the kernel's own view of a node's TCP connections: records/NAME.jsonl."""
+
+    kind: Literal["tcp_info"] = key(says="The kind of probe.", example="tcp_info")
+    name: Name | None = key(None, says="Name of the record; tcp-NODE if not given.", example="sender")
+    node: Name = key(says="Where.", example="ws1")
+    interval: PositiveDuration = key("100 ms", says="Time between two samples.", example="100 ms")
+
+
+def problems(probe: TcpInfo, network: Network) -> Iterator[Problem]:
+    """What does not fit: switches have no connections."""
+    yield from not_a_node(probe.node, speaking(network))
+
+
+def plan(name: str, probe: TcpInfo, _network: Layout) -> planned.TcpInfo:
+    """Its part of a plan."""
+    return planned.TcpInfo(name=name, node=probe.node, interval_ns=units.parse("duration", probe.interval))
+
+
+KIND = Kind(model=TcpInfo, default_name=lambda probe: f"tcp-{probe.node}", plan=plan, problems=problems)

@@ -1,0 +1,114 @@
+"""What must hold between workloads or probes, and between them and the rest of a scenario. What one kind asks for is in its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scpslab import probes, units, workloads
+from scpslab.documents.places import one_of
+from scpslab.documents.yaml_lines import KeyPath
+from scpslab.probes import folder_of, name_of
+from scpslab.scenario.model import ScenarioFile
+from scpslab.scenario.rates import mtu_bytes, slowest_bps, way
+from scpslab.topology import description as topology
+from scpslab.workloads import Surroundings, Workload
+
+Problem = tuple[KeyPath, str]
+
+LARGEST_MTU = 65_535  # what IPv4's length field holds
+SMALLEST_MEMORY_BYTES = 128 << 20
+LARGEST_MEMORY_BYTES = 1 << 40
+
+
+def workload_problems(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
+    """Workloads that do not fit their network, or each other."""
+    hosts = [node.name for node in network.nodes if node.kind == "host"]
+    for index, workload in enumerate(model.workloads):
+        ends = list(_ends(workload, network, hosts))
+        found = ends or workloads.KINDS[workload.kind].problems(workload, _surroundings(workload, model, network))
+        yield from ((("workloads", index, *at), text) for at, text in found)
+    yield from _ports_twice(model)
+
+
+def probe_problems(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
+    """Probes that do not fit their network."""
+    for index, probe in enumerate(model.probes):
+        yield from ((("probes", index, *at), text) for at, text in probes.KINDS[probe.kind].problems(probe, network))
+
+
+def _surroundings(workload: Workload, model: ScenarioFile, network: topology.Network) -> Surroundings:
+    found = way(network, workload.from_, workload.to)
+    return Surroundings(
+        host=model.host,
+        in_containers=model.containers == "docker",
+        mtu_bytes=mtu_bytes(found) or LARGEST_MTU,
+        slowest_bps=slowest_bps(model, found),
+        virtual=model.limits.virtual,
+    )
+
+
+def _ends(workload: Workload, network: topology.Network, hosts: list[str]) -> Iterator[Problem]:
+    addressed = [name for name in hosts if any(ip for link in network.links for node, ip in ((link.a, link.a_ip), (link.b, link.b_ip)) if node == name)]
+    for key, name in (("from", workload.from_), ("to", workload.to)):
+        if name not in hosts:
+            yield (key,), f'found "{name}"; {one_of(name, hosts)}'
+        elif name not in addressed:
+            yield (key,), f'found "{name}", which has no address; {one_of(name, addressed)}'
+    if workload.from_ == workload.to:
+        yield ("to",), f'found "{workload.to}" at both ends; expected two hosts. Choose another.'
+
+
+def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:
+    seen: dict[tuple[str, int], str] = {}
+    for index, workload in enumerate(model.workloads):
+        place = workloads.KINDS[workload.kind].serves(workload)
+        if place is None:
+            continue
+        if place in seen:
+            host, port = place
+            yield ("workloads", index, "port"), f"found port {port} of {host}, where {seen[place]} listens; expected a port of its own. Add port."
+        seen.setdefault(place, workload.name)
+
+
+def images_of_others(model: ScenarioFile) -> Iterator[Problem]:
+    """Workloads that do not know the images of somebody else's that their hosts are."""
+    own = {name for name, host in model.hosts.items() if host.carrier.is_own_image}
+    for index, workload in enumerate(model.workloads):
+        if (taken := own & {workload.from_, workload.to}) and not workloads.KINDS[workload.kind].knows_images:
+            found = f"found {workload.kind} with the stack {model.host(min(taken)).stack} on {min(taken)}"
+            yield ("workloads", index, "kind"), f"{found}; expected endpoint. Use kind endpoint."
+
+
+def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
+    """Workloads and probes whose files would be the same."""
+    named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
+    named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"]
+    own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
+    seen: dict[str, KeyPath] = {}
+    for at, name in [*named, *(((name,), name) for name in own)]:
+        if name in seen:
+            # The lab's own records have these names.
+            where = seen[name] if at == (name,) else at
+            yield where, f'found the name "{name}", which another record has; expected a name of its own. Give it another name.'
+        seen.setdefault(name, at)
+    captures: set[str] = set()
+    for index, probe in enumerate(model.probes):
+        if folder_of(probe) == "captures":
+            if name_of(probe) in captures:
+                yield ("probes", index), f'found a second capture "{name_of(probe)}"; expected a name of its own. Add name.'
+            captures.add(name_of(probe))
+
+
+def too_little_memory(model: ScenarioFile) -> Iterator[Problem]:
+    """Captures are kept in the guest's memory while a cell runs."""
+    memory = units.parse("size", model.limits.memory)
+    if memory < SMALLEST_MEMORY_BYTES:
+        yield ("limits", "memory"), f'found "{model.limits.memory}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.'
+        return
+    if memory > LARGEST_MEMORY_BYTES:
+        yield ("limits", "memory"), f'found "{model.limits.memory}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.'
+    packets = sum(workloads.KINDS[workload.kind].packets(workload) for workload in model.workloads)
+    captures = sum(probes.KINDS[probe.kind].memory_bytes(probe, packets) for probe in model.probes)
+    if captures > memory // 2:
+        found = f'found captures of about {captures >> 20} MiB in a guest of "{model.limits.memory}"; expected at most half of it'
+        yield ("probes",), f"{found}. Raise limits.memory to {-(-2 * captures // (1 << 20))} MiB, or capture less."

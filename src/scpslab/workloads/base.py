@@ -1,0 +1,139 @@
+"""What a kind of workload is to scenarios and planning, and what its functions are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
+
+from scpslab import units
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Duration, Name
+from scpslab.plan import workloads as planned
+from scpslab.plan.ways import Way, way
+from scpslab.seeds import stream, uniform
+from scpslab.stacks import HostPart, NodePlan, plan_node
+
+if TYPE_CHECKING:
+    from scpslab.documents.yaml_lines import KeyPath
+    from scpslab.plan.links import Link
+    from scpslab.plan.serial_links import SerialLink
+
+# 48 bits: whole numbers that every language and JSON reader keeps exactly.
+SEED_DIGITS = 12
+
+
+class Traffic(Part):
+    """What every workload says."""
+
+    name: Name = key(says="Name of the workload and of its record.", example="transfer")
+    from_: Name = key(alias="from", says="Host that sends.", example="ws1")
+    to: Name = key(says="Host that receives.", example="ws2")
+    start: Duration = key("1 s", says="When it starts, since the network came up.", example="1 s")
+
+    if TYPE_CHECKING:
+        # Each kind declares it where it stands among its keys.
+        kind: str
+
+
+Model = TypeVar("Model", bound=Traffic)
+Planned = TypeVar("Planned", bound=planned.Traffic)
+# Below a workload: the key, and what was found, expected and is to be done.
+Problem = tuple["KeyPath", str]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a workload is held against in a scenario: what carries transport on a host, what nodes are, and the way between its ends.
+
+    `mtu_bytes`: the largest IP packet that fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time.
+    """
+
+    host: Callable[[str], HostPart]
+    in_containers: bool
+    mtu_bytes: int
+    slowest_bps: int | None
+    virtual: str
+
+    def node(self, host: str) -> NodePlan:
+        """What a plan will say of a host."""
+        return plan_node(self.host(host))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What workloads are planned in: the network's links, what is planned for hosts, their addresses, and where seeds come from.
+
+    `take_scps`: the address and device of a host's next `scps` program; `virtual_ns`: the limit of virtual time.
+    """
+
+    links: tuple[Link | SerialLink, ...]
+    hosts: Mapping[str, NodePlan]
+    addresses: Mapping[str, str]
+    root_seed: int
+    repeat: int
+    virtual_ns: int
+    take_scps: Callable[[str], tuple[str, str]]
+
+    def way(self, source: str, destination: str) -> Way:
+        """The way from one node to another."""
+        return way(self.links, source, destination)
+
+    def seed(self, purpose: str, *names: str) -> int:
+        """A seed of the cell's repeat."""
+        return int(stream(self.root_seed, purpose, *names, self.repeat)[:SEED_DIGITS], 16)
+
+    def draws(self, purpose: str, name: str, number: int) -> list[float]:
+        """Numbers from 0 to 1, of the cell's repeat."""
+        return uniform(stream(self.root_seed, purpose, name, self.repeat), number)
+
+
+class Common(TypedDict):
+    """What every workload of a plan says, but for its address and whether the cell waits for it."""
+
+    name: str
+    from_: str
+    to: str
+    start_ns: int
+
+
+def common(workload: Traffic) -> Common:
+    """What a plan says of every workload."""
+    return {"name": workload.name, "from_": workload.from_, "to": workload.to, "start_ns": units.parse("duration", workload.start)}
+
+
+def _no_problems(_workload: Any, _around: Surroundings) -> Iterable[Problem]:
+    return ()
+
+
+def _nobody(_workload: Any) -> None:
+    return None
+
+
+def _no_time(_planned: Any, _rate_bps: int | None) -> int:
+    return 0
+
+
+def _no_packets(_workload: Any) -> int:
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[Model, Planned]):
+    """One kind of workload.
+
+    `model`: what a scenario says of it. `plan`: its part of the plan. `problems`: what does not fit once both hosts are known. `serves`: the host
+    and port where it listens. `busy_ns`: how long it takes at least, given the slowest rate on its way. `packets`: how many a capture may see of it.
+    `families`: its metrics, modules of results/metrics in the order of their columns. `knows_images`: hosts may be images of somebody else's.
+    `is_load`: others are measured under it; a host that does nothing else has the image of generators.
+    """
+
+    model: type[Model]
+    plan: Callable[[Model, Setting], Planned]
+    problems: Callable[[Model, Surroundings], Iterable[Problem]] = _no_problems
+    serves: Callable[[Model], tuple[str, int] | None] = _nobody
+    busy_ns: Callable[[Planned, int | None], int] = _no_time
+    packets: Callable[[Model], int] = _no_packets
+    families: tuple[str, ...] = ()
+    knows_images: bool = False
+    is_load: bool = False

@@ -1,0 +1,80 @@
+"""Kind `bulk`: a transfer over TCP or SCPS-TP, measured at both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from scpslab import units
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Port, PositiveDuration, Size
+from scpslab.plan.stacks import KERNEL
+from scpslab.plan.workloads import bulk as planned
+from scpslab.stacks.kernel import Congestion
+from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
+from scpslab.workloads.in_time import fits_in_time, ns_to_send
+from scpslab.workloads.listening import at_receiver
+from scpslab.workloads.scps_end import scps_ends
+from scpslab.workloads.segments import fits_mtu
+
+
+class Bulk(Traffic):
+    """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the acknowledgement of the last."""
+
+    kind: Literal["bulk"] = key(says="The kind of workload.", example="bulk")
+    size: Size = key(says="Bytes to send.", example="4000000 B")
+    segment: Size = key(
+        "1400 B", says="Data bytes per segment, headers and options not counted. Below 76 bytes the topology's MTU must force it.", example="512 B"
+    )
+    congestion: Congestion | None = key(None, says="Congestion control of this transfer; the sending host's if not given.", example="vegas")
+    port: Port = key(5001, says="TCP port.", example=5001)
+    patience: PositiveDuration = key("3000 s", says="When the sender gives up; the cell then counts as incomplete.", example="3000 s")
+    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+
+
+def problems(workload: Bulk, around: Surroundings) -> Iterator[Problem]:
+    """What does not fit."""
+    if workload.congestion is not None and around.host(workload.from_).carrier is not KERNEL:
+        yield (
+            ("congestion",),
+            f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
+        )
+    yield from fits_mtu(workload, workload.segment, around)
+    yield from fits_in_time(workload, around)
+
+
+def plan(workload: Bulk, setting: Setting) -> planned.Bulk:
+    """Its part of a plan."""
+    from_scps, to_scps = scps_ends(workload, workload.segment, setting)
+    return planned.Bulk(
+        **common(workload),
+        required=workload.required,
+        to_ip=to_scps.ip if to_scps else setting.addresses[workload.to],
+        bytes_=units.parse("size", workload.size),
+        segment_bytes=units.parse("size", workload.segment),
+        port=workload.port,
+        send_window_bytes=setting.hosts[workload.from_].send_window_bytes,
+        receive_window_bytes=setting.hosts[workload.to].receive_window_bytes,
+        congestion=workload.congestion,
+        delayed_ack=setting.hosts[workload.to].delayed_ack,
+        payload_seed=setting.seed("payload", workload.name),
+        patience_ns=units.parse("duration", workload.patience),
+        from_scps=from_scps,
+        to_scps=to_scps,
+    )
+
+
+def packets(workload: Bulk) -> int:
+    """Each segment, and an acknowledgement of it."""
+    return 2 * units.parse("size", workload.size) // units.parse("size", workload.segment)
+
+
+KIND = Kind(
+    model=Bulk,
+    plan=plan,
+    problems=problems,
+    serves=at_receiver,
+    busy_ns=ns_to_send,
+    packets=packets,
+    families=("bulk", "wire", "shape"),
+)

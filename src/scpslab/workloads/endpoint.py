@@ -1,0 +1,54 @@
+"""Kind `endpoint`: a transfer by the programs of the hosts' images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from scpslab import units
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Port, PositiveDuration, Size
+from scpslab.plan.stacks import SCPS
+from scpslab.plan.workloads import endpoint as planned
+from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
+from scpslab.workloads.in_time import fits_in_time, ns_to_send
+from scpslab.workloads.listening import at_receiver
+
+
+class Endpoint(Traffic):
+    """A transfer by the programs of the hosts' images, whatever they speak ([images/CONTRACT.md](../images/CONTRACT.md)); it needs `containers: docker`."""
+
+    kind: Literal["endpoint"] = key(says="The kind of workload.", example="endpoint")
+    size: Size = key(says="Bytes to send.", example="4000000 B")
+    port: Port = key(5001, says="Port of the receiver.", example=5001)
+    patience: PositiveDuration = key("3000 s", says="When the sender gives up; the cell then counts as incomplete.", example="3000 s")
+    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+
+
+def problems(workload: Endpoint, around: Surroundings) -> Iterator[Problem]:
+    """What does not fit."""
+    if not around.in_containers:
+        yield ("kind",), "found endpoint with nodes that are processes; expected containers. Add containers: docker, or use kind bulk."
+    for end in (workload.from_, workload.to):
+        if around.host(end).carrier is SCPS:
+            yield ("kind",), f"found endpoint with the stack {around.host(end).stack} on {end}; expected image or kernel. Use kind bulk."
+    yield from fits_in_time(workload, around)
+
+
+def plan(workload: Endpoint, setting: Setting) -> planned.Endpoint:
+    """Its part of a plan."""
+    from_image, to_image = (setting.hosts[host].image for host in (workload.from_, workload.to))
+    return planned.Endpoint(
+        **common(workload),
+        required=workload.required,
+        to_ip=setting.addresses[workload.to],
+        bytes_=units.parse("size", workload.size),
+        port=workload.port,
+        options=planned.EndOptions(from_=from_image.options if from_image else "", to=to_image.options if to_image else ""),
+        payload_seed=setting.seed("payload", workload.name),
+        patience_ns=units.parse("duration", workload.patience),
+        from_ip=setting.addresses[workload.from_],
+    )
+
+
+KIND = Kind(model=Endpoint, plan=plan, problems=problems, serves=at_receiver, busy_ns=ns_to_send, families=("endpoint",), knows_images=True)

@@ -1,0 +1,58 @@
+"""Kind `ftp`: a file by FTP over the kernel's TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from scpslab import units
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Port, PositiveDuration, Size
+from scpslab.plan.workloads import ftp as planned
+from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
+from scpslab.workloads.in_time import fits_in_time, ns_to_send
+from scpslab.workloads.kernel_only import kernel_only
+
+
+class Ftp(Traffic):
+    """A file by FTP over the kernel's TCP, vsftpd and curl, timed as the client reports it (the NMSU papers' ftp)."""
+
+    kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
+    size: Size = key(says="Bytes of the file.", example="100 kB")
+    command: Literal["get", "put"] = key("get", says="get: the receiving host has the client; put: the sending host has it.", example="put")
+    mode: Literal["active", "passive"] = key(
+        "active", says="Who opens the data connection: the server (PORT, as clients of the period) or the client.", example="passive"
+    )
+    port: Port = key(21, says="TCP port of the control connection.", example=21)
+    patience: PositiveDuration = key("900 s", says="When a transfer is given up; the cell then counts as incomplete.", example="900 s")
+    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+
+
+def problems(workload: Ftp, around: Surroundings) -> Iterator[Problem]:
+    """What does not fit."""
+    yield from kernel_only(workload, "ftp", around)
+    yield from fits_in_time(workload, around)
+
+
+def serves(workload: Ftp) -> tuple[str, int]:
+    """The server is where the client is not."""
+    return workload.to if workload.command == "put" else workload.from_, workload.port
+
+
+def plan(workload: Ftp, setting: Setting) -> planned.Ftp:
+    """Its part of a plan."""
+    return planned.Ftp(
+        **common(workload),
+        required=workload.required,
+        to_ip=setting.addresses[workload.to],
+        bytes_=units.parse("size", workload.size),
+        command=workload.command,
+        mode=workload.mode,
+        port=workload.port,
+        payload_seed=setting.seed("payload", workload.name),
+        patience_ns=units.parse("duration", workload.patience),
+        server_ip=setting.addresses[workload.to if workload.command == "put" else workload.from_],
+    )
+
+
+KIND = Kind(model=Ftp, plan=plan, problems=problems, serves=serves, busy_ns=ns_to_send, families=("ftp",))

@@ -1,0 +1,52 @@
+"""How long what a workload sends takes at least, and whether that is before it is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from scpslab import units
+
+if TYPE_CHECKING:
+    from scpslab.workloads.base import Problem, Surroundings
+
+SECOND_NS = 10**9
+
+
+class HasSize(Protocol):
+    """A workload that sends a number of bytes, and is given up after a time."""
+
+    @property
+    def size(self) -> str:
+        """Bytes to send."""
+
+    @property
+    def patience(self) -> str:
+        """When it is given up."""
+
+
+class HasBytes(Protocol):
+    """The same of a plan."""
+
+    @property
+    def bytes_(self) -> int | None:
+        """Bytes to send; None where a time is what ends it."""
+
+
+def fits_in_time(workload: HasSize, around: Surroundings) -> Iterator[Problem]:
+    """The size must fit, at the slowest hop and without a loss."""
+    need_ns = _ns_on_a_link(units.parse("size", workload.size), around.slowest_bps)
+    for limit, text in (("patience", workload.patience), ("limits.virtual", around.virtual)):
+        if need_ns > units.parse("duration", text):
+            shown = f"{need_ns / SECOND_NS:.6g} s at the slowest hop"
+            yield ("size",), f'found "{workload.size}", {shown}; expected it to fit in {limit}, "{text}". Send less or raise {limit}.'
+            return
+
+
+def ns_to_send(workload: HasBytes, rate_bps: int | None) -> int:
+    """As long as its bytes take."""
+    return _ns_on_a_link(workload.bytes_ or 0, rate_bps)
+
+
+def _ns_on_a_link(sent_bytes: int, rate_bps: int | None) -> int:
+    return sent_bytes * 8 * SECOND_NS // rate_bps if rate_bps else 0

@@ -1,0 +1,74 @@
+"""Kind `iperf3`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from scpslab import units
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
+from scpslab.plan.workloads import iperf3 as planned
+from scpslab.stacks.kernel import Congestion
+from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
+from scpslab.workloads.in_time import ns_to_send
+from scpslab.workloads.kernel_only import kernel_only
+from scpslab.workloads.listening import at_receiver
+
+
+class Iperf3(Traffic):
+    """iperf3, one client and one server; its own JSON result is the record."""
+
+    kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
+    duration: PositiveDuration | None = key(None, says="How long to send, whole seconds.", example="60 s")
+    size: Size | None = key(None, says="Bytes to send, instead of a duration.", example="4 MB")
+    udp_rate: Rate | None = key(None, says="UDP at this rate instead of TCP.", example="1 Mbit/s")
+    parallel: int = key(1, says="Parallel streams.", least=1, most=128, example=4)
+    reverse: bool = key(False, says="The receiving host sends.", example=True)
+    segment: Size | None = key(None, says="TCP segment or UDP datagram size; the programs' own choice if not given.", example="1400 B")
+    congestion: Congestion | None = key(None, says="Congestion control of this flow; the sending host's if not given.", example="bbr")
+    port: Port = key(5201, says="Port.", example=5201)
+    patience: PositiveDuration = key("3000 s", says="When to give up.", example="300 s")
+    required: bool = key(True, says="Whether the cell waits for it.", example=True)
+
+    @model_validator(mode="after")
+    def _has_one_end(self) -> Self:
+        if (self.duration is None) == (self.size is None):
+            raise ValueError(f"found {'neither' if self.size is None else 'both'} of duration and size; expected exactly one of them")
+        return self
+
+
+def problems(workload: Iperf3, around: Surroundings) -> Iterator[Problem]:
+    """What does not fit."""
+    if workload.udp_rate is None:
+        yield from kernel_only(workload, "iperf3 over TCP", around)
+    if workload.duration is not None and units.parse("duration", workload.duration) % 10**9:
+        yield ("duration",), f'found "{workload.duration}"; expected whole seconds. Correct the value.'
+
+
+def plan(workload: Iperf3, setting: Setting) -> planned.Iperf3:
+    """Its part of a plan."""
+    return planned.Iperf3(
+        **common(workload),
+        required=workload.required,
+        to_ip=setting.addresses[workload.to],
+        duration_ns=units.parse("duration", workload.duration) if workload.duration else None,
+        bytes_=units.parse("size", workload.size) if workload.size else None,
+        port=workload.port,
+        congestion=workload.congestion,
+        segment_bytes=units.parse("size", workload.segment) if workload.segment else None,
+        reverse=workload.reverse,
+        udp_rate_bps=units.parse("rate", workload.udp_rate) if workload.udp_rate else None,
+        parallel=workload.parallel,
+        patience_ns=units.parse("duration", workload.patience),
+    )
+
+
+def busy_ns(workload: planned.Iperf3, rate_bps: int | None) -> int:
+    """Its time, or as long as its bytes take."""
+    return workload.duration_ns or ns_to_send(workload, rate_bps)
+
+
+KIND = Kind(model=Iperf3, plan=plan, problems=problems, serves=at_receiver, busy_ns=busy_ns, families=("iperf3",))
