@@ -1,0 +1,28 @@
+"""Probe `counters`: the packets that a node's interfaces have counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.places import Places, Problem, one_of
+from scpslab.plan.probes.base import Sampling
+from scpslab.plan.values import Name, Period
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counters(Sampling):
+    """Samples of the counters of a node's interfaces: `records/<name>.jsonl`."""
+
+    kind: Literal["counters"] = "counters"
+    node: Name
+    interval_ns: Period
+
+    def problems(self, places: Places) -> Iterator[Problem]:
+        """The node has programs."""
+        if self.node not in places.speaking:
+            yield "node", one_of(self.node, places.speaking)
+
+
+KIND = Counters

@@ -1,0 +1,28 @@
+"""Workload `burst`: a number of datagrams at a rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.values import Amount, Port, Rate
+from scpslab.plan.workloads.base import Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burst(Traffic):
+    """Datagrams of `packet_bytes` (the IP length), one after the other."""
+
+    kind: Literal["burst"] = "burst"
+    datagrams: Amount
+    packet_bytes: Amount
+    rate_bps: Rate
+    port: Port
+
+    @property
+    def duration_ns(self) -> int:
+        """From the first to the end of the last."""
+        return self.datagrams * self.packet_bytes * 8 * 10**9 // self.rate_bps
+
+
+KIND = Burst
