@@ -30,9 +30,10 @@ def verify(
 ) -> None:
     """Run an exported run again, and compare every byte.
 
-    The cells run in virtual time. Then every file under cells/, and results.csv, is compared with the digests in the archive.
-    Exit code 0: all bytes are the same. Exit code 1: some files differ; the output names them and says whether kernel, guest image and lab program
-    were the same.
+    An archive whose files are not those that it lists is refused. The cells run in virtual time. Then every file under cells/, and results.csv, is
+    compared with the digests in the archive, and every plan with the plan that the archived scenario gives.
+    Exit code 0: all bytes are the same. Exit code 1: some files differ, or plans contradict the scenario; the output names them and says whether
+    kernel, guest image and lab program were the same.
     """
     compared = run_again(archive, RunOptions(jobs=jobs), [ConsoleProgress(plain_console(stderr=True))], keep, wall)
     for comparison in compared:
@@ -43,9 +44,10 @@ def verify(
 
 def _say(comparison: Comparison) -> None:
     if comparison.is_same:
-        typer.echo(f"{comparison.run}: the same bytes in all {len(comparison.same)} files")
+        typer.echo(f"{comparison.run}: the same bytes in all {len(comparison.same)} files, from the plans that its scenario gives")
         return
-    for what, names in (("differs", comparison.different), ("missing", comparison.missing), ("new", comparison.new)):
+    found = (("contradiction", comparison.contradictions), ("differs", comparison.different), ("missing", comparison.missing), ("new", comparison.new))
+    for what, names in found:
         for name in names[:MOST_SHOWN]:
             typer.echo(f"{comparison.run}: {what}: {name}")
         if len(names) > MOST_SHOWN:

@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -22,10 +22,10 @@ from scpslab.errors import ResultError
 from scpslab.plan import Plan, schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
-from scpslab.results.archive_members import MemberError, is_member_name, wanted_members
+from scpslab.results.archive_members import MemberError, Members, is_member_name, read_members
 from scpslab.runfolder import RunFolder
 from scpslab.runfolder.cell import ENVIRONMENT, PLAN, STATUS
-from scpslab.runfolder.run import CELLS, MANIFEST, RESOLVED
+from scpslab.runfolder.run import CELLS, MANIFEST, RESOLVED, RESULTS
 
 FORMAT = 1
 CONTENTS = "archive.json"
@@ -40,13 +40,17 @@ MemberName = Annotated[str, Text("the path of a file within the run folder", is_
 
 @dataclass(frozen=True, kw_only=True)
 class RunDigest:
-    """What the archive says of one run: digests by path within the run folder."""
+    """What the archive says of one run: digests by path within the run folder.
+
+    `files` are what a re-run has to give; `inputs` are the scenario and the manifest (None: an archive from before they were listed).
+    """
 
     run: CellId
     scenario: Label
     engine: Word
     seed: WholeSeed
     files: dict[MemberName, Seed]
+    inputs: dict[MemberName, Seed] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +70,11 @@ class ArchivedRun:
     plans: dict[str, Plan]
     resolved: str
     manifest: dict[str, Any]
+
+    @property
+    def resolved_name(self) -> str:
+        """The path of the resolved scenario in the archive."""
+        return f"{self.digest.run}/{RESOLVED}"
 
 
 def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) -> Path:
@@ -97,16 +106,35 @@ def read_archive(path: Path) -> list[ArchivedRun]:
         ResultError: no archive of this program, one of a newer one, or one whose files are not those that it lists.
     """
     try:
-        files = wanted_members(path, (CONTENTS, PLAN, RESOLVED, MANIFEST))
+        members = read_members(path, (CONTENTS, PLAN, RESOLVED, MANIFEST))
     except MemberError as error:
         raise ResultError(f"{path}: {error}; {EXPECTED}") from error
-    if CONTENTS not in files:
+    if CONTENTS not in members.contents:
         raise ResultError(f"{path}: found no {CONTENTS}; {EXPECTED}")
-    contents = _contents(path, files[CONTENTS])
+    contents = _contents(path, members.contents[CONTENTS])
     names = [digest.run for digest in contents.runs]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ResultError(f"{path}: {CONTENTS}: found the run {twice} twice; {EXPECTED}")
-    return [_archived(path, digest, files) for digest in contents.runs]
+    _check_listed(path, contents, members)
+    return [_archived(path, digest, members.contents) for digest in contents.runs]
+
+
+def _check_listed(path: Path, contents: Contents, members: Members) -> None:
+    """Refuses an archive whose files are not those that it lists."""
+    unlisted = set(members.digests) - {CONTENTS}
+    for digest in contents.runs:
+        listed = digest.files | (digest.inputs if digest.inputs is not None else {})
+        for name, expected in listed.items():
+            member = f"{digest.run}/{name}"
+            found = members.digests.get(member)
+            if found is None and PurePosixPath(name).name in (PLAN, RESULTS, RESOLVED, MANIFEST):
+                raise ResultError(f"{path}: {member}: found no such file; expected the file that {CONTENTS} lists. {AGAIN}")
+            if found not in (None, expected):
+                raise ResultError(f"{path}: {member}: found another one; expected the file that {CONTENTS} lists, by its SHA-256. {AGAIN}")
+            unlisted.discard(member)
+        unlisted -= {f"{digest.run}/{name}" for name in (RESOLVED, MANIFEST)} if digest.inputs is None else set()
+    if unlisted:
+        raise ResultError(f"{path}: {min(unlisted)}: found a file that {CONTENTS} does not list; {EXPECTED}")
 
 
 def _contents(path: Path, content: bytes) -> Contents:
@@ -124,8 +152,16 @@ def _contents(path: Path, content: bytes) -> Contents:
 
 def digests_of(run: Path) -> dict[str, str]:
     """SHA-256 of results.csv and of every file under cells/, by path within the run folder."""
-    files = (*_files_of_cells(run), RunFolder(run).results)
+    return _digests(run, (*_files_of_cells(run), RunFolder(run).results))
+
+
+def _digests(run: Path, files: Iterable[Path]) -> dict[str, str]:
     return {path.relative_to(run).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if _is_own(run, path)}
+
+
+def _inputs(run: Path) -> tuple[Path, ...]:
+    folder = RunFolder(run)
+    return folder.manifest_file, folder.resolved
 
 
 def _digest(run: Path) -> RunDigest:
@@ -133,14 +169,14 @@ def _digest(run: Path) -> RunDigest:
     if manifest.get("status") != "completed":
         raise ResultError(f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: it goes on where it stopped.")
     try:
-        return schema.read(RunDigest, {**{key: manifest.get(key) for key in ("scenario", "engine", "seed")}, "run": run.name, "files": digests_of(run)})
+        facts = {key: manifest.get(key) for key in ("scenario", "engine", "seed")}
+        return schema.read(RunDigest, {**facts, "run": run.name, "files": digests_of(run), "inputs": _digests(run, _inputs(run))})
     except PlanError as error:
         raise ResultError(f"{run / MANIFEST}: {error}. Run the scenario again: it takes what is finished and writes the file anew.") from error
 
 
 def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
-    folder = RunFolder(run)
-    for path in (folder.manifest_file, folder.resolved, folder.results):
+    for path in (*_inputs(run), RunFolder(run).results):
         if _is_own(run, path):
             yield path
     yield from (path for path in _files_of_cells(run) if whole or path.name in ALWAYS)
@@ -163,15 +199,12 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> ArchivedRun:
     found: dict[str, Plan] = {}
-    for name, expected in digest.files.items():
+    for name in digest.files:
         member = f"{digest.run}/{name}"
         if PurePosixPath(name).name != PLAN:
             continue
-        content = files.get(member)
-        if content is None or hashlib.sha256(content).hexdigest() != expected:
-            raise ResultError(f"{path}: {member}: found {'no such file' if content is None else 'another one'}; expected the plan of {CONTENTS}.")
         try:
-            plan = plans.parse(content)
+            plan = plans.parse(files[member])
         except PlanError as error:
             raise ResultError(f"{path}: {member}: {error}. {AGAIN}") from error
         if name != f"{CELLS}/{plan.cell.id}/{PLAN}":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import tarfile
 import zlib
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from scpslab.names import shown
 
@@ -19,14 +21,23 @@ LARGEST_BYTES = 64 * 10**9
 LARGEST_RATIO, FREE_BYTES = 300, 64 << 20
 LARGEST_KEPT_BYTES, LARGEST_KEPT_SUM = 64 << 20, 1 << 30
 LONGEST_NAME, LONGEST_PART = 1000, 255
+CHUNK_BYTES = 1 << 20
 
 
 class MemberError(ValueError):
     """An archive that is none, or one that no run has; the message says what was found."""
 
 
-def wanted_members(path: Path, wanted: Collection[str]) -> dict[str, bytes]:
-    """The content of every file with one of these names, in whatever folder, by its path in the archive.
+@dataclass(frozen=True)
+class Members:
+    """The files of an archive by their paths in it: `contents` of the wanted ones, `digests` (SHA-256) of all."""
+
+    contents: dict[str, bytes] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+
+
+def read_members(path: Path, wanted: Collection[str]) -> Members:
+    """Every file of an archive; the contents of those with one of the `wanted` names, in whatever folder.
 
     Raises:
         MemberError: it cannot be read, holds anything but files and folders with names of their own within it, or is too large.
@@ -65,8 +76,8 @@ class _Limited(io.RawIOBase):
         return data
 
 
-def _read(stream: _Limited, wanted: Collection[str]) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+def _read(stream: _Limited, wanted: Collection[str]) -> Members:
+    found = Members()
     seen: set[str] = set()
     kept = 0
     with tarfile.open(fileobj=stream, mode="r|") as archive:
@@ -83,14 +94,26 @@ def _read(stream: _Limited, wanted: Collection[str]) -> dict[str, bytes]:
             seen.add(name)
             if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE) or member.issparse():
                 raise MemberError(f"found {shown(name)}, which is neither a file nor a folder")
-            if not member.isfile() or PurePosixPath(name).name not in wanted:
+            file = archive.extractfile(member) if member.isfile() else None
+            if file is None:
                 continue
-            kept += member.size
-            if not 0 <= member.size <= LARGEST_KEPT_BYTES or kept > LARGEST_KEPT_SUM:
-                raise MemberError(f"found {shown(name)} of {member.size} bytes, {kept} with those before it")
-            file = archive.extractfile(member)
-            content = file.read() if file is not None else b""
-            if len(content) != member.size:
+            if PurePosixPath(name).name in wanted:
+                kept += member.size
+                if not 0 <= member.size <= LARGEST_KEPT_BYTES or kept > LARGEST_KEPT_SUM:
+                    raise MemberError(f"found {shown(name)} of {member.size} bytes, {kept} with those before it")
+                found.contents[name] = content = file.read()
+                length, found.digests[name] = len(content), hashlib.sha256(content).hexdigest()
+            else:
+                length, found.digests[name] = _digest(file)
+            if length != member.size:
                 raise MemberError(f"found {shown(name)} cut short")
-            found[name] = content
     return found
+
+
+def _digest(file: IO[bytes]) -> tuple[int, str]:
+    """Length and SHA-256 of a file, read in parts: a capture may be larger than the memory."""
+    length, digest = 0, hashlib.sha256()
+    while chunk := file.read(CHUNK_BYTES):
+        length += len(chunk)
+        digest.update(chunk)
+    return length, digest.hexdigest()

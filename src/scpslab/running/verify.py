@@ -10,6 +10,7 @@ from scpslab.engine import ENGINES
 from scpslab.errors import ResultError
 from scpslab.results.archive import ArchivedRun, digests_of, read_archive
 from scpslab.running.events import Listener
+from scpslab.running.rebuilt import contradictions
 from scpslab.running.runner import PlansRun, RunOptions
 from scpslab.scratch import scratch
 
@@ -24,7 +25,10 @@ class Described:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and whether the inputs were the same."""
+    """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and whether the inputs were the same.
+
+    `contradictions` says where the archived plans are not those that the archived scenario gives.
+    """
 
     run: str
     same: tuple[str, ...]
@@ -32,11 +36,12 @@ class Comparison:
     missing: tuple[str, ...]
     new: tuple[str, ...]
     has_same_engine: bool
+    contradictions: tuple[str, ...]
 
     @property
     def is_same(self) -> bool:
-        """Whether every file is there with the same bytes, and no other."""
-        return not (self.different or self.missing or self.new)
+        """Whether every file is there with the same bytes, and no other, and the plans are those of the scenario."""
+        return not (self.different or self.missing or self.new or self.contradictions)
 
 
 # Every scenario of the project stays within this limit.
@@ -96,6 +101,7 @@ def _one(archived: ArchivedRun, options: RunOptions, listeners: Sequence[Listene
         tuple(name for name in expected if name not in found),
         tuple(name for name in found if name not in expected),
         _keys(run.manifest) == _keys(archived.manifest),
+        tuple(contradictions(archived)),
     )
 
 

@@ -83,6 +83,39 @@ def test_captures_are_taken_along_only_when_asked_for(run, tmp_path):
     assert len([name for name in names[1] if name.endswith(".pcap")]) == 22
 
 
+def test_a_file_that_an_archive_does_not_list_is_refused(run, tmp_path):
+    archive = changed(write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", drop_listing_of("results.csv"))
+
+    with pytest.raises(ResultError, match=r"results\.csv: found a file that archive\.json does not list"):
+        read_archive(archive)
+
+
+def drop_listing_of(file):
+    """A change that takes a file out of archive.json's list."""
+
+    def change(name, content):
+        if name != "archive.json":
+            return content
+        fields = json.loads(content)
+        del fields["runs"][0]["files"][file]
+        return json.dumps(fields).encode()
+
+    return change
+
+
+def test_an_archive_from_before_inputs_were_listed_is_read(run, tmp_path):
+    def change(name, content):
+        if name != "archive.json":
+            return content
+        fields = json.loads(content)
+        del fields["runs"][0]["inputs"]
+        return json.dumps(fields).encode()
+
+    archive = changed(write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", change)
+
+    assert read_archive(archive)[0].digest.inputs is None
+
+
 def test_a_run_that_is_not_complete_is_refused(run, tmp_path):
     (run / "manifest.json").write_text('{"format": 1, "status": "interrupted"}')
 
@@ -99,6 +132,11 @@ def test_a_run_that_is_not_complete_is_refused(run, tmp_path):
         (lambda name, content: content.replace(b'"format": 1', b'"format": 2') if name == "archive.json" else content, "newer scpslab"),
         (lambda name, content: content.replace(b"60000", b"60001") if name.endswith("plan.json") else content, "found another one"),
         (lambda name, content: None if name.endswith("plan.json") else content, "found no such file"),
+        (lambda name, content: content + b"more" if name.endswith("results.csv") else content, "results.csv: found another one"),
+        (lambda name, content: None if name.endswith("results.csv") else content, "results.csv: found no such file"),
+        (lambda name, content: content.replace(b"Golden", b"Tampered") if name.endswith("resolved.yaml") else content, "found another one"),
+        (lambda name, content: content.replace(b'"seed": 7', b'"seed": 8') if name.endswith("manifest.json") else content, "found another one"),
+        (lambda name, content: content.replace(b"completed", b"incomplete") if name.endswith("status.json") else content, "found another one"),
         (
             lambda name, content: content.replace(b"fig04-golden-0002", b"../elsewhere") if name == "archive.json" else content,
             'archive.json: runs[0].run: found "../elsewhere"',

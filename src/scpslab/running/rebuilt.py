@@ -1,0 +1,64 @@
+"""The plans of an archived run against its scenario: whoever changes one of the two is found before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from scpslab import plan as plans
+from scpslab import planning, scenario
+from scpslab.errors import ScenarioError
+from scpslab.plan import Plan
+from scpslab.plan.error_models.vector_file import VectorFile
+from scpslab.plan.schema import shown
+from scpslab.results.archive import ArchivedRun
+from scpslab.scratch import scratch
+
+
+def contradictions(run: ArchivedRun) -> list[str]:
+    """Where the archived plans are not those that the archived scenario gives, one line each."""
+    with scratch() as folder:
+        _lend_vectors(run, folder)
+        file = folder / "scenario.yaml"
+        file.write_text(run.resolved, encoding="utf-8")
+        try:
+            loaded = scenario.load(str(file))
+            # The scenario's name is its file's name; the archived run knows the name of then.
+            named = replace(loaded, base_name=next(iter(run.plans.values())).cell.scenario)
+            given = {cell.id: planning.plan(cell) for cell in scenario.cells(named)}
+        except ScenarioError as error:
+            return [f"the scenario cannot be planned: {line}" for line in str(error).replace(str(file), run.resolved_name).splitlines()]
+    return list(_differences(given, run.plans))
+
+
+def _differences(given: dict[str, Plan], archived: dict[str, Plan]) -> Iterator[str]:
+    for cell_id in (*archived, *(name for name in given if name not in archived)):
+        if cell_id not in given or cell_id not in archived:
+            yield f"cell {cell_id}: found {'a plan' if cell_id in archived else 'no plan'}; the scenario gives {'none' if cell_id in archived else 'one'}"
+        elif found := _first_difference(plans.write(archived[cell_id]), plans.write(given[cell_id])):
+            yield f"cell {cell_id}: {found}"
+
+
+def _first_difference(archived: Any, given: Any, at: str = "") -> str:
+    """The first place where two JSON values differ, with both values; "" if there is none."""
+    if isinstance(archived, dict) and isinstance(given, dict):
+        for key in (*archived, *(key for key in given if key not in archived)):
+            if found := _first_difference(archived.get(key), given.get(key), f"{at}.{key}" if at else key):
+                return found
+        return ""
+    if isinstance(archived, list) and isinstance(given, list) and len(archived) == len(given):
+        return next((found for index, pair in enumerate(zip(archived, given, strict=True)) if (found := _first_difference(*pair, f"{at}[{index}]"))), "")
+    return "" if archived == given else f"{at}: found {shown(archived)}; the scenario gives {shown(given)}"
+
+
+def _lend_vectors(run: ArchivedRun, folder: Path) -> None:
+    """Puts links to stored error vectors where the scenario names them: a plan has the whole path, a scenario the end of it."""
+    errors = (direction.errors for plan in run.plans.values() for link in plan.all_links for direction in link.directions)
+    for path in {Path(error.settings.file) for error in errors if error is not None and isinstance(error.settings, VectorFile)}:
+        for depth in range(1, len(path.parts)):
+            place = folder.joinpath(*path.parts[-depth:])
+            if ".." not in path.parts and not place.exists() and not any(parent.is_symlink() for parent in place.parents):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.symlink_to(path)

@@ -1,0 +1,71 @@
+"""Archived plans held against the archived scenario."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scpslab import planning, scenario
+from scpslab.results.archive import ArchivedRun, RunDigest
+from scpslab.running.rebuilt import contradictions
+from scpslab.scenario.resolve import resolved_yaml
+
+ONE_BER = "sweep.ber.values=[1e-5]"
+
+
+@pytest.fixture
+def archived():
+    """A run as an archive has it, of two cells."""
+    loaded = scenario.load("fy97/fig04", ["repeats=1", ONE_BER, 'sweep.stack=["cubic", "bbr"]', 'sweep.errors=["independent"]'])
+    plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
+    return ArchivedRun(RunDigest(run="fig04-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}), plans, resolved_yaml(loaded), {})
+
+
+def test_plans_of_the_scenario_contradict_nothing(archived):
+    assert contradictions(archived) == []
+
+
+def test_a_plan_that_was_changed_is_named_with_both_values(archived):
+    name = next(iter(archived.plans))
+    plan = archived.plans[name]
+    changed = replace(plan, workloads=(replace(plan.workloads[0], bytes_=77), *plan.workloads[1:]))
+
+    found = contradictions(replace(archived, plans=archived.plans | {name: changed}))
+
+    assert found == [f"cell {name}: workloads[0].bytes: found 77; the scenario gives {plan.workloads[0].bytes_}"]
+
+
+def test_a_scenario_that_was_changed_is_found_in_every_cell(archived):
+    found = contradictions(replace(archived, resolved=archived.resolved.replace("4000000", "4000001").replace("20000 B", "20001 B")))
+
+    assert len(found) == len(archived.plans)
+    assert all("workloads[0].bytes" in line for line in found)
+
+
+def test_cells_more_or_fewer_than_the_scenario_has_are_named(archived):
+    first, second = archived.plans
+    fewer = replace(archived, plans={first: archived.plans[first]})
+
+    assert contradictions(fewer) == [f"cell {second}: found no plan; the scenario gives one"]
+
+
+def test_a_scenario_that_cannot_be_planned_is_said_with_its_lines(archived):
+    found = contradictions(replace(archived, resolved=archived.resolved.replace("topology: fy97", "topology: fy79")))
+
+    assert len(found) == 1
+    assert "the scenario cannot be planned: fig04-1/scenario.resolved.yaml" in found[0]
+    assert "fy79" in found[0]
+
+
+def test_stored_error_vectors_are_found_where_the_plans_say(tmp_path):
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "vectors" / "gaps.txt").write_text("100\n200\n")
+    errors = "links: {hop: {data: {errors: {model: vector-file, file: vectors/gaps.txt}}}}"
+    text = f"kind: scenario\nversion: 1\ntitle: Vectors\ntopology: fy97\n{errors}\n"
+    (tmp_path / "mine.yaml").write_text(text + "workloads: [{kind: ping, name: ping, from: ws1, to: ws2}]\n")
+    loaded = scenario.load(str(tmp_path / "mine.yaml"))
+    plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
+    run = ArchivedRun(RunDigest(run="mine-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}), plans, resolved_yaml(loaded), {})
+
+    assert contradictions(run) == []
