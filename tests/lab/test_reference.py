@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.planning.containers import version
 from scpslab.results.run import open_run
 from scpslab.results.table import read_results
 from scpslab.running import RunOptions, run_scenario
 from scpslab.setup import reference
 from scpslab.setup.images import ensure
+from scpslab.version import version
 
 SOURCE = os.environ.get("SCPSLAB_RI_SOURCE")
 pytestmark = [
@@ -30,7 +30,7 @@ def image():
     if subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
         pytest.skip("no Docker Engine here to build the image with")
     ensure(lambda _text: None, with_docker=True)
-    return reference.build(Path(SOURCE or ""), version(), lambda _text: None)
+    return reference.build(Path(SOURCE or ""), lambda _text: None)
 
 
 def one(out, sender, receiver, options, *overrides):

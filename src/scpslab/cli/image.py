@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from scpslab.errors import UsageError
-from scpslab.planning.containers import version
 from scpslab.setup import reference
 
 SCPS_RI = "scps-ri"
@@ -35,4 +34,4 @@ def image(
     folder = source or (Path(os.environ[SOURCE]) if os.environ.get(SOURCE) else None)
     if folder is None:
         raise UsageError(f"image {name}: found neither --source nor {SOURCE}; expected the folder of your copy of the source.\n{reference.TERMS}")
-    typer.echo(reference.build(folder, version(), lambda text: typer.echo(text, err=True)))
+    typer.echo(reference.build(folder, lambda text: typer.echo(text, err=True)))

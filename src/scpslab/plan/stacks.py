@@ -29,6 +29,7 @@ STACKS: dict[str, Carrier] = {
     "kernel": KERNEL,
     "scps": SCPS,
     "image": IMAGE,
+    "scps-ri": IMAGE,
 }
 Stack = Annotated[str, Text(f"one of {', '.join(STACKS)}", STACKS.__contains__)]
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
-import scpslab
 from scpslab.plan.nodes import Container, Host, Node, Router, Switch
 from scpslab.stacks import STACKS, NodePlan
+from scpslab.version import version
 from scpslab.workloads import KINDS, Workload
 
 # More than any node needs; what uses more is broken, and shall not take the lab with it.
 NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
 # What a guest needs besides for dockerd, and the images in its memory.
 DOCKER_MEMORY_MIB = 1280
-
-
-@cache
-def version() -> str:
-    """The project's version, which tools/build-images tags images with."""
-    found: str = tomllib.loads((Path(scpslab.__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
-    return found
 
 
 def with_containers(nodes: Iterable[Node], workloads: tuple[Workload, ...], hosts: Mapping[str, NodePlan]) -> tuple[Node, ...]:

@@ -17,6 +17,7 @@ from scpslab.lab import docker
 from scpslab.scratch import scratch
 from scpslab.setup.images import PROJECT, cache_dir
 from scpslab.setup.job import Job
+from scpslab.version import version
 
 RECIPE = "images/scps-ri"
 VERSION = "1.1.146"
@@ -68,9 +69,9 @@ EDITS = (
 )
 
 
-def image_name(version: str) -> str:
-    """The image's name in this machine's Docker, for a version of this project."""
-    return f"scpslab/scps-ri:{version}"
+def image_name() -> str:
+    """The image's name in this machine's Docker."""
+    return f"scpslab/scps-ri:{version()}"
 
 
 def source_hash(source: Path) -> str:
@@ -119,8 +120,8 @@ def compile_programs(copy: Path, recipe: Path, programs: Path, job: Job) -> None
     """Compiles a prepared copy and the adapter into the folder `programs`: one program for each driver."""
     adapter = recipe / "adapter"
     includes = (f"-I{copy / 'source'}", f"-I{copy / 'include'}", f"-I{adapter}")
-    version = copy / "source" / "version.c"
-    version.write_text(f'char scps_version[] = "{VERSION}";\n')
+    version_file = copy / "source" / "version.c"
+    version_file.write_text(f'char scps_version[] = "{VERSION}";\n')
     for driver, setting in DRIVERS.items():
         objects = copy / driver
         objects.mkdir()
@@ -128,15 +129,15 @@ def compile_programs(copy: Path, recipe: Path, programs: Path, job: Job) -> None
             # No folder's name is in the programs: the same source gives the same image.
             settings = (*SETTINGS, setting, *includes, f"-ffile-prefix-map={copy}=.")
             old = [str(copy / "source" / f"{name}.c") for name in LIBRARY]
-            job.run(["gcc", "-c", *OLD, *settings, *old, str(version)], cwd=objects)
+            job.run(["gcc", "-c", *OLD, *settings, *old, str(version_file)], cwd=objects)
             for file in sorted(adapter.glob("*.c")):
                 # By names of their own: the library has a file of the same name.
                 job.run(["gcc", "-c", *OURS, *settings, str(file), "-o", f"adapter-{file.stem}.o"], cwd=objects)
             job.run(["gcc", *LINKING, "-o", str(programs / f"scps-ri-{driver}"), *sorted(path.name for path in objects.glob("*.o")), "-lm"], cwd=objects)
 
 
-def build(source: Path, version: str, say: Callable[[str], None]) -> str:
-    """Builds the image for a version of this project, and returns its name.
+def build(source: Path, say: Callable[[str], None]) -> str:
+    """Builds the image, and returns its name.
 
     Raises:
         UsageError: the folder is not the source of the known version.
@@ -144,7 +145,7 @@ def build(source: Path, version: str, say: Callable[[str], None]) -> str:
     """
     check_source(source)
     say(TERMS)
-    base, name = f"scpslab/base:{version}", image_name(version)
+    base, name = f"scpslab/base:{version()}", image_name()
     try:
         docker.ask("GET", f"/images/{base}/json")
     except docker.DockerError as error:
