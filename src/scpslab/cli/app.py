@@ -20,6 +20,7 @@ COMMANDS = {
     "plan": "plan",
     "run": "run",
     "results": "results",
+    "losses": "losses",
     "plot": "plot",
     "compare": "compare",
     "claims": "claims",

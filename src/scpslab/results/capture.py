@@ -40,14 +40,44 @@ TIMESTAMP_PATTERN = 0x0101080A  # no-op, no-op, kind 8, length 10: what every pa
 
 
 @dataclass(frozen=True)
+class Records:
+    """A capture file, n records; every array is int64[n].
+
+    `t_ns` since 1970; `start` the offset of the frame in `content`; `captured` and `whole` its length in the file and on the wire.
+    """
+
+    content: bytes
+    link_type: int
+    snaplen: int
+    t_ns: Ints
+    start: Ints
+    captured: Ints
+    whole: Ints
+    is_truncated: bool
+
+
+@dataclass(frozen=True)
+class IpHeaders:
+    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1)."""
+
+    record: Ints
+    ip_bytes: Ints
+    protocol: Ints
+    source: Ints
+    destination: Ints
+
+
+@dataclass(frozen=True)
 class Packets:
     """TCP, SCPS-TP and UDP packets over IPv4, n of them in file order; every array is int64[n] unless stated.
 
-    `t_ns` since 1970; `ip_bytes` the packet's IP length; addresses as numbers; `payload_bytes` without IP, TCP and UDP headers;
+    `frame` counts from 1, as in Wireshark; `t_ns` since 1970; `ip_bytes` the packet's IP length; addresses as numbers;
+    `payload_bytes` without IP, TCP and UDP headers;
     `seq`, `ack`, `window` as on the wire; `timestamp` and `timestamp_echo`, `window_scale` and `mss_bytes` -1 where the option is absent.
     SACK blocks stand apart, m of them: block i belongs to packet `sack_packet[i]` and covers [`sack_left[i]`, `sack_right[i]`).
     """
 
+    frame: Ints
     t_ns: Ints
     ip_bytes: Ints
     protocol: Ints
@@ -76,7 +106,8 @@ class Connection:
     """One TCP (or SCPS-TP) connection, n packets in capture order.
 
     Client: who sent the first SYN (without one: who sent more payload). `t_s` float64[n], seconds since the epoch given (else since the
-    first packet); `from_client` bool[n]; `seq` and `ack` int64[n], unwrapped and relative: byte 0 is the first payload byte, so a SYN has
+    first packet); `packet` int64[n] its place in the arrays of Packets;
+    `from_client` bool[n]; `seq` and `ack` int64[n], unwrapped and relative: byte 0 is the first payload byte, so a SYN has
     -1 and an `ack` of k says that k bytes arrived; -1 stands for a packet without ACK. `window_bytes` int64[n] is scaled.
     SACK blocks as in Packets, relative like `ack`.
     """
@@ -86,6 +117,7 @@ class Connection:
     server_ip: str
     server_port: int
     t_s: Floats
+    packet: Ints
     from_client: Bools
     seq: Ints
     payload_bytes: Ints
@@ -116,6 +148,15 @@ def read_packets(path: Path) -> Packets:
 
 def parse_packets(content: bytes, where: str) -> Packets:
     """As `read_packets`, from bytes; `where` names them in errors."""
+    return decode(read_records(content, where))
+
+
+def read_records(content: bytes, where: str) -> Records:
+    """Every whole record of a capture file; `where` names it in errors.
+
+    Raises:
+        ResultError: it is no pcap file of a kind named above.
+    """
     if len(content) < 24:
         raise ResultError(f"{where}: found {len(content)} bytes; expected a pcap file, which has a header of 24.")
     magic = struct.unpack_from("<I", content)[0]
@@ -124,29 +165,30 @@ def parse_packets(content: bytes, where: str) -> Packets:
     if magic not in MAGICS:
         raise ResultError(f"{where}: found magic number {magic:#010x}; expected a pcap file.")
     order, unit_ns = MAGICS[magic]
+    snaplen, network = struct.unpack_from(order + "II", content, 16)
     # The upper bits of the link type field carry the length of a frame check sequence, not the type.
-    link_type = struct.unpack_from(order + "I", content, 20)[0] & 0x0FFFFFFF
+    link_type = network & 0x0FFFFFFF
     if link_type not in LINK_HEADERS:
         raise ResultError(f"{where}: found link type {link_type}; expected one of {', '.join(map(str, sorted(LINK_HEADERS)))}.")
-    t_ns, start, captured, is_truncated = _records(content, order, unit_ns, where)
-    return _decode(content, t_ns, start, captured, link_type, is_truncated=is_truncated)
+    t_ns, start, captured, whole, is_truncated = _records(content, order, unit_ns, where)
+    return Records(content, link_type, snaplen, t_ns, start, captured, whole, is_truncated)
 
 
-def _records(content: bytes, order: str, unit_ns: int, where: str) -> tuple[Ints, Ints, Ints, bool]:
-    """Time, offset and captured length of every whole record."""
+def _records(content: bytes, order: str, unit_ns: int, where: str) -> tuple[Ints, Ints, Ints, Ints, bool]:
+    """Time, offset, captured length and length on the wire of every whole record."""
     header = struct.Struct(order + "IIII").unpack_from
     at, size = 24, len(content)
-    found: list[tuple[int, int, int]] = []
+    found: list[tuple[int, int, int, int]] = []
     while at + 16 <= size:
-        seconds, fraction, captured, _ = header(content, at)
+        seconds, fraction, captured, whole = header(content, at)
         if captured > LARGEST_RECORD_BYTES:
             raise ResultError(f"{where}: record {len(found) + 1} at byte {at}: found a length of {captured}; expected at most {LARGEST_RECORD_BYTES}.")
         if at + 16 + captured > size:
             break
-        found.append((seconds * 10**9 + fraction * unit_ns, at + 16, captured))
+        found.append((seconds * 10**9 + fraction * unit_ns, at + 16, captured, whole))
         at += 16 + captured
-    table = np.array(found, dtype=np.int64).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2], at != size
+    table = np.array(found, dtype=np.int64).reshape(-1, 4)
+    return table[:, 0], table[:, 1], table[:, 2], table[:, 3], at != size
 
 
 class _Bytes:
@@ -165,21 +207,42 @@ class _Bytes:
         return self.u16(at) << 16 | self.u16(at + 2)
 
 
-def _decode(content: bytes, t_ns: Ints, start: Ints, captured: Ints, link_type: int, *, is_truncated: bool) -> Packets:
-    octets = _Bytes(content)
-    end = start + captured
-    header_bytes, type_at = LINK_HEADERS[link_type]
-    network = start + header_bytes
+def _network_header(octets: _Bytes, records: Records) -> tuple[Ints, Bools]:
+    """The offset of each record's network header, and whether that is IPv4."""
+    header_bytes, type_at = LINK_HEADERS[records.link_type]
+    network = records.start + header_bytes
     if type_at is None:
-        is_ip = octets.u8(network) >> 4 == 4
-    else:
-        ether_type = octets.u16(start + type_at)
-        if link_type == ETHERNET:
-            for _ in range(2):
-                is_tagged = np.isin(ether_type, VLAN_TAGS)
-                network = network + 4 * is_tagged
-                ether_type = np.where(is_tagged, octets.u16(network - 2), ether_type)
-        is_ip = (ether_type == ETHERTYPE_IPV4) & (octets.u8(network) >> 4 == 4)
+        return network, octets.u8(network) >> 4 == 4
+    ether_type = octets.u16(records.start + type_at)
+    if records.link_type == ETHERNET:
+        for _ in range(2):
+            is_tagged = np.isin(ether_type, VLAN_TAGS)
+            network = network + 4 * is_tagged
+            ether_type = np.where(is_tagged, octets.u16(network - 2), ether_type)
+    return network, (ether_type == ETHERTYPE_IPV4) & (octets.u8(network) >> 4 == 4)
+
+
+def read_ip_headers(records: Records) -> IpHeaders:
+    """The IPv4 packets among the records, those included that are neither TCP nor UDP."""
+    octets = _Bytes(records.content)
+    network, is_ip = _network_header(octets, records)
+    chosen = np.flatnonzero(is_ip)
+    network = network[chosen]
+    return IpHeaders(
+        record=chosen,
+        ip_bytes=octets.u16(network + 2),
+        protocol=octets.u8(network + 9),
+        source=octets.u32(network + 12),
+        destination=octets.u32(network + 16),
+    )
+
+
+def decode(records: Records) -> Packets:
+    """The packets among the records."""
+    content, t_ns = records.content, records.t_ns
+    octets = _Bytes(content)
+    end = records.start + records.captured
+    network, is_ip = _network_header(octets, records)
     ip_header = (octets.u8(network) & 0x0F) * 4
     ip_bytes, protocol = octets.u16(network + 2), octets.u8(network + 9)
     transport = network + ip_header
@@ -196,6 +259,7 @@ def _decode(content: bytes, t_ns: Ints, start: Ints, captured: Ints, link_type: 
     tcp_header = np.where(is_tcp, np.maximum((octets.u8(transport + 12) >> 4) * 4, 20), 8)
     options = _options(content, octets, transport + 20, np.minimum(transport + tcp_header, end), is_tcp)
     return Packets(
+        frame=chosen + 1,
         t_ns=t_ns[chosen],
         ip_bytes=ip_bytes,
         protocol=protocol,
@@ -209,7 +273,7 @@ def _decode(content: bytes, t_ns: Ints, start: Ints, captured: Ints, link_type: 
         flags=np.where(is_tcp, octets.u8(transport + 13), 0),
         window=np.where(is_tcp, octets.u16(transport + 14), 0),
         unread_packets=len(t_ns) - len(chosen),
-        is_truncated=is_truncated,
+        is_truncated=records.is_truncated,
         **options,
     )
 
@@ -303,6 +367,7 @@ def _connection(packets: Packets, chosen: Ints, zero_ns: int) -> Connection:
         server_ip=str(ipaddress.IPv4Address(server >> 16)),
         server_port=server & 0xFFFF,
         t_s=(packets.t_ns[chosen] - zero_ns) / 1e9,
+        packet=chosen,
         from_client=from_client,
         seq=seq,
         payload_bytes=payload,

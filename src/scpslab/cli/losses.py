@@ -1,0 +1,83 @@
+"""`scpslab losses`: where each packet of a cell was lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scpslab.cli.tables import Format, print_for_programs, table_console
+from scpslab.errors import ResultError, UsageError
+from scpslab.results import loss_table
+from scpslab.results.capture import read_records
+from scpslab.results.lost_packets import Losses, capture_file, find_losses
+from scpslab.results.pcapng import annotated
+from scpslab.results.run import Run, RunCell, open_run
+from scpslab.runfolder import find_run
+
+NAMED = 5
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("losses")(losses)
+
+
+def losses(
+    run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
+    cell: Annotated[str | None, typer.Option(help="The cell, by its id. Not needed if the run has one cell.")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read; csv or json for other programs.")] = Format.TABLE,
+    pcapng: Annotated[
+        Path | None, typer.Option(help="Also write the capture to this file as pcapng, with a comment on each lost frame and each repair.")
+    ] = None,
+    capture: Annotated[str | None, typer.Option(help="The capture to write with --pcapng. Default: that with the most lost packets.")] = None,
+) -> None:
+    """List every packet loss of a cell.
+
+    Each line has the time, the cause, the place (link, direction, queue or arrival), the segment (flow, sequence number, payload bytes), its frame
+    number in a capture, and the time at which the sender sent the bytes again in a packet that arrived. The cell needs a probe of kind verdicts for
+    the direction, and a capture on the sending side without filter.
+
+    Examples: scpslab losses last --cell "stack=cubic,ber=1e-06,r1" · scpslab losses last --format csv > losses.csv · scpslab losses last --pcapng lost.pcapng
+    """
+    opened = open_run(find_run(run))
+    chosen = _cell(opened, cell)
+    found = find_losses(chosen, opened.id)
+    if pcapng is not None or capture is not None:
+        _write_pcapng(chosen, found, pcapng, capture)
+    if format_ is not Format.TABLE:
+        print_for_programs(found, format_, loss_table.as_csv, loss_table.as_json)
+        return
+    console = table_console()
+    console.print(loss_table.as_table(found))
+    for line in loss_table.notes(found):
+        console.print(line, style="dim", highlight=False)
+
+
+def _cell(run: Run, name: str | None) -> RunCell:
+    """The cell wanted; the only one if none is named."""
+    if name is None and len(run.cells) == 1:
+        return run.cells[0]
+    for cell in run.cells:
+        if name in (cell.id, cell.folder.name):
+            return cell
+    ids = ", ".join(cell.id for cell in run.cells[:NAMED])
+    found = f'--cell "{name}": found no such cell' if name else f"found {len(run.cells)} cells and no --cell"
+    raise UsageError(f"{run.folder}: {found}; expected one such as {ids}. Choose one with --cell.")
+
+
+def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str | None) -> None:
+    """Writes the annotated capture."""
+    if path is None:
+        raise UsageError("--capture: found no --pcapng beside it; expected the file to write. Add --pcapng FILE.")
+    names = loss_table.captures_with_losses(found)
+    if wanted is not None and not capture_file(cell, wanted).is_file():
+        raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; expected one such as {", ".join(names) or "a probe of kind capture"}.')
+    name = wanted or next(iter(names), None)
+    if name is None:
+        raise ResultError(f"{cell.folder}: found no lost packet that is identified in a capture; expected one. Choose a capture with --capture.")
+    source = capture_file(cell, name)
+    records = read_records(source.read_bytes(), str(source))
+    path.write_bytes(annotated(records, name, loss_table.comments(found.lost, name)))
+    typer.echo(f"wrote {path}", err=True)

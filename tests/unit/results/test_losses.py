@@ -1,0 +1,200 @@
+"""Which packet each line of a verdict log speaks of, and the capture with comments: read again by dpkt, which shares no code with the writer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import dpkt
+import pytest
+from typer.testing import CliRunner
+
+from scpslab import plan as plans
+from scpslab.cli.app import program
+from scpslab.plan.links import CORRUPT, QUEUE
+from scpslab.plan.probes.verdicts import Verdicts
+from scpslab.results.loss_table import as_csv, as_json
+from scpslab.results.lost_packets import Losses, find_losses
+from scpslab.results.run import open_cell
+
+LOG = "verdicts-hop-data"
+# Ordinals among the data packets, resent ones included.
+CORRUPTED, DROPPED = (5, 20), (12,)
+MSS = 1400
+COMMENT = dpkt.pcapng.PCAPNG_OPT_COMMENT
+CONNECTING = 1  # the SYN is the first packet of the direction
+
+
+def client_packets(transfer: Any) -> list[tuple[float, Any]]:
+    """What the client sent, in the order of the capture."""
+    return [(t_s, packet) for t_s, packet, from_client in sorted(transfer.source, key=lambda item: item[0]) if from_client]
+
+
+@pytest.fixture
+def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
+    """A run's only cell, with a verdict log of what the model lost."""
+    run_dir = tmp_path / "fig04-golden-0003"
+    transfer = synthetic.simulate(60_000, MSS, {*CORRUPTED, *DROPPED})
+    folder: Path = synthetic.write_cell(run_dir, {"stack": "reno", "ber": "1e-05"}, 1, transfer)
+    (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "fig04-golden", "status": "completed"}))
+    plan = plans.read(json.loads((folder / "plan.json").read_text()))
+    probes = (*(probe for probe in plan.probes if probe.name != LOG), Verdicts(name=LOG, link="hop", direction="data"))
+    (folder / "plan.json").write_text(plans.text(replace(plan, probes=probes)))
+
+    sent = client_packets(transfer)
+    overhead = next(item.overhead_bytes for link in plan.links if link.name == "hop" for item in link.directions if item.name == "data")
+    sizes = [20 + len(bytes(packet)) + overhead for _, packet in sent]
+    lines: list[dict[str, Any]] = []
+    for ordinal in sorted((*CORRUPTED, *DROPPED)):
+        at = ordinal + CONNECTING
+        dropped_before = sum(other + CONNECTING < at for other in DROPPED)
+        cause = QUEUE if ordinal in DROPPED else CORRUPT
+        # The queue counts what is offered, the end of the link what arrives there.
+        counted = at + 1 if cause == QUEUE else at + 1 - dropped_before
+        lines.append({"t_s": sent[at][0] + 0.27, "ordinal": counted, "wire_bytes": sizes[at], "verdict": cause, "bit_errors": int(cause == CORRUPT)})
+    records = folder / "records"
+    (records / f"{LOG}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    accounts = [json.loads(line) for line in (records / "accounting.jsonl").read_text().splitlines()]
+    for account in accounts:
+        if (account["link"], account["direction"]) == ("hop", "data"):
+            account |= {"offered_packets": len(sent), "offered_bytes": sum(sizes), "queue_packets": len(DROPPED), "corrupt_packets": len(CORRUPTED)}
+    (records / "accounting.jsonl").write_text("".join(json.dumps(account) + "\n" for account in accounts))
+    return folder
+
+
+def found_in(cell: Path) -> Losses:
+    """The losses of a cell's folder."""
+    return find_losses(open_cell(cell), "a run")
+
+
+def frames_of(path: Path) -> list[bytes]:
+    """The frames of a capture; each is unlike all others, for it has its own time stamp."""
+    with path.open("rb") as file:
+        return [content for _, content in dpkt.pcap.Reader(file)]
+
+
+def test_each_loss_is_a_packet_that_never_came_to_the_sink(cell):
+    found = found_in(cell)
+    assert found.notes == ()
+    sent, arrived = frames_of(cell / "captures" / "ws4.pcap"), set(frames_of(cell / "captures" / "ws2.pcap"))
+    missing = [number for number, frame in enumerate(sent, start=1) if frame not in arrived]
+    assert [lost.frame for lost in found.lost] == missing
+    assert [(lost.cause, lost.place) for lost in found.lost] == [(CORRUPT, "arrival"), (QUEUE, "queue"), (CORRUPT, "arrival")]
+    assert {(lost.source, lost.destination, lost.payload_bytes, lost.flags) for lost in found.lost} == {("10.1.0.1:40001", "10.2.0.2:5001", MSS, "A")}
+
+
+def test_the_frame_and_the_repair_are_those_of_the_capture(cell):
+    with (cell / "captures" / "ws4.pcap").open("rb") as file:
+        frames = [(t_s, dpkt.ethernet.Ethernet(content).data.data) for t_s, content in dpkt.pcap.Reader(file)]
+    first = min(packet.seq for _, packet in frames if packet.flags & dpkt.tcp.TH_SYN and packet.dport == 5001)
+    for lost in found_in(cell).lost:
+        packet = frames[lost.frame - 1][1]
+        assert (packet.seq - first - 1) % 2**32 == lost.seq
+        copies = [number for number, (_, other) in enumerate(frames, start=1) if other.seq == packet.seq and other.dport == 5001]
+        assert copies == [lost.frame, lost.repaired_frame]
+        assert lost.repair == "repaired"
+        assert lost.sent_s < lost.t_s < lost.repaired_s
+
+
+def test_a_capture_that_does_not_agree_with_the_account_names_nothing(cell):
+    path = cell / "records" / "accounting.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line["offered_packets"] += 1
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = found_in(cell)
+    assert [lost.frame for lost in found.lost] == [None, None, None]
+    assert [lost.repair for lost in found.lost] == ["unknown"] * 3
+    assert "Add a capture without filter" in " ".join(found.notes)
+
+
+def test_a_log_with_another_size_names_nothing(cell):
+    path = cell / "records" / f"{LOG}.jsonl"
+    changed = [json.loads(line) for line in path.read_text().splitlines()]
+    changed[0]["wire_bytes"] -= 1
+    path.write_text("".join(json.dumps(line) + "\n" for line in changed))
+    assert all(lost.frame is None for lost in found_in(cell).lost)
+
+
+def test_losses_without_a_log_are_counted_in_a_note(cell):
+    plan = plans.read(json.loads((cell / "plan.json").read_text()))
+    (cell / "plan.json").write_text(plans.text(replace(plan, probes=tuple(probe for probe in plan.probes if probe.name != LOG))))
+    found = found_in(cell)
+    assert found.lost == ()
+    assert found.notes[0].startswith("hop, data direction: 1 queue, 2 corrupt, not in this list")
+    assert "{kind: verdicts, link: hop, direction: data}" in found.notes[0]
+
+
+def test_bytes_that_nobody_sends_again_are_never_repaired(cell):
+    """The first repair is made a packet of another connection."""
+    first = min(lost.repaired_frame for lost in found_in(cell).lost)
+    path = cell / "captures" / "ws4.pcap"
+    with path.open("rb") as file:
+        frames = list(dpkt.pcap.Reader(file))
+    content = path.read_bytes()
+    # Blank the repair's port in place: the packet stays, so the counts agree, but it belongs to another connection.
+    at = content.index(bytes(frames[first - 1][1]), content.index(bytes(frames[first - 2][1])) + 1) + 14 + 20
+    path.write_bytes(content[:at] + b"\x00\x07" + content[at + 2 :])
+    assert sorted(lost.repair for lost in found_in(cell).lost) == ["never", "repaired", "repaired"]
+
+
+def test_csv_and_json_say_the_same(cell):
+    found = found_in(cell)
+    header, *rows = [line.split(",") for line in as_csv(found).splitlines()]
+    fields = json.loads(as_json(found))
+    assert [dict(zip(header, row, strict=True))["frame"] for row in rows] == [str(lost["frame"]) for lost in fields["lost"]]
+    assert fields["cell"] == "stack=reno,ber=1e-05,r1"
+
+
+def test_the_pcapng_has_every_frame_and_comments_on_the_lost_ones(cell, tmp_path):
+    out = tmp_path / "lost.pcapng"
+    said = CliRunner().invoke(program(["losses"]), ["losses", str(cell.parents[1]), "--format", "csv", "--pcapng", str(out)])
+    assert said.exit_code == 0, said.output
+    with (cell / "captures" / "ws4.pcap").open("rb") as file:
+        before = [(int(t_s * 10**9), content) for t_s, content in dpkt.pcap.Reader(file)]
+    with out.open("rb") as file:
+        reader = dpkt.pcapng.Reader(file)
+        assert reader.datalink() == dpkt.pcap.DLT_EN10MB
+        assert [content for _, content in reader] == [content for _, content in before]
+
+    packets = packet_blocks(out.read_bytes())
+    # The reader's times are floats; the blocks have whole nanoseconds.
+    assert [packet.ts_high << 32 | packet.ts_low for packet in packets] == [t_ns for t_ns, _ in before]
+    said_of = {frame: [option.text for option in packet.opts if option.code == COMMENT] for frame, packet in enumerate(packets, start=1)}
+    comments = {frame: texts[0] for frame, texts in said_of.items() if texts}
+    lost = found_in(cell).lost
+    assert set(comments) == {one.frame for one in lost} | {one.repaired_frame for one in lost}
+    for one in lost:
+        assert comments[one.frame].startswith(f"lost: {one.cause}, hop data {one.place}, at ")
+        assert comments[one.repaired_frame] == f"repairs frame {one.frame}"
+
+
+def packet_blocks(content: bytes) -> list[Any]:
+    """The packets of a pcapng file with their options."""
+    found, at = [], 0
+    while at < len(content):
+        kind, length = struct.unpack_from("<II", content, at)
+        if kind == dpkt.pcapng.PCAPNG_BT_EPB:
+            found.append(dpkt.pcapng.EnhancedPacketBlockLE(content[at : at + length]))
+        at += length
+    return found
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_wireshark_reads_the_comments(cell, tmp_path):
+    out = tmp_path / "lost.pcapng"
+    CliRunner().invoke(program(["losses"]), ["losses", str(cell.parents[1]), "--pcapng", str(out)])
+    command = ["tshark", "-r", str(out), "-Y", 'frame.comment contains "lost:"', "-T", "fields", "-e", "frame.number"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert found == [str(lost.frame) for lost in found_in(cell).lost]
+
+
+def test_a_cell_must_be_chosen_among_several(run_dir):
+    said = CliRunner().invoke(program(["losses"]), ["losses", str(run_dir)])
+    assert "found 12 cells and no --cell" in str(said.exception)
