@@ -24,9 +24,9 @@ class Capture(Observer):
     """tcpdump on one interface of a node, nanosecond time stamps: captures/NAME.pcap."""
 
     kind: Literal["capture"] = key(says="The kind of probe.", example="capture")
-    name: Name | None = key(None, says="Name of the file; the node's name if not given.", example="sink")
+    name: Name | None = key(None, says="Name of the file. Default: the node's name.", example="sink")
     node: Name = key(says="Where.", example="ws2")
-    link: str | None = key(None, says="On the node's interface to this link; its first interface if not given.", example="hop")
+    link: str | None = key(None, says="Capture on the node's interface to this link. Default: its first interface.", example="hop")
     snaplen: Size = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
     filter: str = key("", says="tcpdump filter.", example="tcp port 5001")
 

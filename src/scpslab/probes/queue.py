@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 
 class QueueDepth(Observer):
-    """Samples of what waits or is under way in a stage of a link's direction: records/NAME.jsonl."""
+    """Samples of the packets in a stage of a link's direction: records/NAME.jsonl."""
 
     kind: Literal["queue"] = key(says="The kind of probe.", example="queue")
-    name: Name | None = key(None, says="Name of the record; queue-LINK-DIRECTION if not given.", example="router-1")
+    name: Name | None = key(None, says="Name of the record. Default: queue-LINK-DIRECTION.", example="router-1")
     link: str = key(says="Link.", example="hop")
     direction: Name = key(says="Direction.", example="data")
-    stage: Literal["queue", "delay"] = key("queue", says="Stage 1, the buffer before the serialiser, or stage 2, what is on its way.", example="queue")
+    stage: Literal["queue", "delay"] = key(
+        "queue", says="queue: stage 1, the buffer before the serialiser; delay: stage 2, the packets in propagation.", example="queue"
+    )
     interval: PositiveDuration = key("100 ms", says="Time between two samples.", example="100 ms")
 
 

@@ -21,7 +21,7 @@ class TcpInfo(Observer):
     """Samples of the kernel's own view of a node's TCP connections: records/NAME.jsonl."""
 
     kind: Literal["tcp_info"] = key(says="The kind of probe.", example="tcp_info")
-    name: Name | None = key(None, says="Name of the record; tcp-NODE if not given.", example="sender")
+    name: Name | None = key(None, says="Name of the record. Default: tcp-NODE.", example="sender")
     node: Name = key(says="Where.", example="ws1")
     interval: PositiveDuration = key("100 ms", says="Time between two samples.", example="100 ms")
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Verdicts(Observer):
-    """One line for every packet of a direction that did not pass unharmed, with its cause: records/NAME.jsonl."""
+    """One line for each packet of a direction that was lost or damaged, with the cause: records/NAME.jsonl."""
 
     kind: Literal["verdicts"] = key(says="The kind of probe.", example="verdicts")
-    name: Name | None = key(None, says="Name of the record; verdicts-LINK-DIRECTION if not given.", example="losses")
+    name: Name | None = key(None, says="Name of the record. Default: verdicts-LINK-DIRECTION.", example="losses")
     link: str = key(says="Link.", example="hop")
     direction: Name = key(says="Direction.", example="data")
 

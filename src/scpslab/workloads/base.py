@@ -24,12 +24,12 @@ SEED_DIGITS = 12
 
 
 class Traffic(Part):
-    """What every workload says."""
+    """The keys of every workload."""
 
     name: Name = key(says="Name of the workload and of its record.", example="transfer")
-    from_: Name = key(alias="from", says="Host that sends.", example="ws1")
-    to: Name = key(says="Host that receives.", example="ws2")
-    start: Duration = key("1 s", says="When it starts, since the network came up.", example="1 s")
+    from_: Name = key(alias="from", says="The host that sends.", example="ws1")
+    to: Name = key(says="The host that receives.", example="ws2")
+    start: Duration = key("1 s", says="Start time, counted from the epoch (the moment when the network is up).", example="1 s")
 
     if TYPE_CHECKING:
         # Each kind declares it where it stands among its keys.

@@ -24,12 +24,12 @@ class Bulk(Traffic):
     kind: Literal["bulk"] = key(says="The kind of workload.", example="bulk")
     size: Size = key(says="Bytes to send.", example="4000000 B")
     segment: Size = key(
-        "1400 B", says="Data bytes per segment, headers and options not counted. Below 76 bytes the topology's MTU must force it.", example="512 B"
+        "1400 B", says="Data bytes per segment, without headers and options. Below 76 bytes the topology's MTU must force the size.", example="512 B"
     )
-    congestion: Congestion | None = key(None, says="Congestion control of this transfer; the sending host's if not given.", example="vegas")
+    congestion: Congestion | None = key(None, says="Congestion control of this transfer. Default: the sending host's.", example="vegas")
     port: Port = key(5001, says="TCP port.", example=5001)
-    patience: PositiveDuration = key("3000 s", says="When the sender gives up; the cell then counts as incomplete.", example="3000 s")
-    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+    patience: PositiveDuration = key("3000 s", says="Time after which the sender gives up; the cell then counts as incomplete.", example="3000 s")
+    required: bool = key(True, says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.", example=True)
 
 
 def problems(workload: Bulk, around: Surroundings) -> Iterator[Problem]:

@@ -20,17 +20,17 @@ MOST_DRAWS = 1_000_000
 
 
 class CongestionTraffic(Traffic):
-    """FY97's congestion generator: UDP at a uniform random rate, redrawn every few seconds. It ends with the last required workload."""
+    """FY97's congestion generator: UDP at a uniform random rate, drawn again every few seconds. Ends with the last required workload."""
 
     kind: Literal["congestion"] = key(says="The kind of workload.", example="congestion")
     level: float | None = key(
-        None, says="Congestion level in percent of the slowest hop on the way: rates are drawn from 0 to (level - 100) %.", least=100, most=1000, example=150.0
+        None, says="Congestion level in percent of the slowest hop on the path: rates are drawn from 0 to (level - 100) %.", least=100, most=1000, example=150.0
     )
     max_rate: Rate | None = key(None, says="Upper end of the drawn rates, instead of a level.", example="1 Mbit/s")
-    redraw: PositiveDuration = key("5 s", says="How long a rate is held.", example="5 s")
+    redraw: PositiveDuration = key("5 s", says="Time for which each drawn rate is held.", example="5 s")
     packet: Size = key("1452 B", says="IP packet size.", example="1452 B")
     port: Port = key(5002, says="UDP port.", example=5002)
-    start: Duration = key("0 s", says="When it starts, since the network came up.", example="0 s")
+    start: Duration = key("0 s", says="Start time, counted from the epoch (the moment when the network is up).", example="0 s")
 
     @model_validator(mode="after")
     def _has_one_rate(self) -> Self:

@@ -16,13 +16,13 @@ from scpslab.workloads.listening import at_receiver
 
 
 class Endpoint(Traffic):
-    """A transfer by the programs of the hosts' images, whatever they speak ([images/CONTRACT.md](../images/CONTRACT.md)); it needs `containers: docker`."""
+    """A transfer by the programs of the hosts' images, with any protocol ([images/CONTRACT.md](../images/CONTRACT.md)). Needs `containers: docker`."""
 
     kind: Literal["endpoint"] = key(says="The kind of workload.", example="endpoint")
     size: Size = key(says="Bytes to send.", example="4000000 B")
     port: Port = key(5001, says="Port of the receiver.", example=5001)
-    patience: PositiveDuration = key("3000 s", says="When the sender gives up; the cell then counts as incomplete.", example="3000 s")
-    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+    patience: PositiveDuration = key("3000 s", says="Time after which the sender gives up; the cell then counts as incomplete.", example="3000 s")
+    required: bool = key(True, says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.", example=True)
 
 
 def problems(workload: Endpoint, around: Surroundings) -> Iterator[Problem]:

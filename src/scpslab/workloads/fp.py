@@ -22,42 +22,46 @@ STOP_FROM, STOP_TO = 0.05, 0.75
 
 
 class Fp(Traffic):
-    """A file, or a record of it, by SCPS-FP: `scps fp` and `scps fpd`, over what carries transport on each host, timed as the client reports it."""
+    """A file, or a record of it, by SCPS-FP (`scps fp` and `scps fpd`), over the stack of each host; the client reports the time."""
 
     kind: Literal["fp"] = key(says="The kind of workload.", example="fp")
-    size: Size = key(says="Bytes of the file; of the one there already, for a record.", example="100 kB")
+    size: Size = key(says="Bytes of the file; for a record, of the existing file.", example="100 kB")
     command: Literal["get", "put", "read", "insert", "replace", "delete"] = key(
         "get",
-        says="get, read: the receiving host has the client; put, insert, replace, delete: the sending host has it. "
-        "read and the edits move one record of a file that is there already.",
+        says="get, read: the client runs on the receiving host; put, insert, replace, delete: it runs on the sending host. "
+        "read, insert, replace and delete concern one record of an existing file.",
         example="put",
     )
-    record: Size = key("512 B", says="Bytes of the record that is read, inserted, replaced or deleted.", example="2 kB")
+    record: Size = key("512 B", says="Bytes of the record to read, insert, replace or delete.", example="2 kB")
     mode: Literal["active", "passive"] = key(
-        "active", says="Who opens the data connection: the server (PORT, as the programs of the period) or the client.", example="passive"
+        "active", says="Which end opens the data connection: active: the server (PORT, as with programs of the period); passive: the client.", example="passive"
     )
     port: Port = key(2121, says="Port of the control connection.", example=2121)
-    auto_restart: bool = key(False, says="Automatic restart: a transfer that breaks goes on by itself from what is stored.", example=True)
-    bets: bool = key(False, says="Best effort on data connections (SCPS-TP): gaps are filled instead of awaited.", example=True)
+    auto_restart: bool = key(False, says="Automatic restart: a broken transfer resumes automatically from the stored bytes.", example=True)
+    bets: bool = key(False, says="Best effort on data connections (SCPS-TP): fill gaps instead of waiting for their data.", example=True)
     stop: Literal["none", "interrupt", "abort", "kill-client", "kill-server"] = key(
         "none",
-        says="What happens in the middle of a get or put: the user interrupts and resumes it, aborts and repeats it, or a program is killed; "
-        "another client then resumes, or another server takes its place.",
+        says="Event in the middle of a get or put: the user interrupts and resumes it, or aborts and repeats it, or a program is killed; "
+        "another client then resumes the transfer, or another server takes over.",
         example="interrupt",
     )
     stop_at: Size | None = key(
-        None, says="Bytes moved when it happens; if not given, drawn for each repeat between a twentieth and three quarters of the file.", example="50 kB"
+        None,
+        says="Number of bytes moved when the stop happens. Default: drawn for each repeat, between a twentieth and three quarters of the file.",
+        example="50 kB",
     )
-    data_timeout: PositiveDuration = key("60 s", says="How long nothing may move on a data connection, whole seconds (DATATIMEOUT).", example="20 s")
-    reply_timeout: PositiveDuration = key("60 s", says="How long the client waits for a reply, whole seconds (REPLYTIMEOUT).", example="20 s")
-    restart_delay: PositiveDuration = key("5 s", says="First pause before an automatic restart, whole seconds; it doubles (RESTARTDELAY).", example="2 s")
-    segment: Size | None = key(None, says="Data bytes per segment of SCPS-TP; not given: what the smallest MTU on the way holds.", example="512 B")
-    patience: PositiveDuration = key("900 s", says="When it is given up; the cell then counts as incomplete.", example="900 s")
-    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+    data_timeout: PositiveDuration = key("60 s", says="Longest time without data on a data connection, in whole seconds (DATATIMEOUT).", example="20 s")
+    reply_timeout: PositiveDuration = key("60 s", says="Longest time that the client waits for a reply, in whole seconds (REPLYTIMEOUT).", example="20 s")
+    restart_delay: PositiveDuration = key(
+        "5 s", says="First pause before an automatic restart, in whole seconds; each further pause is twice as long (RESTARTDELAY).", example="2 s"
+    )
+    segment: Size | None = key(None, says="Data bytes per segment of SCPS-TP. Default: as many as the smallest MTU on the path allows.", example="512 B")
+    patience: PositiveDuration = key("900 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="900 s")
+    required: bool = key(True, says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.", example=True)
 
     @property
     def from_client(self) -> bool:
-        """Whether the sending host has the client."""
+        """Whether the client runs on the sending host."""
         return self.command not in ("get", "read")
 
     @model_validator(mode="after")

@@ -15,17 +15,17 @@ from scpslab.workloads.kernel_only import kernel_only
 
 
 class Ftp(Traffic):
-    """A file by FTP over the kernel's TCP, vsftpd and curl, timed as the client reports it (the NMSU papers' ftp)."""
+    """A file by FTP over the kernel's TCP, with vsftpd and curl; the client reports the time (as in the NMSU papers)."""
 
     kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
     size: Size = key(says="Bytes of the file.", example="100 kB")
-    command: Literal["get", "put"] = key("get", says="get: the receiving host has the client; put: the sending host has it.", example="put")
+    command: Literal["get", "put"] = key("get", says="get: the client runs on the receiving host; put: it runs on the sending host.", example="put")
     mode: Literal["active", "passive"] = key(
-        "active", says="Who opens the data connection: the server (PORT, as clients of the period) or the client.", example="passive"
+        "active", says="Which end opens the data connection: active: the server (PORT, as with clients of the period); passive: the client.", example="passive"
     )
     port: Port = key(21, says="TCP port of the control connection.", example=21)
-    patience: PositiveDuration = key("900 s", says="When a transfer is given up; the cell then counts as incomplete.", example="900 s")
-    required: bool = key(True, says="Whether the cell waits for it, and is incomplete when it does not complete.", example=True)
+    patience: PositiveDuration = key("900 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="900 s")
+    required: bool = key(True, says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.", example=True)
 
 
 def problems(workload: Ftp, around: Surroundings) -> Iterator[Problem]:

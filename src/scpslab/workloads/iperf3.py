@@ -22,16 +22,16 @@ class Iperf3(Traffic):
     """iperf3, one client and one server; its own JSON result is the record."""
 
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
-    duration: PositiveDuration | None = key(None, says="How long to send, whole seconds.", example="60 s")
+    duration: PositiveDuration | None = key(None, says="Time to send, in whole seconds.", example="60 s")
     size: Size | None = key(None, says="Bytes to send, instead of a duration.", example="4 MB")
-    udp_rate: Rate | None = key(None, says="UDP at this rate instead of TCP.", example="1 Mbit/s")
+    udp_rate: Rate | None = key(None, says="Send UDP at this rate instead of TCP.", example="1 Mbit/s")
     parallel: int = key(1, says="Parallel streams.", least=1, most=128, example=4)
-    reverse: bool = key(False, says="The receiving host sends.", example=True)
-    segment: Size | None = key(None, says="TCP segment or UDP datagram size; the programs' own choice if not given.", example="1400 B")
-    congestion: Congestion | None = key(None, says="Congestion control of this flow; the sending host's if not given.", example="bbr")
+    reverse: bool = key(False, says="Reverse the direction: the receiving host sends.", example=True)
+    segment: Size | None = key(None, says="Size of TCP segments or UDP datagrams. Default: iperf3's own choice.", example="1400 B")
+    congestion: Congestion | None = key(None, says="Congestion control of this flow. Default: the sending host's.", example="bbr")
     port: Port = key(5201, says="Port.", example=5201)
-    patience: PositiveDuration = key("3000 s", says="When to give up.", example="300 s")
-    required: bool = key(True, says="Whether the cell waits for it.", example=True)
+    patience: PositiveDuration = key("3000 s", says="Time after which iperf3 is ended.", example="300 s")
+    required: bool = key(True, says="Whether the cell waits for the workload.", example=True)
 
     @model_validator(mode="after")
     def _has_one_end(self) -> Self:

@@ -12,13 +12,13 @@ from scpslab.workloads.base import Kind, Setting, Traffic, common
 
 
 class Ping(Traffic):
-    """ping: round trips without a transport."""
+    """ping: round-trip times without a transport."""
 
     kind: Literal["ping"] = key(says="The kind of workload.", example="ping")
-    count: int = key(10, says="Echo requests.", least=1, most=1_000_000, example=10)
-    interval: PositiveDuration = key("1 s", says="Time between two.", example="1 s")
+    count: int = key(10, says="Number of echo requests.", least=1, most=1_000_000, example=10)
+    interval: PositiveDuration = key("1 s", says="Time between two requests.", example="1 s")
     payload: SizeOrZero = key("56 B", says="Payload bytes of a request.", example="56 B")
-    required: bool = key(True, says="Whether the cell waits for it.", example=True)
+    required: bool = key(True, says="Whether the cell waits for the workload.", example=True)
 
 
 def plan(workload: Ping, setting: Setting) -> planned.Ping:
