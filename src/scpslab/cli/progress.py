@@ -10,6 +10,7 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from scpslab.cli.notes import Notes
 from scpslab.running.events import (
     CampaignDone,
     CampaignFailed,
@@ -31,15 +32,16 @@ class ConsoleProgress:
     """A listener that shows the progress of runs. In a campaign it names the scenario and shows the pace in hours per minute."""
 
     def __init__(self, console: Console) -> None:
-        self.console = console
+        self.console, self.notes = console, Notes(console)
         self.scenarios: tuple[str, ...] = ()
         self._begin(0)
 
     def __call__(self, event: Event) -> None:
         """Shows one event."""
+        self.notes.settle()
         match event:
             case Note():
-                self.console.print(event.text, highlight=False, soft_wrap=True)
+                self.notes(event.text)
             case CampaignStarted():
                 self.scenarios = event.scenarios
                 self._begin(event.cells)

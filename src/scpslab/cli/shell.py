@@ -12,6 +12,7 @@ import typer
 import yaml
 
 from scpslab import units
+from scpslab.cli.notes import Notes
 from scpslab.cli.tables import plain_console
 from scpslab.documents.places import one_of
 from scpslab.engine import INTERACTIVE as ENGINES
@@ -56,8 +57,7 @@ def shell(
     given = _given(set_ or [])
     plan = shell_plan(topology, given, "bash" if bash else "mininet", "docker" if containers == "docker" else "process")
     runner = ENGINES[engine]()
-    console = plain_console(stderr=True)
-    runner.prepare(lambda text: console.print(text, highlight=False), [plan])
+    runner.prepare(Notes(plain_console(stderr=True)), [plan])
     with scratch() as folder:
         code = runner.interact(plan, folder)
         if keep is not None:

@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Note:
-    """A line for people, for example about something that is built or was set aside."""
+    """A line for people, for example about something that is built or was set aside. One that ends with " …" is about work which has begun."""
 
     text: str
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from scpslab.errors import CapabilityError
 
 LAST_LINES = 6
+# How a line ends that is about work which has begun.
+UNDER_WAY = " …"
 # Messages of the tools, and the advice for each.
 HINTS = (
     ("No space left on device", "Free disk space, or set SCPSLAB_CACHE (and TMPDIR) to a folder on another disk."),
@@ -48,14 +47,14 @@ class Job:
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """Measures the time of a step and reports it in one line; in a terminal, a spinner shows that work goes on."""
+        """Measures the time of a step; says that it begins, and how long it took."""
         started = time.monotonic()
-        console = Console(stderr=True)
-        if console.is_terminal and sys.stderr.isatty():
-            with console.status(f"{self.title}: {title}"):
-                yield
-        else:
+        self.say(f"{self.title}: {title}{UNDER_WAY}")
+        try:
             yield
+        except BaseException:
+            self.say(f"{self.title}: {title}: ended after {time.monotonic() - started:.1f} s")
+            raise
         taken_s = time.monotonic() - started
         self.steps.append((title, taken_s))
         self.say(f"{self.title}: {title}: {taken_s:.1f} s")

@@ -1,0 +1,31 @@
+"""Lines for people about what is being done; on a terminal, a spinner while it goes on."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.status import Status
+
+from scpslab.setup.job import UNDER_WAY
+
+
+class Notes:
+    """Prints notes. A note that ends with "…" is about work that has begun: it stands beside a spinner until something else happens."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._status: Status | None = None
+
+    def __call__(self, text: str) -> None:
+        """Shows a note."""
+        self.settle()
+        if not text.endswith(UNDER_WAY):
+            self.console.print(text, highlight=False, soft_wrap=True)
+        elif self.console.is_terminal:
+            self._status = self.console.status(text)
+            self._status.start()
+
+    def settle(self) -> None:
+        """Takes the spinner away."""
+        if self._status:
+            self._status.stop()
+            self._status = None
