@@ -78,10 +78,11 @@ def _campaign(name: str, overrides: list[str]) -> None:
 
 
 def checked_cells(loaded: scenario.Scenario) -> list[scenario.Cell]:
-    """The cells of a scenario, each of them planned."""
+    """The cells of a scenario, each of them planned. Prints a warning if the sweep makes no difference somewhere."""
     cells = scenario.cells(loaded)
-    for cell in cells:
-        planning.plan(cell)
+    planned = {cell.id: planning.plan(cell) for cell in cells}
+    for warning in planning.warnings(planned, loaded.places.of(("sweep",))):
+        typer.echo(harmless(warning), err=True)
     return cells
 
 

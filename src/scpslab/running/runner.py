@@ -73,6 +73,7 @@ class PlansRun:
         self.options, self.listeners = options, tuple(listeners)
         self.scenario = scenario
         self.checks: tuple[Check, ...] = ()
+        self.warnings: list[str] = []
         self.plans = plans
         self.cells = tuple(plans)
         self.resolved = resolved
@@ -97,6 +98,8 @@ class PlansRun:
             return self._run()
 
     def _run(self) -> RunResult:
+        for warning in self.warnings:
+            self._tell(Note(warning))
         self.engine.prepare(lambda text: self._tell(Note(text)), self.plans.values())
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in self.plans.items()}
         engine_hashes = sorted({self.engine.hash(plan) for plan in self.plans.values()})
@@ -214,6 +217,7 @@ class ScenarioRun(PlansRun):
         plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
         super().__init__(loaded, scenario.resolved_yaml(loaded), plans, options, listeners)
         self.checks = loaded.model.checks
+        self.warnings = planning.warnings(plans, loaded.places.of(("sweep",)))
 
 
 def _check_room(out: Path) -> None:

@@ -111,6 +111,16 @@ def _script(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]
             yield (*at, "rate"), f'found "{step.rate}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
 
 
+def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:
+    """Entries of skip with a value that its axis has neither in the file nor in a variant. An override may leave values out, so only the file is asked."""
+    for index, skip in enumerate(whole.skip):
+        for axis, value in skip.items():
+            kept = [other for variant in whole.variants.values() for other in variant.sweep.get(axis, ())]
+            known = [*axis_values(whole.sweep[axis]), *kept]
+            if value not in known:
+                yield ("skip", index, axis), f'found "{value}", which matches nothing; {one_of(value, known)}'
+
+
 def _sweep(model: ScenarioFile) -> Iterator[Problem]:
     for axis, spec in model.sweep.items():
         values = [str(value) for value in axis_values(spec)]

@@ -15,7 +15,7 @@ from scpslab.documents.places import Places, one_of
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import Form, KeyPath
 from scpslab.errors import ScenarioError
-from scpslab.scenario.consistency import describe, problems
+from scpslab.scenario.consistency import describe, idle_skips, problems
 from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value
 from scpslab.scenario.renamed import current_name
@@ -89,6 +89,8 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
     whole = document.held_against(ScenarioFile)
     # A variant changes a complete scenario: the file must be valid without it.
     network = check(whole, places)
+    if idle := list(idle_skips(whole)):
+        raise places.error(idle)
     data = copy.deepcopy(data)
     data.pop("variants", None)
     label = base_label(path)

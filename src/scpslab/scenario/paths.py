@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath, dotted, read_value
 from scpslab.topology.description import Network
 
+# The kind of workload that stands for other people's traffic: who sends it is no party of the experiment.
+CROSS_TRAFFIC = "congestion"
 OVERRIDE = re.compile(r"([A-Za-z*][\w.*-]*)=(.+)", re.DOTALL)
 
 
@@ -21,19 +24,57 @@ def set_value(data: dict[str, Any], path: str, value: Any, network: Network) -> 
     """Puts `value` at every place the path names and returns the key paths that changed. `*` means every direction, link or host.
 
     Raises:
-        PathError: a list has no item of that name, or the path goes through a plain value.
+        PathError: the path names no place: a list has no item of that name, `*` stands for nothing, or the path goes through a plain value.
     """
     parts = tuple(path.split("."))
     if not all(parts):
         raise PathError(f'found the path "{path}"; expected words with single dots between them')
-    return _set(data, parts, (), value, network)
+    return _set(data, parts, (), value, _Stars(network, _parties(data, network)))
 
 
-def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, network: Network) -> list[KeyPath]:
+@dataclass(frozen=True)
+class _Stars:
+    """What `*` can stand for in a scenario's data."""
+
+    network: Network
+    hosts: list[str]
+
+    def keys(self, done: KeyPath) -> list[str]:
+        """The keys that `*` stands for after these."""
+        if done == ("hosts",):
+            return self.hosts
+        links = self.network.links
+        if done == ("links",):
+            return _some([link.name for link in links if link.via or link.serial], "*", done, [])
+        if len(done) == 2 and done[0] == "links":
+            directions = [direction.name for link in links if link.name == done[1] for direction in (link.forward, link.reverse)]
+            return _some(directions, str(done[1]), ("links",), [link.name for link in links])
+        raise PathError(f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, links, directions, workloads or probes')
+
+
+def _parties(data: Mapping[str, Any], network: Network) -> list[str]:
+    """The hosts of an experiment: all of the topology, but no bystander (monitor, source of cross traffic) unless the scenario says something of it."""
+    given = data.get("hosts")
+    said = set(given) if isinstance(given, dict) else set()
+    workloads = data.get("workloads")
+    for workload in workloads if isinstance(workloads, list) else ():
+        if isinstance(workload, dict) and workload.get("kind") != CROSS_TRAFFIC:
+            said |= {end for end in (workload.get("from"), workload.get("to")) if isinstance(end, str)}
+    return [node.name for node in network.nodes if node.kind == "host" and (node.name in said or node.name not in network.bystanders())]
+
+
+def _some(found: list[str], part: str, done: KeyPath, known: list[str]) -> list[str]:
+    """What was found, which must be something."""
+    if not found:
+        raise PathError(f'found "{part}" after {dotted(done)}, which matches nothing; {one_of(part, known)}'.removesuffix("."))
+    return found
+
+
+def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _Stars) -> list[KeyPath]:
     part, left = rest[0], rest[1:]
     changed: list[KeyPath] = []
     if isinstance(here, dict):
-        for key in _meant(part, done, here, network):
+        for key in stars.keys(done) if part == "*" else [part]:
             if not left:
                 here[key] = value
                 changed.append((*done, key))
@@ -41,12 +82,12 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, network: N
             if here.get(key) is None:
                 here[key] = {}
                 changed.append((*done, key))
-            changed += _set(here[key], left, (*done, key), value, network)
+            changed += _set(here[key], left, (*done, key), value, stars)
     elif isinstance(here, list):
         for index, item in _items(here, part, done):
             if not left:
                 raise PathError(f'found the end after "{part}"; expected a key of it, such as {dotted(done)}.{part}.{next(iter(item), "size")}')
-            changed += _set(item, left, (*done, index), value, network)
+            changed += _set(item, left, (*done, index), value, stars)
     else:
         raise PathError(f'found "{part}" after {dotted(done)}, which is a plain value; expected no further key')
     return changed
@@ -58,20 +99,6 @@ def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, dict[st
     if not found:
         raise PathError(f'found "{part}" after {dotted(done)}; {one_of(part, [name for _, _, name in named])}'.removesuffix("."))
     return found
-
-
-def _meant(part: str, done: KeyPath, here: Mapping[str, Any], network: Network) -> list[str]:
-    """The keys that a part of a path stands for: itself, or all that `*` means there."""
-    if part != "*":
-        return [part]
-    if done == ("hosts",):
-        # Hosts that the scenario does not name stay as they are: a monitor is no party of the experiment.
-        return list(here)
-    if done == ("links",):
-        return [link.name for link in network.links if link.via or link.serial]
-    if len(done) == 2 and done[0] == "links":
-        return [direction.name for link in network.links if link.name == done[1] for direction in (link.forward, link.reverse)]
-    raise PathError(f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, links, directions, workloads or probes')
 
 
 def read_override(text: str) -> tuple[str, Any]:

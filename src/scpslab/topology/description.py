@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from scpslab.names import EXPECTED, is_name, shown
 from scpslab.plan.disciplines import DEFAULT
 
+# Roles of hosts that make other people's traffic or only listen; `hosts.*` of a scenario leaves them as they are.
+BYSTANDERS = ("congestion", "monitor")
+
 
 @dataclass(frozen=True)
 class Node:
@@ -128,6 +131,10 @@ class Network:
             if direction.rate_bps is None:
                 raise ValueError(f"serial link {name}: direction {direction.name} needs a rate")
         self._join(Link(name, a, b, a_ip, b_ip, forward, reverse, serial.mru_bytes, None, serial))
+
+    def bystanders(self) -> set[str]:
+        """The hosts that are no party of an experiment: their role says so."""
+        return {self.roles[role] for role in BYSTANDERS if role in self.roles}
 
     def node(self, name: str) -> Node:
         """The node of that name. Raises KeyError."""

@@ -135,3 +135,12 @@ def test_a_command_without_its_module_is_an_error_and_not_left_out(monkeypatch, 
     monkeypatch.setitem(app.COMMANDS, "plot", "plott")
     with pytest.raises(ModuleNotFoundError, match="plott"):
         app.program([word])
+
+
+def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):
+    text = (DOCS.parents[1] / "tests" / "data" / "small-scenario.yaml").read_text()
+    idle = text.replace("model: independent, ber: 1e-6", "model: none").replace("links.hop.*", "links.hop.data")
+    (path := tmp_path / "idle.yaml").write_text(idle)
+    code, out, err = scpslab("validate", str(path))
+    assert (code, out) == (0, "idle: Small: 6 cells, all planned\n")
+    assert err.startswith(f'warning: {path}:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"')

@@ -186,3 +186,15 @@ def test_what_ends_beside_a_broken_cell_is_kept_and_heard_of(place, monkeypatch)
     assert done <= set(CELLS[1:])
     for cell in done:
         assert (events[-1].folder / "cells" / cell / "status.json").is_file()
+
+
+def test_a_run_notes_first_that_its_sweep_changes_nothing(place):
+    heard = []
+    (place / "idle.yaml").write_text(
+        "kind: scenario\nversion: 1\ntitle: Idle\ntopology: point_to_point\nlinks: {hop: {data: {errors: {model: none}}}}\n"
+        "workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]\nsweep: {ber: {set: [links.hop.data.errors.ber], values: [0, 1e-6]}}\n"
+    )
+
+    run_scenario(str(place / "idle.yaml"), options(place), [heard.append])
+
+    assert heard[0].text.startswith(f'warning: {place / "idle.yaml"}:7: sweep: found one plan for "ber=0,r1" and "ber=1e-06,r1"')
