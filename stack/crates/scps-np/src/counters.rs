@@ -1,0 +1,158 @@
+//! The counters of a node (scps-np §8): 32 bits that wrap.
+
+use crate::header::BadDatagram;
+use crate::scmp::Message;
+
+/// What is counted of datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Counter {
+    /// `npOutRequests`: datagrams made here.
+    OutRequests,
+    /// `npOutDiscards`: discarded by a queue, a size or a link.
+    OutDiscards,
+    /// `npOutNoRoutes`: no next hop.
+    OutNoRoutes,
+    /// `npInReceives`: frames that came.
+    InReceives,
+    /// `npInBadLength`
+    InBadLength,
+    /// `npInBadVersion`
+    InBadVersion,
+    /// `npInBadAddress`: contradictory, unknown, or a source that is no end system.
+    InBadAddress,
+    /// `npInBadChecksum`
+    InBadChecksum,
+    /// `npInAddrErrors`: not for this node, which does not forward.
+    InAddrErrors,
+    /// `npInUnknownProtos`: for this node, and of an upper protocol that nobody assigned.
+    InUnknownProtos,
+    /// `npInDiscards`: a reserved bit, or a flooded datagram again.
+    InDiscards,
+    /// `npInDelivers`: for this node.
+    InDelivers,
+    /// `npForwDatagrams`: copies that went on.
+    ForwDatagrams,
+    /// `npHopDiscard`: no hop left.
+    HopDiscard,
+}
+
+impl Counter {
+    /// Every counter, in order.
+    pub const ALL: [Counter; 14] = [
+        Counter::OutRequests,
+        Counter::OutDiscards,
+        Counter::OutNoRoutes,
+        Counter::InReceives,
+        Counter::InBadLength,
+        Counter::InBadVersion,
+        Counter::InBadAddress,
+        Counter::InBadChecksum,
+        Counter::InAddrErrors,
+        Counter::InUnknownProtos,
+        Counter::InDiscards,
+        Counter::InDelivers,
+        Counter::ForwDatagrams,
+        Counter::HopDiscard,
+    ];
+
+    pub(crate) const fn of_bad(bad: BadDatagram) -> Self {
+        match bad {
+            BadDatagram::Length => Counter::InBadLength,
+            BadDatagram::Version => Counter::InBadVersion,
+            BadDatagram::Reserved(_) => Counter::InDiscards,
+            BadDatagram::Address => Counter::InBadAddress,
+            BadDatagram::Checksum => Counter::InBadChecksum,
+        }
+    }
+}
+
+/// What is counted of control messages, in and out alike.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ScmpCounter {
+    /// All.
+    Msgs,
+    /// Those that could not be read, or not be sent.
+    Errors,
+    /// Type 3.
+    DestUnreachs,
+    /// Type 11.
+    TimeExcds,
+    /// Type 12.
+    ParmProbs,
+    /// Type 4.
+    SrcQuenchs,
+    /// Type 19.
+    CorrExps,
+    /// Type 5.
+    Redirects,
+    /// Type 8.
+    Echos,
+    /// Type 0.
+    EchoReps,
+}
+
+impl ScmpCounter {
+    const COUNT: usize = 10;
+
+    const fn of(message: &Message<'_>) -> Self {
+        match message {
+            Message::EchoReply(_) => ScmpCounter::EchoReps,
+            Message::Unreachable(..) | Message::TooBig { .. } => ScmpCounter::DestUnreachs,
+            Message::SourceQuench(_) => ScmpCounter::SrcQuenchs,
+            Message::Redirect { .. } | Message::LinkAvailable(_) => ScmpCounter::Redirects,
+            Message::EchoRequest(_) => ScmpCounter::Echos,
+            Message::TimeExceeded(_) => ScmpCounter::TimeExcds,
+            Message::ParameterProblem { .. } => ScmpCounter::ParmProbs,
+            Message::Corruption => ScmpCounter::CorrExps,
+        }
+    }
+}
+
+/// The counters.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    datagrams: [u32; Counter::ALL.len()],
+    scmp_in: [u32; ScmpCounter::COUNT],
+    scmp_out: [u32; ScmpCounter::COUNT],
+}
+
+impl Counters {
+    /// A counter of datagrams.
+    pub fn get(&self, counter: Counter) -> u32 {
+        self.datagrams[counter as usize]
+    }
+
+    /// Control messages that came.
+    pub fn scmp_in(&self, counter: ScmpCounter) -> u32 {
+        self.scmp_in[counter as usize]
+    }
+
+    /// Control messages that were sent.
+    pub fn scmp_out(&self, counter: ScmpCounter) -> u32 {
+        self.scmp_out[counter as usize]
+    }
+
+    pub(crate) fn count(&mut self, counter: Counter) {
+        add(&mut self.datagrams[counter as usize]);
+    }
+
+    /// A message that came, if it could be read.
+    pub(crate) fn count_in(&mut self, message: Option<&Message<'_>>) {
+        add(&mut self.scmp_in[ScmpCounter::Msgs as usize]);
+        add(&mut self.scmp_in[message.map_or(ScmpCounter::Errors, ScmpCounter::of) as usize]);
+    }
+
+    pub(crate) fn count_out(&mut self, message: &Message<'_>) {
+        add(&mut self.scmp_out[ScmpCounter::Msgs as usize]);
+        add(&mut self.scmp_out[ScmpCounter::of(message) as usize]);
+    }
+
+    /// A message that a limit held back.
+    pub(crate) fn count_held_back(&mut self) {
+        add(&mut self.scmp_out[ScmpCounter::Errors as usize]);
+    }
+}
+
+fn add(counter: &mut u32) {
+    *counter = counter.wrapping_add(1);
+}
