@@ -96,6 +96,11 @@ impl Link {
         &mut self.config
     }
 
+    /// When what was offered will have left.
+    pub fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
     /// Offers a packet.
     pub fn send(&mut self, now: Instant, packet: &[u8]) {
         let number = self.stats.sent;

@@ -1,0 +1,135 @@
+//! SCPS-TP over NP through a router: precedence under load, source quench end to end (scps-np §7, T12).
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+use scps_net::{NetworkConfig, NpConfig};
+use scps_np::{Address, Counter, Dialect, QueueConfig, Router, RouterConfig, RouterLink, ScmpCounter, Tables};
+use scps_sim::{Host, Impairment, LinkConfig, Network, Node, PORT};
+use scps_tp::{Config, Congestion, ConnectionId, RouteConfig};
+use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
+use std::net::Ipv4Addr;
+
+const ROUTER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 99), 0x7200);
+
+/// Address of host `i`, and its NP address.
+fn host(i: usize) -> (Ipv4Addr, u16) {
+    (Network::address(i as u8), 0x7290 + 2 * i as u16)
+}
+
+fn tables(own: Ipv4Addr, hosts: usize) -> Tables {
+    let mut tables = Tables::of(own);
+    for (ip, np) in (0..hosts).map(host).chain([ROUTER]) {
+        tables.add_host(ip, Address::Basic(np)).unwrap();
+    }
+    tables
+}
+
+fn router(hosts: usize) -> Router {
+    let mut tables = tables(ROUTER.0, hosts);
+    let mut links = Vec::new();
+    for (ip, np) in (0..hosts).map(host) {
+        tables.add_next_hop(Address::Basic(np), ip).unwrap();
+        let (dialect, queue) = (Dialect::default(), QueueConfig::default());
+        links.push(RouterLink { dialect, mtu: 1500, neighbours: vec![ip], queue });
+    }
+    Router::new(RouterConfig::default(), tables, links, Seed::from_u64(5), Instant::ZERO)
+}
+
+/// Senders, a router, and the last host behind 1 Mbit/s; the other links are fast.
+fn network(routes: &[RouteConfig], impairment: Impairment) -> Network {
+    let senders = routes.len();
+    let hosts = (0..=senders).map(|i| {
+        let route = *routes.get(i).unwrap_or(&routes[0]);
+        let (ip, _) = host(i);
+        let np = NpConfig { believed: vec![ROUTER.0], ..NpConfig::with_tables(tables(ip, senders + 1)) };
+        Host::new(ip, route, NetworkConfig::Np(Box::new(np)), Seed::from_u64(i as u64))
+    });
+    let mut network = Network::of(hosts.collect(), vec![router(senders + 1)]);
+    let delay = Duration::from_millis(20);
+    let fast = LinkConfig { rate: Some(Bitrate::from_bps(10_000_000)), delay, ..LinkConfig::default() };
+    let slow = LinkConfig { rate: Some(Bitrate::from_bps(1_000_000)), delay, impairment, ..LinkConfig::default() };
+    let seed = Seed::from_u64(11);
+    for i in 0..=senders {
+        let to_host = if i == senders { slow.clone() } else { fast.clone() };
+        let names = [format!("from router to {i}"), format!("from {i} to router")];
+        network.join(Node::Router(0), Node::Host(i), [to_host, fast.clone()], seed, [&names[0], &names[1]]);
+    }
+    network
+}
+
+/// Opens a connection from every sender to the last host, with more to send than will fit.
+fn open(network: &mut Network, config: &Config, levels: &[Option<u8>]) -> Vec<ConnectionId> {
+    let (receiver, _) = host(levels.len());
+    network.hosts[levels.len()].listen(PORT, config.clone());
+    let opened = levels.iter().enumerate().map(|(i, level)| {
+        let config = Config { precedence: level.and_then(Precedence::new), ..config.clone() };
+        let endpoint = &mut network.hosts[i].endpoint;
+        let id = endpoint.connect(Instant::ZERO, (host(i).0, 1000), (receiver, PORT), config).unwrap();
+        endpoint.send(Instant::ZERO, id, &vec![7; 8_000_000]).unwrap();
+        id
+    });
+    opened.collect()
+}
+
+#[test]
+fn under_load_the_highest_precedence_has_the_least_delay_and_the_most_throughput() {
+    // Three connections offer 2 Mbit/s to a link of 1 Mbit/s, the least urgent the most; windows do not limit them and
+    // losses do not slow them.
+    let config =
+        Config { congestion: Congestion::None, send_buffer: 8_000_000, receive_buffer: 8_000_000, ..Config::default() };
+    let rate = |bps| RouteConfig { rate: Some(Bitrate::from_bps(bps)), ..RouteConfig::default() };
+    let mut network = network(&[1_200_000, 350_000, 450_000].map(rate), Impairment::default());
+    let ids = open(&mut network, &config, &[Some(0), Some(7), Some(15)]);
+    network.run(Instant::from_secs(20), |_| false);
+    let shot = |(i, id): (usize, &ConnectionId)| network.hosts[i].endpoint.snapshot(*id).unwrap();
+    let shots: Vec<_> = ids.iter().enumerate().map(shot).collect();
+    let acknowledged: Vec<u64> = shots.iter().map(|s| 8_000_000 - s.unacknowledged).collect();
+    assert!(acknowledged[2] > acknowledged[1] && acknowledged[1] > acknowledged[0], "{acknowledged:?}");
+    // What the upper two offer gets through, but for headers; the rest of the link is for the lowest.
+    let bps = |octets: u64| octets as f64 * 8.0 / 20.0;
+    assert!(bps(acknowledged[2]) > 0.9 * 450e3 && bps(acknowledged[1]) > 0.9 * 350e3, "{acknowledged:?}");
+    let delays: Vec<_> = shots.iter().map(|s| s.srtt.unwrap()).collect();
+    assert!(delays[2] < delays[1] && delays[1] < delays[0], "{delays:?}");
+    let queue = network.routers[0].queue(3);
+    let discarded = |level| queue.counters(Precedence::new(level).unwrap()).discarded;
+    assert!(discarded(0) > 0 && discarded(15) == 0, "{} {}", discarded(0), discarded(15));
+}
+
+#[test]
+fn a_routers_source_quench_reaches_the_sender_and_slows_it() {
+    let quenches = |congestion| {
+        let config = Config { congestion, send_buffer: 8_000_000, receive_buffer: 8_000_000, ..Config::default() };
+        let mut network = network(&[RouteConfig { rate: None, ..RouteConfig::default() }], Impairment::default());
+        open(&mut network, &config, &[None]);
+        network.run(Instant::from_secs(10), |_| false);
+        let counters = network.routers[0].counters();
+        (counters.scmp_out(ScmpCounter::SrcQuenchs), counters.get(Counter::OutDiscards))
+    };
+    let (told, discarded) = quenches(Congestion::Vj);
+    assert!(told > 0);
+    // A sender that heeds nothing loses many times as much.
+    let (_, unheeded) = quenches(Congestion::None);
+    assert!(unheeded > 4 * discarded.max(1), "{unheeded} against {discarded}");
+}
+
+#[test]
+fn a_transfer_through_a_router_survives_loss_and_reordering() {
+    for seed in 0..8 {
+        let impairment = Impairment {
+            loss: 0.03,
+            reorder: 0.1,
+            reorder_delay: Duration::from_millis(30),
+            duplicate: 0.02,
+            ..Impairment::default()
+        };
+        let mut network = network(&[RouteConfig::default()], impairment);
+        let mut data = vec![0; 100_000];
+        Seed::from_u64(seed).stream("data").fill(&mut data);
+        network.hosts[1].listen(PORT, Config::default());
+        network.hosts[0].to_send = data;
+        network.hosts[0].connect(Instant::ZERO, host(1).0, PORT, Config::default());
+        let done = network.run(Instant::from_secs(300), |n| n.hosts[1].is_at_end);
+        assert!(done && network.hosts[1].received == network.hosts[0].to_send);
+        let counters = network.routers[0].counters();
+        assert_eq!(counters.get(Counter::InReceives), counters.get(Counter::ForwDatagrams));
+    }
+}
