@@ -1,11 +1,12 @@
-//! What a datagram costs: reading and writing headers, a hop count, a pass through the queues.
+//! What a datagram of 1400 octets costs: reading and writing headers, a hop count, a pass through the queues, a router.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a bench stops where its expectation fails")]
 
 use criterion::{criterion_group, criterion_main, Criterion};
 use scps_np::{
-    set_hop_count, Addresses, BasicQos, Datagram, Dialect, Header, PrecedenceQueues, QueueConfig, DATAGRAM_MAX,
+    set_hop_count, Address, Addresses, BasicQos, Datagram, Dialect, Header, PrecedenceQueues, QueueConfig, Router,
+    RouterConfig, RouterLink, Tables, DATAGRAM_MAX,
 };
-use scps_types::Precedence;
+use scps_types::{Instant, Precedence, Seed};
 use std::hint::black_box;
 
 fn packets(c: &mut Criterion) {
@@ -31,6 +32,22 @@ fn packets(c: &mut Criterion) {
             n = n.wrapping_add(7);
             queues.push(Precedence::from_low_bits(n), 1, |_, _| ());
             black_box(queues.pop())
+        });
+    });
+    let hosts = [([10, 0, 0, 1].into(), 0x7290), ([10, 0, 0, 2].into(), 0x7292)];
+    let mut tables = Tables::of([10, 0, 0, 9].into());
+    for (ip, np) in hosts {
+        tables.add_host(ip, Address::Basic(np)).unwrap();
+        tables.add_next_hop(Address::Basic(np), ip).unwrap();
+    }
+    let link = |(ip, _)| RouterLink { dialect, mtu: 1500, neighbours: vec![ip], queue: QueueConfig::default() };
+    let links = hosts.map(link).into();
+    let mut router = Router::new(RouterConfig::default(), tables, links, Seed::from_u64(1), Instant::ZERO);
+    header.emit(dialect, DATAGRAM_MAX, &mut packet).unwrap();
+    c.bench_function("router_forward", |b| {
+        b.iter(|| {
+            router.handle_frame(Instant::ZERO, 0, black_box(&packet));
+            router.poll_frame(1).unwrap()
         });
     });
 }

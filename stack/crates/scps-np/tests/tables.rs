@@ -77,6 +77,13 @@ fn addresses_are_translated_by_the_first_table_that_knows_them() {
 }
 
 #[test]
+fn a_host_of_the_first_table_is_never_reached_by_a_path() {
+    let mut tables = tables();
+    tables.read(TableKind::Path, "55b6 7290 0a010102").unwrap();
+    assert_eq!(tables.addresses_to(US, PEER), ends(0x7292, 0x7290));
+}
+
+#[test]
 fn addresses_are_translated_back() {
     let tables = tables();
     assert_eq!(tables.ends_of(ends(0x7290, 0x7292)), Some((PEER, US)));
