@@ -6,6 +6,7 @@ Sources: rtnetlink(7), linux/rtnetlink.h, linux/if_link.h, linux/veth.h.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 import struct
@@ -17,7 +18,8 @@ IFF_UP = 1
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_LINKINFO, IFLA_NET_NS_PID, IFLA_GSO_MAX_SEGS = 1, 3, 4, 18, 19, 40
 IFLA_INFO_KIND, IFLA_INFO_DATA, VETH_INFO_PEER = 1, 2, 1
 RTAX_LOCK, RTAX_ADVMSS, RTAX_INITCWND, RTAX_RTO_MIN, RTAX_INITRWND, RTAX_QUICKACK = 1, 8, 11, 13, 14, 15
-RTA_DST, RTA_GATEWAY, RTA_METRICS = 1, 5, 8
+RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_METRICS = 1, 4, 5, 7, 8
+TABLE_MAIN, PROTOCOL_KERNEL, PROTOCOL_STATIC, SCOPE_LINK = 254, 2, 4, 253
 RTN_UNICAST, RTN_BLACKHOLE = 1, 6
 NUD_PERMANENT = 0x80
 
@@ -39,6 +41,11 @@ def attributes(data: bytes) -> dict[int, bytes]:
         found[kind & 0x3FFF] = data[at + 4 : at + length]
         at += (length + 3) & ~3
     return found
+
+
+def _metrics(metrics: dict[int, int]) -> bytes:
+    nested = b"".join(attribute(kind, struct.pack("=I", value)) for kind, value in metrics.items())
+    return attribute(RTA_METRICS, nested) if metrics else b""
 
 
 class Netlink:
@@ -117,14 +124,19 @@ class Netlink:
     def route(self, to: str, via: str | None, metrics: dict[int, int]) -> None:
         """Adds a static IPv4 route to a prefix or "default"; `metrics` by RTAX number. Without `via` packets to there are dropped."""
         ip, prefix = ("0.0.0.0", "0") if to == "default" else to.split("/")  # noqa: S104  # a route, no binding
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, 254, 4, 0, RTN_UNICAST if via else RTN_BLACKHOLE, 0)
+        body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_STATIC, 0, RTN_UNICAST if via else RTN_BLACKHOLE, 0)
         parts = attribute(RTA_GATEWAY, socket.inet_aton(via)) if via else b""
         if int(prefix):
             parts += attribute(RTA_DST, socket.inet_aton(ip))
-        if metrics:
-            nested = b"".join(attribute(kind, struct.pack("=I", value)) for kind, value in metrics.items())
-            parts += attribute(RTA_METRICS, nested)
-        self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
+        self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts + _metrics(metrics))
+
+    def connected(self, index: int, cidr: str, metrics: dict[int, int]) -> None:
+        """Gives the route to an interface's own subnet, which the kernel has made with the address `cidr`, these metrics."""
+        ip, prefix = cidr.split("/")
+        subnet = ipaddress.IPv4Interface(cidr).network.network_address.packed
+        body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST, 0)
+        parts = attribute(RTA_DST, subnet) + attribute(RTA_OIF, struct.pack("=I", index)) + attribute(RTA_PREFSRC, socket.inet_aton(ip))
+        self.ask(RTM_NEWROUTE, NLM_REPLACE | NLM_ACK, body + parts + _metrics(metrics))
 
     def qdiscs(self) -> list[dict[str, int]]:
         """Statistics of every qdisc of the namespace: index, parent, bytes, packets, drops, backlog_bytes, backlog_packets."""

@@ -127,9 +127,17 @@ class Wiring:
                     for other, ip, mac in subnet:
                         if other != node.name:
                             here.neighbour(index, ip, mac)
+                for index, cidr, options in self._connected(node.name):
+                    here.connected(index, cidr, route_metrics(options))
                 for route in self._routes(node, late=False):
                     here.route(route.to, route.via, route_metrics(route))
                 here.close()
+
+    def _connected(self, node: str) -> list[tuple[int, str, RouteOptions]]:
+        """A node's interfaces whose own subnet has route options: index, address, options."""
+        ports = {end.interface: end.index for pair in self.pairs for leg in pair.legs for end in leg if end.node == node}
+        ends = [end for pair in self.pairs for end in pair.link.ends if end.node == node]
+        return [(ports[end.interface], end.ip, end.route) for end in ends if end.ip is not None and end.route is not None]
 
     def _routes(self, node: Host | Router, late: bool) -> list[Route]:
         """A node's routes: those through a serial link (`late`) have to wait until it is up, or the others."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import Errors
+from scpslab.plan.routes import RouteOptions
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Probability, Rate, Seed, Size
 
@@ -52,12 +53,13 @@ class Direction:
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """Where a link meets a node."""
+    """Where a link meets a node. `route`: options of the route to the link's subnet, if the node's TCP has any and it may talk to another host there."""
 
     node: Name
     interface: Interface
     mac: Mac
     ip: IpWithPrefix | None
+    route: RouteOptions | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

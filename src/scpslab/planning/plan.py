@@ -9,12 +9,14 @@ from scpslab import probes, units, workloads
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.nodes import Host
+from scpslab.planning.connected import with_connected
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
 from scpslab.planning.links import with_overrides
 from scpslab.planning.scps import ScpsAddresses, with_routes
 from scpslab.planning.script import plan_script
 from scpslab.probes import name_of
 from scpslab.scenario import Cell
+from scpslab.scenario.model import ScenarioFile
 from scpslab.seeds import stream
 from scpslab.stacks import NodePlan, plan_node
 from scpslab.topology.layout import Layout, layout
@@ -27,7 +29,7 @@ def plan(cell: Cell) -> Plan:
     """The plan of a cell (docs/plan-format.md)."""
     hosts = {node.name: plan_node(cell.model.host(node.name)) for node in cell.network.nodes if node.kind == "host"}
     scps = ScpsAddresses([name for name, node in hosts.items() if node.scps is not None])
-    network = _configured(with_routes(with_overrides(layout(cell.network), cell), scps), hosts)
+    network = _configured(with_routes(with_overrides(layout(cell.network), cell), scps), hosts, cell.model)
     if cell.model.containers == "docker":
         network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts))
     setting = Setting(
@@ -70,14 +72,14 @@ def _limits(cell: Cell) -> Limits:
     )
 
 
-def _configured(network: Layout, hosts: Mapping[str, NodePlan]) -> Layout:
+def _configured(network: Layout, hosts: Mapping[str, NodePlan], model: ScenarioFile) -> Layout:
     """The network with the hosts' stacks, kernel settings and route options."""
     serial_links = []
     for link in network.serial_links:
         first, second = (replace(end, route=hosts[end.node].route_options()) for end in link.ends)
         serial_links.append(replace(link, ends=(first, second)))
     nodes = tuple(_host(node, hosts[node.name]) if isinstance(node, Host) else node for node in network.nodes)
-    return replace(network, nodes=nodes, serial_links=tuple(serial_links))
+    return replace(network, nodes=nodes, links=with_connected(network.links, hosts, model), serial_links=tuple(serial_links))
 
 
 def _host(node: Host, planned: NodePlan) -> Host:
