@@ -21,12 +21,12 @@ def plot(
     run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
     figure: Annotated[list[str] | None, typer.Option(help="Draw this recipe of analysis/figures/. Default: all recipes that apply to the scenario.")] = None,
     cell: Annotated[list[str] | None, typer.Option(help="Draw this cell instead of the recipe's choice; several cells are drawn in one figure.")] = None,
-    format_: Annotated[list[str] | None, typer.Option("--format", help="png, svg, xpl (time sequence for xplot); default png,svg.")] = None,
+    format_: Annotated[list[str] | None, typer.Option("--format", help="png, svg, pdf, xpl (time sequence for xplot); default png,svg.")] = None,
 ) -> None:
     """Draw the figures of a run.
 
     The command writes the figures to RUN/figures/ and prints their paths, one per line. The recipes in analysis/figures/*.yaml say
-    which figures belong to which scenario, and hold the values that the papers state.
+    which figures belong to which scenario, and hold the values that the papers state. A scenario without a recipe gets the figure over-time.
 
     Examples: scpslab plot last · scpslab plot last --figure fy97-a1 --cell "stack=cubic,ber=0,r1" · scpslab plot last --format xpl
     """

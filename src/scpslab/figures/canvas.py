@@ -23,7 +23,10 @@ PAPER_COLOUR = "#444444"
 PAPER_MARKERS = ("*", "p", "h", "8", "d")
 MUTED = "#666666"
 
-FORMATS = ("png", "svg")
+FORMATS = ("png", "svg", "pdf")
+DEFAULT_FORMATS = ("png", "svg")
+# What a file would say of the day and the program that made it: the same picture is to have the same bytes.
+NO_METADATA: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 PNG_DOTS_PER_INCH = 150
 PAPER_PREFIX = "report: "
 
@@ -31,6 +34,10 @@ WIDTH_INCHES, AXES_INCHES = 8.0, 3.9
 MOST_PANELS_ACROSS, ROW_INCHES = 3, 2.9
 LEFT_INCHES, RIGHT_INCHES, TITLE_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.78, 0.25, 0.62, 0.6, 0.12
 CAPTION_LINE_INCHES, LEGEND_LINE_INCHES, CAPTION_LETTERS = 0.145, 0.195, 130
+COLUMNS = ((4, 18), (3, 28), (2, 48))
+STACK_WIDTH_INCHES, STACK_ROW_INCHES, STACK_LEFT_INCHES, STACK_GAP = 5.6, 1.55, 0.85, 0.16
+STACK_LINE_INCHES, TITLE_LINE_INCHES = 0.16, 0.21
+STACK_CAPTION_LETTERS, STACK_TITLE_LETTERS, STACK_COLUMNS = 78, 52, ((4, 10), (3, 14), (2, 26))
 # Any: the names of settings are a literal type in newer matplotlib stubs and plain text in older ones.
 SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -51,6 +58,8 @@ SETTINGS: dict[Any, Any] = {
     "lines.markersize": 6,
     "errorbar.capsize": 3,
     "svg.fonttype": "path",
+    # TrueType: editors and publishers' checks do not like Type 3.
+    "pdf.fonttype": 42,
     # Titles and labels come from files: a dollar sign is a dollar sign, not a formula.
     "text.parse_math": False,
 }
@@ -102,15 +111,46 @@ def new_panels(title: str, source: str, caption: str, names: Sequence[str]) -> I
             figure.legend(handles, labels, loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=columns)
 
 
-def _legend(panels: Sequence[Axes]) -> tuple[list[Any], list[str], int]:
-    """The entries of the legend, own series before the papers' marks and each once, and the number of columns."""
+@contextmanager
+def new_stack(title: str, source: str, caption: str, heights: Sequence[float]) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Pairs of axes below each other that share their x axis, with heights as shares of a whole row; one legend below them.
+
+    The figure is narrow, so that its letters are legible on a phone.
+    """
+    with mpl.rc_context({**SETTINGS, "font.size": 11, "axes.labelsize": 10.5, "legend.fontsize": 10}):
+        figure = Figure()
+        panels = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights).flat)
+        yield figure, panels
+        width, corner = STACK_WIDTH_INCHES, MARGIN_INCHES / STACK_WIDTH_INCHES
+        lines, title_lines = textwrap.wrap(caption, STACK_CAPTION_LETTERS), textwrap.wrap(title, STACK_TITLE_LETTERS)
+        handles, labels, columns = _legend(panels, STACK_COLUMNS)
+        top_inches = len(title_lines) * TITLE_LINE_INCHES + 0.42
+        caption_inches = len(lines) * STACK_LINE_INCHES + 0.12
+        legend_inches = math.ceil(len(labels) / columns) * 0.215 + 0.1 if labels else 0.0
+        bottom_inches = caption_inches + legend_inches + XLABEL_INCHES
+        height = top_inches + sum(heights) * STACK_ROW_INCHES + bottom_inches
+        figure.set_size_inches(width, height)
+        figure.subplots_adjust(STACK_LEFT_INCHES / width, bottom_inches / height, 1 - RIGHT_INCHES / width, 1 - top_inches / height, hspace=STACK_GAP)
+        figure.text(corner, 1 - 0.12 / height, "\n".join(title_lines), va="top", fontsize=13, fontweight="bold")
+        panels[0].set_title(source, fontsize=10, color=MUTED)
+        figure.text(corner, 0.08 / height, "\n".join(lines), va="bottom", fontsize=9, color=MUTED)
+        if labels:
+            figure.legend(handles, labels, loc="lower left", bbox_to_anchor=(corner, caption_inches / height), borderaxespad=0, ncols=columns)
+        figure.align_ylabels(panels)
+
+
+def _legend(panels: Sequence[Axes], most: Sequence[tuple[int, int]] = COLUMNS) -> tuple[list[Any], list[str], int]:
+    """The entries of the legend, own series before the papers' marks and each once, and the number of columns.
+
+    `most`: numbers of columns, and the letters up to which labels fit into so many.
+    """
     named = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     found = sorted(((handle, label) for label, handle in named.items()), key=lambda item: item[1].startswith(PAPER_PREFIX))
     if not found:
         return [], [], 1
     handles, labels = [handle for handle, _ in found], [label for _, label in found]
     longest = max(map(len, labels))
-    columns = next((columns for columns, most in ((4, 18), (3, 28), (2, 48)) if longest <= most), 1)
+    columns = next((columns for columns, letters in most if longest <= letters), 1)
     return handles, labels, min(columns, len(labels))
 
 
@@ -120,8 +160,7 @@ def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> l
     paths = []
     for suffix in formats:
         path = folder / f"{stem}.{suffix}"
-        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
         with mpl.rc_context({**SETTINGS, "svg.hashsalt": stem}):
-            figure.savefig(path, format=suffix, dpi=PNG_DOTS_PER_INCH, metadata=metadata)
+            figure.savefig(path, format=suffix, dpi=PNG_DOTS_PER_INCH, metadata=NO_METADATA[suffix])
         paths.append(path)
     return paths

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scpslab.errors import UsageError
-from scpslab.figures.canvas import FORMATS, save
+from scpslab.figures.canvas import DEFAULT_FORMATS, FORMATS, save
 from scpslab.figures.plots import MODELS, PLOTS
 from scpslab.figures.recipe import Recipe, load_all, named
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of
@@ -16,10 +16,10 @@ from scpslab.runfolder import RunFolder
 XPL = "xpl"
 
 
-def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = FORMATS) -> list[Path]:
+def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = DEFAULT_FORMATS) -> list[Path]:
     """Draws the figures named, or all that apply to the run's scenario; returns the paths written, in the order of the names.
 
-    `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`: png, svg, xpl
+    `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`: png, svg, pdf, xpl
     (time-sequence graphs of the cells, for xplot). Without names, figures that this run has no data for are left out.
 
     Raises:
@@ -60,6 +60,8 @@ def applicable(run_dir: Path) -> list[str]:
 
 def _applicable(recipes: dict[str, Recipe], source: Source) -> list[Recipe]:
     fitting = [recipe for recipe in recipes.values() if recipe.applies(source.run.scenario)]
+    # A figure for runs that no recipe speaks of.
+    fitting = [recipe for recipe in fitting if not recipe.stands_in] or fitting
     return [recipe for recipe in fitting if not source.wanted_cells or "cells" in type(recipe).model_fields]
 
 

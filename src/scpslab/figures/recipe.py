@@ -55,6 +55,7 @@ class Recipe(Part):
     title: str = key(says="One line above the picture.")
     source: str = key(says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
     applies_to: tuple[str, ...] = key((), says="Names of the scenarios for whose runs it is drawn by default; * stands for anything.", example=["*fig04*"])
+    stands_in: bool = key(False, says="Whether it is drawn by default only where no other recipe applies.")
     x: AxisStyle = key(says="The horizontal axis.")
     y: AxisStyle = key(says="The vertical axis.")
     _name: str = PrivateAttr("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,13 +28,17 @@ LARGEST_SVG_BYTES = 150_000
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as a file; `anchor` is its name on the page, `shows` describes it for readers who do not see it."""
+    """A figure as a file; `anchor` is its name on the page, `shows` describes it for readers who do not see it.
+
+    `is_wide`: its letters would be too small where it is as wide as a phone.
+    """
 
     name: str
     anchor: str
     title: str
     shows: str
     path: Path
+    is_wide: bool
 
 
 @dataclass(frozen=True)
@@ -215,8 +220,15 @@ def _pictures(folder: Path, titles: dict[str, str]) -> tuple[Picture, ...]:
         if png.is_file():
             # A drawing of thousands of packets is smaller as dots.
             path = svg if svg.is_file() and svg.stat().st_size <= LARGEST_SVG_BYTES else png
-            pictures.append(Picture(name, f"figure-{folder.name}-{name}", titles[name], f"{titles[name]}. The values are in the table of this run.", path))
+            shows = f"{titles[name]}. The values are in the table of this run."
+            pictures.append(Picture(name, f"figure-{folder.name}-{name}", titles[name], shows, path, _is_wide(png)))
     return tuple(pictures)
+
+
+def _is_wide(png: Path) -> bool:
+    """Whether a picture is wider than high, by the first fields of a PNG file (RFC 2083 §4.1.1)."""
+    width, height = struct.unpack(">II", png.read_bytes()[16:24])
+    return int(width) > int(height)
 
 
 def _is_drawn(folder: Path, name: str) -> bool:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scpslab.documents import key
-from scpslab.figures.canvas import COLOURS, LINE_STYLES, new_figure
+from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, new_figure
 from scpslab.figures.recipe import CellRecipe
 from scpslab.figures.source import Source, flow_at, label_of
 from scpslab.results.run import RunCell
@@ -37,6 +37,8 @@ def draw(recipe: TimeSequence, source: Source) -> tuple[Figure, str]:
     flows = [flow_at(cell, recipe.capture) for cell in cells]
     shown = label_of(cells[0]) + f", repeat {cells[0].plan.cell.repeat}" if len(cells) == 1 else f"{len(cells)} cells"
     caption = f"Run {source.run_dir.name}, {shown}; captured at the {recipe.capture}."
+    if len(flows) > 1 and any(np.any(flow.is_repeated) for flow in flows):
+        caption += " Lines lead through new data; open marks are data sent again."
     with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
         if len(flows) == 1:
             _draw_packets(axes, flows[0], recipe.x.max)
@@ -79,7 +81,11 @@ def _draw_packets(axes: Axes, flow: Flow, to_s: float | None) -> None:
 def _draw_lines(axes: Axes, cells: list[RunCell], flows: list[Flow]) -> None:
     for index, (cell, flow) in enumerate(zip(cells, flows, strict=True)):
         style = LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)] if index >= len(COLOURS) else LINE_STYLES[index % len(LINE_STYLES)]
-        axes.plot(flow.t_s - start_of(flow), flow.seq / KIBI, linestyle=style, color=COLOURS[index % len(COLOURS)], label=label_of(cell))
+        colour, t_s, again = COLOURS[index % len(COLOURS)], flow.t_s - start_of(flow), flow.is_repeated
+        # The line leads through new data alone: a retransmission would draw it down to old bytes and up again.
+        axes.plot(t_s[~again], flow.seq[~again] / KIBI, linestyle=style, color=colour, label=label_of(cell))
+        marker = MARKERS[index % len(MARKERS)]
+        axes.plot(t_s[again], flow.seq[again] / KIBI, linestyle="none", marker=marker, markersize=4, markerfacecolor="none", color=colour)
 
 
 def _fit_height(axes: Axes, flows: list[Flow], recipe: TimeSequence) -> None:
