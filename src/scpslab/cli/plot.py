@@ -22,6 +22,7 @@ def plot(
     figure: Annotated[list[str] | None, typer.Option(help="Draw this recipe of analysis/figures/. Default: all recipes that apply to the scenario.")] = None,
     cell: Annotated[list[str] | None, typer.Option(help="Draw this cell instead of the recipe's choice; several cells are drawn in one figure.")] = None,
     format_: Annotated[list[str] | None, typer.Option("--format", help="png, svg, pdf, xpl (time sequence for xplot); default png,svg.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Add a curve to figures over an axis: floor (line rate), mathis, pftk (TCP over losses).")] = None,
 ) -> None:
     """Draw the figures of a run.
 
@@ -32,7 +33,7 @@ def plot(
     """
     run_dir = find_run(run)
     # Cell ids contain commas: only whole options count.
-    paths = draw(run_dir, split(figure) or None, cells=tuple(cell or ()), formats=tuple(split(format_)) or ("png", "svg"))
+    paths = draw(run_dir, split(figure) or None, cells=tuple(cell or ()), formats=tuple(split(format_)) or ("png", "svg"), models=tuple(split(model)))
     if not paths:
         raise ResultError(
             f"{run_dir}: found no recipe that applies to its scenario and has data; expected one. Choose a figure of analysis/figures/ with --figure NAME."

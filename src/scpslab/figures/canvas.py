@@ -28,7 +28,7 @@ DEFAULT_FORMATS = ("png", "svg")
 # What a file would say of the day and the program that made it: the same picture is to have the same bytes.
 NO_METADATA: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 PNG_DOTS_PER_INCH = 150
-PAPER_PREFIX = "report: "
+MODEL_PREFIX, PAPER_PREFIX = "model: ", "report: "
 
 WIDTH_INCHES, AXES_INCHES = 8.0, 3.9
 MOST_PANELS_ACROSS, ROW_INCHES = 3, 2.9
@@ -140,12 +140,12 @@ def new_stack(title: str, source: str, caption: str, heights: Sequence[float]) -
 
 
 def _legend(panels: Sequence[Axes], most: Sequence[tuple[int, int]] = COLUMNS) -> tuple[list[Any], list[str], int]:
-    """The entries of the legend, own series before the papers' marks and each once, and the number of columns.
+    """The entries of the legend, own series before models and these before the papers' marks, each once, and the number of columns.
 
     `most`: numbers of columns, and the letters up to which labels fit into so many.
     """
     named = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    found = sorted(((handle, label) for label, handle in named.items()), key=lambda item: item[1].startswith(PAPER_PREFIX))
+    found = sorted(((handle, label) for label, handle in named.items()), key=lambda item: (item[1].startswith(PAPER_PREFIX), item[1].startswith(MODEL_PREFIX)))
     if not found:
         return [], [], 1
     handles, labels = [handle for handle, _ in found], [label for _, label in found]

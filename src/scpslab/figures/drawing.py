@@ -7,7 +7,9 @@ from pathlib import Path
 
 from scpslab.errors import UsageError
 from scpslab.figures.canvas import DEFAULT_FORMATS, FORMATS, save
+from scpslab.figures.model_curves import MODELS as CURVES
 from scpslab.figures.plots import MODELS, PLOTS
+from scpslab.figures.plots.metric_vs_axis import MetricVsAxis
 from scpslab.figures.recipe import Recipe, load_all, named
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of
 from scpslab.results import xpl
@@ -16,11 +18,14 @@ from scpslab.runfolder import RunFolder
 XPL = "xpl"
 
 
-def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = DEFAULT_FORMATS) -> list[Path]:
+def draw(
+    run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = DEFAULT_FORMATS, models: Sequence[str] = ()
+) -> list[Path]:
     """Draws the figures named, or all that apply to the run's scenario; returns the paths written, in the order of the names.
 
     `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`: png, svg, pdf, xpl
-    (time-sequence graphs of the cells, for xplot). Without names, figures that this run has no data for are left out.
+    (time-sequence graphs of the cells, for xplot). `models`: curves for figures of kind metric-vs-axis, besides those of the recipe.
+    Without names, figures that this run has no data for are left out.
 
     Raises:
         ResultError: there is no run, or the run has no data for a named figure.
@@ -29,6 +34,7 @@ def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[s
     unknown = [item for item in formats if item not in (*FORMATS, XPL)]
     if unknown:
         raise UsageError(f'--format: found "{unknown[0]}"; expected one of {", ".join((*FORMATS, XPL))}. Choose one of these.')
+    _check_models(models)
     source = Source(run_dir, tuple(cells))
     folder = RunFolder(run_dir).figures
     pictures = tuple(item for item in formats if item in FORMATS)
@@ -38,7 +44,7 @@ def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[s
         chosen = [named(recipes, name) for name in names] if names else _applicable(recipes, source)
         for recipe in chosen:
             try:
-                figure, stem = PLOTS[recipe.plot][1](recipe, source)
+                figure, stem = PLOTS[recipe.plot][1](_with_models(recipe, models), source)
             except NothingToDrawError:
                 if names:
                     raise
@@ -47,6 +53,21 @@ def draw(run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[s
     if XPL in formats:
         paths += _write_xpl(source, folder)
     return paths
+
+
+def _check_models(models: Sequence[str]) -> None:
+    unknown = [item for item in models if item not in CURVES]
+    if unknown:
+        raise UsageError(f'--model: found "{unknown[0]}"; expected one of {", ".join(CURVES)}. Choose one of these.')
+
+
+def _with_models(recipe: Recipe, models: Sequence[str]) -> Recipe:
+    """The recipe with these curves added, if it is of a kind that has curves."""
+    if not models or not isinstance(recipe, MetricVsAxis):
+        return recipe
+    extended = recipe.model_copy(update={"models": tuple(dict.fromkeys((*recipe.models, *models)))})
+    extended._name = recipe.name  # noqa: SLF001 (no key of the file, so the copy lacks it)
+    return extended
 
 
 def applicable(run_dir: Path) -> list[str]:

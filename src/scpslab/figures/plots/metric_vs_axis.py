@@ -13,7 +13,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from scpslab.documents import key
 from scpslab.documents.quantities import AxisValue, OneOrMore
-from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_panels
+from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MODEL_PREFIX, MUTED, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_panels
+from scpslab.figures.model_curves import METRICS, TITLES, Path, path_of
+from scpslab.figures.model_curves import MODELS as MODEL_CURVES
 from scpslab.figures.recipe import PaperSeries, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, axis_number
 from scpslab.results.statistics import Group, group_rows
@@ -34,6 +36,9 @@ class MetricVsAxis(Recipe):
     panels: str | None = key(None, says="The axis that has one panel for each value.", example="timestamps")
     where: dict[str, OneOrMore] = key({}, says="The cells to draw: axes, with a value or values for each.", example={"level": 150})
     paper: tuple[PaperSeries, ...] = key((), says="The values that the paper states.")
+    models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
+        (), says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.", example=["floor", "mathis"]
+    )
 
 
 def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
@@ -66,18 +71,47 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
 
     by_panel: dict[str, list[Group]] = {}
     for group in groups:
-        name = f"{recipe.panels} {group.key[0]}".replace("_", " ") if panel_axes else ""
+        name = _panel_name(recipe, group.key[0]) if panel_axes else ""
         by_panel.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
     keys = list(dict.fromkeys(group.key[:-1] for own in by_panel.values() for group in own))
     with new_panels(recipe.title, recipe.source, _caption(recipe, source.run_dir.name, groups), list(by_panel)) as (figure, panels):
-        for own, axes in zip(by_panel.values(), panels, strict=True):
+        for (panel_name, own), axes in zip(by_panel.items(), panels, strict=True):
             _draw_series(axes, recipe, keys, own, position)
+            if recipe.models:
+                _draw_models(axes, recipe, source, panel_axes, panel_name, position)
             for index, paper in enumerate(recipe.paper):
                 _draw_paper(axes, paper, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
         # The panels share their axes: set the limits when all of them have their content.
         for axes in panels:
             _finish(axes, recipe, position)
     return figure, recipe.name
+
+
+def _panel_name(recipe: MetricVsAxis, value: str) -> str:
+    return f"{recipe.panels} {value}".replace("_", " ")
+
+
+def _draw_models(axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: tuple[str, ...], panel_name: str, position: _Positions) -> None:
+    """A curve for each model through the points of the axis, from the paths that the cells' plans state."""
+    if recipe.metric not in METRICS:
+        found = f'found models for "{recipe.metric}"; expected {", ".join(METRICS)}. Leave out the models.'
+        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: {found}")
+    paths: dict[float, Path] = {}
+    for cell in source.run.cells:
+        values = {name: str(value) for name, value in cell.plan.cell.axes.items()}
+        number = _number(recipe, values[recipe.axis])
+        is_here = not panel_axes or _panel_name(recipe, values[panel_axes[0]]) == panel_name
+        if number is None or not is_here or not _is_meant(values, recipe.where):
+            continue
+        path = path_of(cell)
+        if paths.setdefault(number, path) != path:
+            found = f"found cells with several paths at {recipe.axis} {values[recipe.axis]}; expected one path. Choose cells with where, or use panels."
+            raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: models: {found}")
+    numbers = sorted(paths)
+    for index, model in enumerate(recipe.models):
+        points = [METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) for number in numbers]
+        style = LINE_STYLES[(index + 1) % len(LINE_STYLES)]
+        axes.plot([position(number) for number in numbers], points, color=MUTED, linestyle=style, linewidth=1.1, label=MODEL_PREFIX + TITLES[model])
 
 
 def _number(recipe: MetricVsAxis, text: str) -> float | None:
@@ -165,6 +199,10 @@ def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group]) -> str:
     empty = [f"{', '.join(group.key[:-1])} at {group.key[-1]} (0/{_ended(group)})".strip() for group in groups if not group.completed]
     if empty:
         sentences.append(f"None completed: {'; '.join(empty)}.")
+    if recipe.models:
+        sentences.append(
+            "Grey lines are models of the path and not measurements: losses by bit errors alone, no slow start, no window's limit, never faster than the line."
+        )
     if recipe.paper:
         sentences.append(f"Grey marks are stated values, {'; '.join(f'{paper.label}: {paper.source}' for paper in recipe.paper)}.")
     return " ".join(sentences)

@@ -1,0 +1,102 @@
+"""Curves of formulas: numbers worked out by hand, and the path that a plan states."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from scpslab.errors import ResultError, UsageError
+from scpslab.figures import draw
+from scpslab.figures.model_curves import METRICS, Path, floor_s, mathis_s, path_of, pftk_s
+from scpslab.figures.plots import MODELS, metric_vs_axis
+from scpslab.figures.recipe import RECIPES, load
+from scpslab.figures.source import Source
+from scpslab.results.run import open_cell
+
+# 100 ms, 1 % loss, 1460-byte segments; 1460 + 40 bytes on a line of 100 Mbit/s take 0.12 ms.
+PATH = Path(total_bytes=1_460_000, segment_bytes=1460, header_bytes=40, overhead_bytes=0, rate_bps=100_000_000, rtt_s=0.1, loss=0.01)
+
+
+def test_the_floor_is_every_packet_once():
+    assert floor_s(PATH) == pytest.approx(1000 * 1500 * 8 / 1e8)
+
+
+def test_mathis_formula():
+    """sqrt(3 / (2 * 0.01)) = 12.247 segments a round trip."""
+    assert mathis_s(PATH) == pytest.approx(1000 / (12.2474 / 0.1), rel=1e-4)
+
+
+def test_pftk_formula():
+    """0.1 * sqrt(0.02 / 3) + 0.3 * (3 * sqrt(0.03 / 8)) * 0.01 * 1.0032 = 0.0081650 + 0.0005529 seconds a segment."""
+    assert pftk_s(PATH) == pytest.approx(1000 * (0.0081650 + 0.0005529), rel=1e-4)
+
+
+@pytest.mark.parametrize("model", [mathis_s, pftk_s])
+def test_without_loss_the_line_alone_counts(model):
+    assert model(replace(PATH, loss=0.0)) == pytest.approx(floor_s(PATH))
+
+
+def test_metrics_follow_from_the_time():
+    assert METRICS["goodput_bps"](8.0, PATH) == pytest.approx(1_460_000)
+    assert METRICS["utilization"](floor_s(PATH), PATH) == pytest.approx(1460 / 1500)
+
+
+def with_errors(run_dir, name, model):
+    """The cell's plan with bit errors on the hop's data direction."""
+    path = run_dir / "cells" / name / "plan.json"
+    plan = json.loads(path.read_text())
+    for link in plan["links"]:
+        for direction in link["directions"]:
+            if (link["name"], direction["name"]) == ("hop", "data"):
+                direction["errors"] = {
+                    "model": model,
+                    "action": "drop",
+                    "seed": "0" * 64,
+                    "vector_errors": 1000,
+                    "settings": {"ber": 1e-5},
+                    "drop_packets": [],
+                    "drop_min_bytes": 0,
+                    "outages": [],
+                }
+                if model == "clustered":
+                    direction["errors"]["settings"] |= {"mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
+    path.write_text(json.dumps(plan))
+
+
+@pytest.mark.parametrize(("model", "loss"), [("independent", 1 - (1 - 1e-5) ** (8 * 1456)), ("clustered", 1 - (1 - 0.25e-5) ** (8 * 1456 + 9))])
+def test_the_path_is_that_of_the_plan(run_dir, model, loss):
+    name = "stack=reno,ber=1e-05,r1"
+    with_errors(run_dir, name, model)
+    path = path_of(open_cell(run_dir / "cells" / name))
+    assert (path.rate_bps, path.segment_bytes, path.total_bytes, path.packet_bytes) == (2_000_000, 1400, 60_000, 1456)
+    assert path.loss == pytest.approx(loss)
+    # 265 ms each way, a packet at 2 Mbit/s and over four cables of LANs at 10 Mbit/s, and an acknowledgement back.
+    assert path.rtt_s == pytest.approx(0.53 + 1456 * 8 / 2e6 + 4 * 1490 * 8 / 10e6 + 56 * 8 / 1e6 + 4 * 90 * 8 / 10e6, rel=1e-6)
+
+
+def test_curves_are_drawn_and_named_in_the_legend(run_dir):
+    recipe = load(RECIPES / "fy97-fig05.yaml", MODELS)
+    assert isinstance(recipe, metric_vs_axis.MetricVsAxis)
+    figure, _ = metric_vs_axis.draw(recipe.model_copy(update={"models": ("floor", "pftk")}), Source(run_dir))
+    curves = {line.get_label(): line for line in figure.axes[0].lines if str(line.get_label()).startswith("model: ")}
+    assert list(curves) == ["model: line rate", "model: PFTK"]
+    assert len(curves["model: PFTK"].get_xdata()) == 3
+    assert "models of the path" in figure.texts[-1].get_text()
+
+
+def test_the_option_adds_curves_without_a_change_of_the_recipe(run_dir):
+    (plain,) = draw(run_dir, ["fy97-fig05"], formats=("svg",))
+    before = plain.read_bytes()
+    (path,) = draw(run_dir, ["fy97-fig05"], formats=("svg",), models=("mathis",))
+    assert path == plain
+    assert path.read_bytes() != before
+    with pytest.raises(UsageError, match="expected one of floor, mathis, pftk"):
+        draw(run_dir, ["fy97-fig05"], models=("cubic",))
+
+
+def test_points_with_several_paths_have_no_curve(run_dir):
+    with_errors(run_dir, "stack=bbr,ber=1e-05,r1", "independent")
+    with pytest.raises(ResultError, match="several paths at ber"):
+        draw(run_dir, ["fy97-fig05"], formats=("svg",), models=("mathis",))
