@@ -16,6 +16,7 @@ from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import Form, KeyPath
 from scpslab.errors import ScenarioError
 from scpslab.scenario.consistency import describe, idle_skips, problems
+from scpslab.scenario.labels import Given, lies
 from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value
 from scpslab.scenario.renamed import current_name
@@ -94,13 +95,19 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
     data = copy.deepcopy(data)
     data.pop("variants", None)
     label = base_label(path)
+    before = copy.deepcopy(data)
+    given: list[Given] = []
     if variant:
         if variant not in whole.variants:
             raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, whole.variants)}')
+        given += [Given(places.of(("variants", variant, "set", key)), key, _as_lists(value)) for key, value in whole.variants[variant].set.items()]
         places = _apply_variant(data, variant, whole, network, places)
     for text in overrides:
         places = _apply_override(data, text, network, places)
+        given.append(Given(f"--set {text}", *read_override(text)))
     model = validated(data, places, ScenarioFile)
+    if found := list(lies(before, given, model, network)):
+        raise ScenarioError("\n".join(dict.fromkeys(found)))
     return Scenario(f"{label}:{variant}" if variant else label, label, data, model, check(model, places), places, tuple(whole.variants))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +31,17 @@ def set_value(data: dict[str, Any], path: str, value: Any, network: Network) -> 
     if not all(parts):
         raise PathError(f'found the path "{path}"; expected words with single dots between them')
     return _set(data, parts, (), value, _Stars(network, _parties(data, network)))
+
+
+def places_of(data: Mapping[str, Any], path: str, network: Network) -> list[KeyPath]:
+    """The key paths that a path names, in data that stays as it is.
+
+    Raises:
+        PathError: it names none.
+    """
+    changed = set_value(copy.deepcopy(dict(data)), path, None, network)
+    # Parts of the file that were not there count as changed too; the places themselves are the deepest.
+    return [place for place in changed if len(place) == len(path.split("."))]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +30,18 @@ def no_problems(_host: Any, _containers: str) -> Iterator[Problem]:
     yield from ()
 
 
+def nothing_settled(_host: Any) -> Mapping[str, Any]:
+    """A stack whose presets, if any, promise nothing."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Stack:
     """A stack. `plan` makes what a plan says of a host of the model `host`.
 
     `image`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides). `makes_device`: they make a network
-    device of their own. `problems`: what does not fit a host of the stack, given the scenario's `containers`: key and text.
+    device of their own. `problems`: what does not fit a host of the stack, given the scenario's `containers`: key and text. `settled`: settings of a
+    host by name, from its preset and its own words (None: left to the kernel), as far as results that carry the name of a preset promise them.
     """
 
     host: type[HostPart]
@@ -43,3 +49,4 @@ class Stack:
     image: str = ""
     makes_device: bool = False
     problems: Callable[[Any, str], Iterator[Problem]] = no_problems
+    settled: Callable[[Any], Mapping[str, Any]] = nothing_settled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from scpslab import units
@@ -103,7 +103,12 @@ def sysctls(settings: KernelSettings) -> dict[str, str]:
     }
 
 
-KIND = Stack(KernelHost, kernel_node)
+def settled(host: KernelHost) -> dict[str, Any]:
+    """The host's settings by name."""
+    return {key: value for key, value in asdict(settings_of(host)).items() if key != "title"}
+
+
+KIND = Stack(KernelHost, kernel_node, settled=settled)
 
 
 def _flag(value: bool) -> str:

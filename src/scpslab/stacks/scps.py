@@ -102,7 +102,12 @@ def scps_node(host: ScpsHost) -> NodePlan:
     )
 
 
-KIND = Stack(ScpsHost, scps_node, image="scps-host", makes_device=True)
+def settled(host: ScpsHost) -> dict[str, Any]:
+    """The host's congestion control; the other settings of a preset are known to the program alone."""
+    return {"congestion": host.congestion or CONGESTION_OF[host.preset]}
+
+
+KIND = Stack(ScpsHost, scps_node, image="scps-host", makes_device=True, settled=settled)
 
 
 def _ms(text: str) -> int:
