@@ -1,7 +1,7 @@
 """What formulas say of a transfer: the floor that the line rate sets, and two models of TCP over losses that strike at random.
 
-Mathis: rate = MSS / RTT * sqrt(3 / (2 b p)) (Mathis, Semke, Mahdavi and Ott 1997, with C = sqrt(3/2) for b = 1). PFTK: the approximation with timeouts
-(Padhye, Firoiu, Towsley and Kurose 1998, equation 30). b = 1: Linux counts acknowledged bytes and not acknowledgements. Both hold for long
+Mathis: rate = MSS / RTT * sqrt(3 / (2 b p)) (Mathis, Semke, Mahdavi and Ott 1997, with C = sqrt(3/2) for b = 1). PFTK: the formula with timeouts of
+Padhye, Firoiu, Towsley and Kurose 1998, as RFC 5348 §3.1 has it. b = 1: Linux counts acknowledged bytes and not acknowledgements. Both hold for long
 transfers, know no slow start, no limit of a window and no recovery with SACK, and are bounded here by the floor.
 """
 

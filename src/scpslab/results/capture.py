@@ -58,9 +58,10 @@ class Records:
 
 @dataclass(frozen=True)
 class IpHeaders:
-    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1)."""
+    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1), `start` the header's place in the file."""
 
     record: Ints
+    start: Ints
     ip_bytes: Ints
     protocol: Ints
     source: Ints
@@ -230,6 +231,7 @@ def read_ip_headers(records: Records) -> IpHeaders:
     network = network[chosen]
     return IpHeaders(
         record=chosen,
+        start=network,
         ip_bytes=octets.u16(network + 2),
         protocol=octets.u8(network + 9),
         source=octets.u32(network + 12),

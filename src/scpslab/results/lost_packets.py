@@ -4,11 +4,15 @@ The verdict log of a link's direction counts packets and does not read them: a l
 (`queue`) or the far end (all other causes). A capture that saw every packet of the direction, in order, before the loss therefore names the
 packet. A capture counts as such when packets and bytes agree with the direction's account and each lost packet has the size that the log
 states; otherwise the packets stay unidentified, and `Losses.notes` says why.
+
+A direction without a log is judged by two captures: what one saw before it and the other did not see behind it, if that is as many packets as
+the account has lost.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from scpslab.plan import Plan
-from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE, Direction
+from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.probes.capture import Capture
 from scpslab.plan.probes.verdicts import Verdicts
@@ -122,7 +126,11 @@ def find_losses(cell: RunCell, run: str) -> Losses:
         lost, said = _of_direction(cell, probe, accounts.get(place, {}), captures)
         found += lost
         notes += said
-    notes += _not_logged(accounts, logged)
+    for place, account in accounts.items():
+        if place not in logged:
+            lost, said = _without_log(cell, place, account, captures)
+            found += lost
+            notes += said
     repaired = _repaired(found, captures)
     return Losses(run, cell.id, tuple(sorted(repaired, key=lambda lost: (lost.t_s, lost.link, lost.direction))), tuple(notes))
 
@@ -300,15 +308,49 @@ def _without(ranges: list[tuple[int, int]], left: int, right: int) -> list[tuple
     return [(low, high) for low, high in parts if low < high]
 
 
-def _not_logged(accounts: dict[tuple[str, str], dict[str, Any]], logged: set[tuple[str, str]]) -> list[str]:
-    """Directions that lost packets and have no verdict log."""
-    notes = []
-    for (link, direction), account in accounts.items():
-        counts = {cause: count(account, f"{cause}_packets") or 0 for cause in (*LOSS_CAUSES, FLIPPED)}
-        said = ", ".join(f"{packets} {cause}" for cause, packets in counts.items() if packets)
-        if said and (link, direction) not in logged:
-            notes.append(
-                f"{link}, {direction} direction: {said}, not in this list: the scenario has no verdict log there. "
-                f"Add a probe {{kind: verdicts, link: {link}, direction: {direction}}}."
-            )
-    return notes
+def _without_log(cell: RunCell, place: tuple[str, str], account: dict[str, Any], captures: list[_Seen]) -> tuple[list[Lost], list[str]]:
+    """The losses of a direction without verdict log: what a capture before it saw and one behind it did not, if their number is that of the account."""
+    counts = {cause: packets for cause in LOSS_CAUSES if (packets := count(account, f"{cause}_packets"))}
+    said = ", ".join(f"{packets} {cause}" for cause, packets in counts.items())
+    probe = Verdicts(name="log", link=place[0], direction=place[1])
+    direction = _direction(cell.plan, probe)
+    if not counts or direction is None:
+        return [], []
+    where = f"{probe.link}, {probe.direction} direction"
+    for before in captures:
+        offered = _over(cell.plan, before.headers, probe)
+        sizes = before.headers.ip_bytes[offered] + direction.overhead_bytes
+        if len(offered) != count(account, "offered_packets") or int(sizes.sum()) != count(account, "offered_bytes"):
+            continue
+        for behind in captures:
+            arrived = Counter(_identity(behind, index) for index in _over(cell.plan, behind.headers, probe).tolist())
+            missing = []
+            for index in offered.tolist():
+                identity = _identity(before, index)
+                if arrived[identity] > 0:
+                    arrived[identity] -= 1
+                else:
+                    missing.append(index)
+            if behind is not before and len(missing) == sum(counts.values()):
+                # With one cause, it is the cause of each; with several, the captures do not tell them apart.
+                cause = " or ".join(counts)
+                spots = dict.fromkeys(QUEUE if one == QUEUE else ARRIVAL for one in counts)
+                note = f"{where}: {said}; no verdict log, so these packets are found by comparing the captures {before.name} and {behind.name}."
+                return [_compared(before, index, Lost(0.0, cause, *place, " or ".join(spots), 0)) for index in missing], [
+                    f"{note} Their time is that of their sending."
+                ]
+    probe_to_add = f"{{kind: verdicts, link: {probe.link}, direction: {probe.direction}}}"
+    return [], [f"{where}: {said}, not in this list: the scenario has no verdict log there. Add a probe {probe_to_add}."]
+
+
+def _identity(seen: _Seen, index: int) -> bytes:
+    """What no router changes of a packet: length, identification and fragment (RFC 791 §3.1), addresses, and the first bytes of what it carries."""
+    at = int(seen.headers.start[index])
+    header = (seen.records.content[at] & 0x0F) * 4
+    return seen.records.content[at + 2 : at + 8] + seen.records.content[at + 12 : at + 20] + seen.records.content[at + header : at + header + 20]
+
+
+def _compared(seen: _Seen, index: int, lost: Lost) -> Lost:
+    """A loss that no log has: its time is that of its frame."""
+    named = _identified(replace(lost, ip_bytes=int(seen.headers.ip_bytes[index])), seen, index)
+    return replace(named, t_s=named.sent_s or 0.0)

@@ -122,9 +122,26 @@ def test_a_log_with_another_size_names_nothing(cell):
     assert all(lost.frame is None for lost in found_in(cell).lost)
 
 
-def test_losses_without_a_log_are_counted_in_a_note(cell):
+def without_log(cell: Path) -> None:
+    """Takes the verdict log's probe out of the plan."""
     plan = plans.read(json.loads((cell / "plan.json").read_text()))
     (cell / "plan.json").write_text(plans.text(replace(plan, probes=tuple(probe for probe in plan.probes if probe.name != LOG))))
+
+
+def test_without_a_log_two_captures_are_compared(cell):
+    logged = found_in(cell).lost
+    without_log(cell)
+    found = found_in(cell)
+    assert [(lost.frame, lost.seq, lost.repaired_s) for lost in found.lost] == [(lost.frame, lost.seq, lost.repaired_s) for lost in logged]
+    # One packet was dropped by the queue and two were hit: captures alone do not say which.
+    assert {(lost.cause, lost.place) for lost in found.lost} == {("queue or corrupt", "queue or arrival")}
+    assert all(lost.t_s == lost.sent_s for lost in found.lost)
+    assert "found by comparing the captures ws4 and ws2" in found.notes[0]
+
+
+def test_losses_without_log_and_second_capture_are_counted_in_a_note(cell):
+    without_log(cell)
+    (cell / "captures" / "ws2.pcap").unlink()
     found = found_in(cell)
     assert found.lost == ()
     assert found.notes[0].startswith("hop, data direction: 1 queue, 2 corrupt, not in this list")
