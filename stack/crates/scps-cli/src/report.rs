@@ -7,7 +7,7 @@ use scps_tp::{Agreed, Cause, CloseReason, ConnectionId, Stats};
 use scps_types::{Duration, Instant};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::Path;
 
 /// The options in force.
@@ -157,13 +157,13 @@ impl Report {
         }
     }
 
-    /// Writes one line to the file, or to standard output without one.
+    /// Writes one line to the file; to standard output without one, or when the file is called "-".
     pub fn write(&self, path: Option<&Path>, append: bool) -> Result<(), CliError> {
         let line = serde_json::to_string(self).map_err(|e| CliError::Usage(e.to_string()))?;
-        match path {
+        match path.filter(|path| !is_standard_output(path)) {
             None => {
-                println!("{line}");
-                Ok(())
+                let written = writeln!(std::io::stdout(), "{line}");
+                written.map_err(|source| CliError::File { path: "standard output".to_owned(), source })
             }
             Some(path) => {
                 let mut options = std::fs::OpenOptions::new();
@@ -173,6 +173,47 @@ impl Report {
             }
         }
     }
+}
+
+impl Report {
+    /// Tells a person at a terminal in one sentence what came out, and which rate was in force.
+    pub fn tell(&self, resolved: &Resolved) {
+        if std::io::stderr().is_terminal() {
+            eprintln!("{}", self.sentence(resolved));
+        }
+    }
+
+    fn sentence(&self, resolved: &Resolved) -> String {
+        let reason = self.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+        let pace = match (self.transfer_s, self.goodput_bps) {
+            (Some(seconds), Some(bps)) => format!(" in {seconds:.3} s, {}", Mbps(bps)),
+            _ => String::new(),
+        };
+        let rate = resolved.route.rate.map_or("no rate control".to_owned(), |rate| {
+            format!("rate control at {}, which --rate sets", Mbps(rate.as_bps() as f64))
+        });
+        let (role, status, bytes, resent) = (self.role, self.status, self.bytes, self.retransmissions);
+        format!("scps: {role}: {status}{reason}: {bytes} bytes{pace}, {resent} segments sent again; {rate}.")
+    }
+}
+
+/// A rate as people say it.
+struct Mbps(f64);
+
+impl std::fmt::Display for Mbps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0 < 1e5 {
+            write!(f, "{:.0} bit/s", self.0)
+        } else {
+            let digits = format!("{:.3}", self.0 / 1e6);
+            write!(f, "{} Mbit/s", digits.trim_end_matches('0').trim_end_matches('.'))
+        }
+    }
+}
+
+/// Whether a result's file is standard output.
+pub fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 fn text((address, port): scps_tp::SocketAddr) -> String {
@@ -213,5 +254,16 @@ fn negotiated(agreed: &Agreed, segment_bytes: u64) -> Negotiated {
         window_scale_peer: agreed.window_scale.map(|w| w.0),
         window_scale_own: agreed.window_scale.map(|w| w.1),
         segment_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Mbps;
+
+    #[test]
+    fn rates_are_said_as_people_say_them() {
+        let said = [9600.0, 99_999.0, 250_000.0, 2e6, 1_949_900.0, 1e9].map(|bps| Mbps(bps).to_string());
+        assert_eq!(said, ["9600 bit/s", "99999 bit/s", "0.25 Mbit/s", "2 Mbit/s", "1.95 Mbit/s", "1000 Mbit/s"]);
     }
 }

@@ -4,7 +4,7 @@ use super::feed::hex;
 use super::opening::{linger, Opened, OpeningArgs};
 use crate::error::CliError;
 use crate::payload::Comparison;
-use crate::report::{Facts, Report};
+use crate::report::{is_standard_output, Facts, Report};
 use crate::settings::{Resolved, Tunables};
 use crate::stop::{abort_all, Cause, Stop};
 use crate::trace::TraceWriter;
@@ -41,7 +41,7 @@ pub struct RecvArgs {
     /// Close our side as soon as the connection is open, and receive on
     #[arg(long)]
     half_close: bool,
-    /// Write results here, one line per transfer, instead of to standard output
+    /// Write results here, one line per transfer ("-" or not given: to standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write a trace of every event here
@@ -83,7 +83,7 @@ impl RecvArgs {
         let mut resolved = self.tunables.resolve()?;
         let mut trace = TraceWriter::create(self.trace.as_deref())?;
         resolved.config.trace = trace.is_on();
-        if let Some(path) = &self.json {
+        if let Some(path) = self.json.as_deref().filter(|path| !is_standard_output(path)) {
             File::create(path).map_err(CliError::file(path))?;
         }
         let mut stack = self.driver.open(self.opening.address(), &mut resolved)?;
@@ -216,7 +216,9 @@ impl RecvArgs {
             wrong_bytes: intake.comparison.map(|c| c.wrong()),
             holes: intake.holes,
         };
-        Report::new(facts, stack, id, resolved).write(self.json.as_deref(), true)
+        let report = Report::new(facts, stack, id, resolved);
+        report.tell(resolved);
+        report.write(self.json.as_deref(), true)
     }
 }
 

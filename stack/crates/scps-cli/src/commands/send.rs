@@ -37,7 +37,7 @@ pub struct SendArgs {
     /// Do not hash the data
     #[arg(long)]
     no_hash: bool,
-    /// Write the result here instead of to standard output
+    /// Write the result here ("-" or not given: to standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write a trace of every event here
@@ -88,7 +88,9 @@ impl SendArgs {
             wrong_bytes: None,
             holes: holes.into_iter().map(|(first, last)| (first, last - first + 1)).collect(),
         };
-        Report::new(facts, &stack, id, &resolved).write(self.json.as_deref(), false)?;
+        let report = Report::new(facts, &stack, id, &resolved);
+        report.tell(&resolved);
+        report.write(self.json.as_deref(), false)?;
         Ok(match stopped {
             Some(cause @ Cause::Signal(_)) => cause.exit_code(),
             _ if is_complete => ExitCode::SUCCESS,

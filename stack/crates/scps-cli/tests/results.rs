@@ -1,0 +1,39 @@
+//! Where results go: two programs over UDP encapsulation on loopback addresses; no privileges are needed.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+use std::process::{Child, Command, Stdio};
+
+fn scps(words: &str, folder: &std::path::Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_scps"))
+        .args(words.split_whitespace())
+        .args(["--timeout-s", "30", "--driver", "udp"])
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn a_result_file_called_minus_is_standard_output() {
+    let pid = std::process::id();
+    let (high, low) = ((pid >> 8) as u8 % 64 + 192, pid as u8);
+    let [near, far] = [format!("127.{high}.{low}.251"), format!("127.{high}.{low}.252")];
+    let folder = std::env::temp_dir().join(format!("scps-results-{pid}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let receiver = scps(&format!("recv --udp-local {far}:7168 --listen {far}:5001 --json -"), &folder);
+    let sender =
+        scps(&format!("send --udp-local {near}:7168 --udp-remote {far}:7168 --local {near} --connect {far}:5001 --bytes 20000 --json -"), &folder);
+
+    for (role, child) in [("send", sender), ("recv", receiver)] {
+        let output = child.wait_with_output().unwrap();
+        let line = String::from_utf8(output.stdout).unwrap();
+        let result: serde_json::Value = serde_json::from_str(line.trim()).expect(&line);
+        assert_eq!((result["role"].as_str(), result["bytes"].as_u64()), (Some(role), Some(20_000)));
+        // The sentence is for people at a terminal.
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    }
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(left.is_empty(), "found a file {left:?}");
+}
