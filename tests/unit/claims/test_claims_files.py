@@ -15,8 +15,8 @@ from scpslab.claims.relations import RELATIONS
 from scpslab.errors import ScenarioError
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
+from scpslab.plan.links import LOSS_CAUSES
 from scpslab.results.metrics import FAMILIES
-from scpslab.results.metrics.losses import CAUSES
 
 CLAIM = """  - id: one
     weight: headline
@@ -100,7 +100,7 @@ def test_questions_are_of_the_same_form_and_undecided_without_runs():
 def test_every_metric_that_a_check_looks_at_is_a_column():
     """Of results.csv: of a family, or what the hop lost."""
     columns = {column.name for family in FAMILIES for column in family.columns}
-    columns |= {f"hop_data_lost_{cause}_packets" for cause in CAUSES}
+    columns |= {f"hop_data_lost_{cause}_packets" for cause in LOSS_CAUSES}
     named = [
         (f"{paper.name}/{claim.id}", metric)
         for paper in (*load_all(), *load_all(QUESTIONS))
