@@ -63,6 +63,17 @@ def test_the_script_s_own_record_says_what_was_done_when(cell):
     assert 1 in codes  # the server, which nobody waits for, ends by itself or with the cell
 
 
+def test_a_command_that_does_not_exist_fails_the_cell(tmp_path):
+    step = {"do": "run", "at": "1 s", "node": "h1", "command": "no-such-program --now", "required": False}
+    workload = {"kind": "bulk", "name": "transfer", "from": "h1", "to": "h2", "size": "1 MB"}
+    path = tmp_path / "missing.yaml"
+    path.write_text(json.dumps({"kind": "scenario", "version": 1, "title": "Missing", "topology": "point_to_point", "script": [step], "workloads": [workload]}))
+    folder = run_scenario(str(path), RunOptions(use_cache=False, out=tmp_path / "runs")).folder
+
+    (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
+    assert (status["status"], status["reason"]) == ("failed", "script step 1: the shell found no such command (exit code 127): no-such-program --now")
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [

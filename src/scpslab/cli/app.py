@@ -6,11 +6,13 @@ import errno
 import importlib
 import os
 import sys
+from typing import Annotated
 
 import typer
 
 from scpslab.cli.terminal import harmless
 from scpslab.errors import ScpslabError
+from scpslab.version import version
 
 # Command to the module of scpslab.cli that registers it, in the order of --help.
 COMMANDS = {
@@ -55,11 +57,23 @@ Start with "scpslab doctor" (checks this machine), "scpslab list" (lists the exp
 def program(words: list[str]) -> typer.Typer:
     """The program for a command line. If the command is known, only that command is loaded: plotting libraries take a second to import."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EPILOG, help=HELP)
-    app.callback()(lambda: None)
+    app.callback()(_options)
     wanted = [words[0]] if words and words[0] in COMMANDS else list(COMMANDS)
     for command in wanted:
         importlib.import_module(f"scpslab.cli.{COMMANDS[command]}").register(app)
     return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"scpslab {version()}")
+        raise typer.Exit
+
+
+def _options(
+    _version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")] = False,
+) -> None:
+    """The options that stand before a command."""
 
 
 def main() -> None:

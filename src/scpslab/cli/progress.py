@@ -55,9 +55,11 @@ class ConsoleProgress:
                 self._cell_done(event)
             case CampaignDone() | CampaignInterrupted() | CampaignFailed():
                 self._end(is_done=isinstance(event, CampaignDone))
+                self._say_what_is_kept(event)
                 self.scenarios = ()
             case RunDone() | RunInterrupted() | RunFailed() if not self.scenarios:
                 self._end(is_done=isinstance(event, RunDone))
+                self._say_what_is_kept(event)
 
     def _begin(self, total: int) -> None:
         self.total, self.tally, self.number, self.scenario, self.started = total, Tally(), 0, "", time.monotonic()
@@ -83,6 +85,11 @@ class ConsoleProgress:
         if is_done:
             self.scenario = ""
             self.console.print(self._summary(), highlight=False)
+
+    def _say_what_is_kept(self, event: Event) -> None:
+        if isinstance(event, RunInterrupted | CampaignInterrupted):
+            text = f"interrupted: {self.tally.done} of {self.total} cells are finished, and kept in {event.folder}"
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _cell_done(self, event: CellDone) -> None:
         status = event.status

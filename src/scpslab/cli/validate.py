@@ -49,7 +49,7 @@ def validate(
                 smaller = scenario.load(f"{name}:{variant}", set_ or [])
                 typer.echo(f"{smaller.name}: {_counted(checked_cells(smaller))}")
             except ScenarioError as error:
-                wrong += str(error).splitlines()
+                wrong += [f"{loaded.base_name}:{variant}: {line}" for line in str(error).splitlines()]
         if wrong:
             raise ScenarioError("\n".join(dict.fromkeys(wrong)))
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from scpslab.documents.yaml_lines import KeyPath, dotted
 from scpslab.errors import ScenarioError
 
-LONGEST_LIST = 24
+# A longer list is not read: of more names, only the nearest are shown.
+LONGEST_LIST, MOST_NEAR = 24, 6
 # Digits behind a point are no number of their own: 1.05 is not 1.5.
 LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 
@@ -55,7 +56,12 @@ def one_of(word: object, choices: Iterable[object]) -> str:
     """`expected one of …`, then what to do: the message suggests the nearest choice, if one is near."""
     names = [str(choice) for choice in choices]
     close = _nearest(str(word), names)
-    listed = ", ".join(names[:LONGEST_LIST]) + (", …" if len(names) > LONGEST_LIST else "")
+    if len(names) > LONGEST_LIST:
+        near = difflib.get_close_matches(str(word), names, n=MOST_NEAR, cutoff=0.5)
+        shown = [*([close] if close and close not in near else []), *(near or names)][:MOST_NEAR]
+        listed = f"{', '.join(shown)}, … ({len(names)} names)"
+    else:
+        listed = ", ".join(names)
     expected = f"expected one of {listed}" if names else "expected none here"
     return f"{expected}. Did you mean {close}?" if close else f"{expected}. Choose one of these." if names else f"{expected}. Remove it."
 

@@ -137,13 +137,15 @@ class LabCell:
         self.loop.at(self.context.epoch.realtime_ns + t_ns, change)
 
     def _is_over(self, required: list[Workload[Any]]) -> bool:
-        if any(workload.outcome in GIVEN_UP for workload in required) or self.script.reason:
+        if any(workload.outcome in GIVEN_UP for workload in required) or self.script.reason or self.script.broken:
             return True
         return all(workload.outcome for workload in required) and self.script.done()
 
     def _outcome(self, required: list[Workload[Any]], in_time: bool) -> tuple[str, str]:
         if not in_time:
             return "failed", f"the virtual limit of {self.plan.limits.virtual_s} s came before the workloads were over"
+        if self.script.broken:
+            return "failed", self.script.broken
         for workload in required:
             if workload.outcome in GIVEN_UP:
                 return workload.outcome, workload.reason

@@ -11,13 +11,15 @@ from scpslab.lab.records import Records
 from scpslab.names import file_name
 from scpslab.plan.script import LinkStep, RunStep, Step
 
+NOT_FOUND = 127  # what sh says of a command that is not there, POSIX.1-2017 2.8.2
+
 
 class Script:
-    """The steps of a cell. `reason` names the required command that did not end in time."""
+    """The steps of a cell. `reason` names the required command that did not end in time, `broken` one that does not exist."""
 
     def __init__(self, context: Context, steps: tuple[Step, ...]) -> None:
         self.context, self.steps = context, steps
-        self.reason = ""
+        self.reason = self.broken = ""
         self.left: int = sum(isinstance(step, LinkStep) or step.required for step in steps)
         self.processes: list[subprocess.Popen[bytes]] = []
         if steps:
@@ -72,6 +74,8 @@ class Script:
             if not self.records.closed:
                 self.records.write(t_s=start_t_s, step=number, node=step.node, command=step.command, end_t_s=self.context.epoch.now_s(), exit_code=code)
             self.left -= step.required
+            if code == NOT_FOUND:
+                self.broken = self.broken or f"script step {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
 
         def give_up() -> None:
             if process.poll() is None:

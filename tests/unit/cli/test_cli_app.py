@@ -144,3 +144,19 @@ def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):
     code, out, err = scpslab("validate", str(path))
     assert (code, out) == (0, "idle: Small: 6 cells, all planned\n")
     assert err.startswith(f'warning: {path}:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"')
+
+
+def test_the_version_is_that_of_the_project(scpslab):
+    declared = re.search(r'^version = "(.+)"', (DOCS.parents[1] / "pyproject.toml").read_text(), re.MULTILINE)
+    assert scpslab("--version") == (0, f"scpslab {declared[1]}\n", "")
+
+
+def test_a_wrong_name_is_answered_with_the_nearest_names_only(scpslab):
+    code, _, err = scpslab("validate", "fy97/fig40")
+    assert code == 2
+    assert re.search(r"expected one of (fy97/fig\d\d, ){4,6}… \(\d+ names\)\. Did you mean fy97/fig\d\d\?", err)
+
+
+def test_an_override_that_a_variant_cannot_have_names_the_variant(scpslab):
+    _, _, err = scpslab("validate", "fy97/fig04", "--set", "sweep.stack=[bbr]")
+    assert 'error: fy97/fig04:era: --set sweep.stack=[bbr]: found the case "bbr"; expected one of fy97-reno, scps-rate, scps-vegas.' in err

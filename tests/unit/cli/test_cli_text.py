@@ -14,7 +14,7 @@ from scpslab.cli.tables import plain_console, table_console
 from scpslab.cli.validate import validate
 from scpslab.errors import ScenarioError
 from scpslab.figures.canvas import new_figure, save
-from scpslab.running.events import CampaignStarted, CellDone, RunStarted
+from scpslab.running.events import CampaignStarted, CellDone, RunInterrupted, RunStarted
 
 EVIL = ["[/b] closes nothing", "[red]not red[/red]", ":smile:", "a [link=x] b"]
 # A title for the window, a bell, an erased screen by one octet, and text that runs from right to left.
@@ -97,3 +97,14 @@ def test_validate_shows_what_a_terminal_would_obey(tmp_path, capsys):
     path.write_text(SCENARIO)
     validate(str(path))
     assert "one: a\\x1b[31mb: 1 cell" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_says_what_is_kept_and_where(tmp_path):
+    console = plain_console()
+    console.file = io.StringIO()
+    show = ConsoleProgress(console)
+    show(RunStarted("small", tmp_path, "virtual", ("r1", "r2", "r3")))
+    show(CellDone("r1", {"status": "completed", "reason": "", "virtual_s": 1.0}, cached=False))
+    show(RunInterrupted("small", tmp_path))
+
+    assert printed(console).splitlines()[-1] == f"interrupted: 1 of 3 cells are finished, and kept in {tmp_path}"
