@@ -82,9 +82,9 @@ fmt: development ## format the code, and fix what the linters can fix automatica
 docs: python ## regenerate the scenario's JSON Schema and reference, and the tables of plan keys
 	./scpslab schema
 
-same-bytes: setup ## run some 30 cells of every kind with this tree and with the commit REF, and compare all bytes (five minutes; Docker cells only if Docker answers)
+same-bytes: setup ## run some 30 cells of every kind with this tree and with the commit REF, and compare all bytes (five minutes; OPTIONS=--but-drawn)
 	@test -n "$(REF)" || { echo "error: REF: found none; expected the commit to compare with. Run: make same-bytes REF=main~1" >&2; exit 2; }
-	$(PYTHON) tools/same_bytes.py "$(REF)"
+	$(PYTHON) tools/same_bytes.py "$(REF)" $(OPTIONS)
 
 bench: setup ## compare the lab's speed with the ns-3 simulator's, in one run (needs libns3-dev; a few minutes)
 	@tools/bench

@@ -2,6 +2,7 @@
 
 Everything under cells/, and results.csv, must be equal, with two exceptions. A plan.json may differ where its format number does: then its meaning is
 compared by what it did. The times at which phases of the set-up began, before the epoch, may differ: a lab program that reads one file more takes longer.
+A kernel's random numbers depend on that too: with --but-drawn they may differ as well (drawn_numbers.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+if __package__:
+    from tools.drawn_numbers import without_drawn_numbers
+else:
+    from drawn_numbers import without_drawn_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "tests" / "same_bytes"
@@ -46,6 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare the bytes of a commit's results with this working tree's.")
     parser.add_argument("ref", help="commit to compare with")
     parser.add_argument("--only", nargs="*", help="names of files of tests/same_bytes, without .yaml; all of them if not given")
+    parser.add_argument("--but-drawn", action="store_true", help="do not compare the numbers that a kernel draws (ports, first sequence numbers …)")
     options = parser.parse_args()
     known = {path.stem: path for path in sorted(SCENARIOS.glob("*.yaml"))}
     chosen = options.only or list(known)
@@ -60,7 +67,7 @@ def main() -> None:
         different: list[str] = []
         for name in chosen:
             then, now = (tree.run(known[name], Path(work) / f"{number}" / name) for number, tree in enumerate(trees))
-            found, compared = compare(then, now)
+            found, compared = compare(then, now, but_drawn=options.but_drawn)
             different += [f"{name}: {line}" for line in found]
             files += compared
             cells += len(list((now / "cells").iterdir()))
@@ -73,7 +80,7 @@ def main() -> None:
     sys.exit(bool(different))
 
 
-def compare(then: Path, now: Path) -> tuple[list[str], int]:
+def compare(then: Path, now: Path, *, but_drawn: bool = False) -> tuple[list[str], int]:
     """What differs between two run folders, a line each, and how many files were compared."""
     names = {path.relative_to(folder) for folder in (then, now) for path in _compared(folder)}
     lines = []
@@ -81,7 +88,7 @@ def compare(then: Path, now: Path) -> tuple[list[str], int]:
         before, after = then / name, now / name
         if not (before.exists() and after.exists()):
             lines.append(f"{name}: only in {'this tree' if after.exists() else 'the commit'}")
-        elif _content(before) != _content(after) and not _is_new_format(before, after):
+        elif _content(before, but_drawn) != _content(after, but_drawn) and not _is_new_format(before, after):
             lines.append(f"{name}: differs")
     return lines, len(names)
 
@@ -91,8 +98,8 @@ def _compared(folder: Path) -> Iterator[Path]:
     yield from (path for path in (folder / "cells").rglob("*") if path.is_file())
 
 
-def _content(path: Path) -> bytes:
-    content = path.read_bytes()
+def _content(path: Path, but_drawn: bool) -> bytes:
+    content = without_drawn_numbers(path.name, path.read_bytes()) if but_drawn else path.read_bytes()
     if path.name != "lab.jsonl":
         return content
     lines = [json.loads(line) for line in content.splitlines()]
