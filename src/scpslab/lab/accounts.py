@@ -18,8 +18,8 @@ class Accounts:
         self.context, self.network = context, context.network
 
     def drain(self) -> bool:
-        """Waits until no packet is under way on any link, so that every account can close. False if one still is after DRAIN_LIMIT_NS."""
-        limit = self.context.now_ns() + DRAIN_LIMIT_NS
+        """Waits until no packet is under way on any link, so that every account can close. False if one still is after _limit_ns."""
+        limit = self.context.now_ns() + self._limit_ns()
         quiet = 0
         # An empty network can fill again (a delayed acknowledgement, a retransmission): two quiet looks in a row are asked for.
         while quiet < 2:
@@ -34,7 +34,7 @@ class Accounts:
 
         All accounts are read at one quiet instant: a peer whose last acknowledgement was lost may still send packets now and then.
         """
-        limit = self.context.now_ns() + DRAIN_LIMIT_NS
+        limit = self.context.now_ns() + self._limit_ns()
         accounts = self._counters()
         while any(under_way(counters) for counters in accounts) and self.context.now_ns() < limit:
             self.context.rest(DRAIN_STEP_NS)
@@ -48,6 +48,11 @@ class Accounts:
             records.write(link=direction.link, direction=direction.name, **counters, closes=missing == 0)
         records.close()
         return still_open
+
+    def _limit_ns(self) -> int:
+        """How long packets may be under way after the end: a packet on the longest way, and the answer to it, arrive however long the delays are."""
+        plans = [direction.plan for direction in self.network.directions]
+        return DRAIN_LIMIT_NS + sum(max(plan.delay_ns, *(delay_ns for _, delay_ns in plan.delay_table or ((0, 0),))) for plan in plans)
 
     def _counters(self) -> list[dict[str, int]]:
         """The counters of every direction, those of managed queues included."""
