@@ -14,6 +14,13 @@ from scpslab.lab.probes.base import Probe
 from scpslab.names import file_name
 from scpslab.plan.probes import capture as planned
 
+# What tcpdump says of a filter that libpcap cannot compile. That compiler is in the lab, but not on every machine that validates a scenario.
+BAD_FILTER = "can't parse filter expression"
+
+
+class FilterError(ValueError):
+    """A filter that tcpdump does not understand."""
+
 
 class Capture(Probe[planned.Capture]):
     """captures/<name>.pcap, nanosecond time stamps."""
@@ -36,6 +43,9 @@ class Capture(Probe[planned.Capture]):
         self.context.loop.on_lines(self.process.stderr, self.said.append)
         self.context.loop.on_exit(self.process, self._exit)
         self.context.loop.run_until(lambda: self.ended or any("listening on" in line for line in self.said))
+        if self.ended and any(BAD_FILTER in line for line in self.said):
+            what = " ".join(self.said).partition(BAD_FILTER)[2].strip(" :")
+            raise FilterError(f'probe {self.name}: found the filter "{spec.filter_}" ({what}); expected one of pcap-filter(7). Correct the filter.')
         if self.ended:
             raise OSError(self.process.returncode, f"capture {self.name}: tcpdump: {' '.join(self.said)}")
 

@@ -1,0 +1,28 @@
+"""A capture's filter is checked before the epoch of its cell."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scpslab.running import RunOptions, run_scenario
+
+pytestmark = pytest.mark.lab
+SCENARIO = """
+kind: scenario
+version: 1
+title: Bad filter
+topology: point_to_point
+workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]
+probes: [{kind: capture, node: h1, filter: tcp prot 5001}]
+"""
+
+
+def test_a_filter_that_is_none_is_named_before_anything_is_sent(tmp_path):
+    (tmp_path / "bad.yaml").write_text(SCENARIO)
+    result = run_scenario(str(tmp_path / "bad.yaml"), RunOptions(out=tmp_path / "runs", jobs=1, use_cache=False))
+    (status,) = (json.loads(found.read_text()) for found in result.folder.glob("cells/*/status.json"))
+
+    assert (status["status"], status["epoch_realtime_ns"]) == ("failed", None)
+    assert status["reason"] == ('FilterError: probe h1: found the filter "tcp prot 5001" (syntax error); expected one of pcap-filter(7). Correct the filter.')
