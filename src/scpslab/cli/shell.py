@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 
 from scpslab import units
 from scpslab.cli.notes import Notes
+from scpslab.cli.session import Session
 from scpslab.cli.tables import plain_console
 from scpslab.documents.places import one_of
 from scpslab.engine import INTERACTIVE as ENGINES
+from scpslab.engine.base import Interrupted
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits, Prompt
 from scpslab.plan.plan import Containers
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
-from scpslab.runfolder import CellFiles
 from scpslab.scratch import scratch
 from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
 
 MEMORY_MIB = 512
+INTERRUPTED_EXIT = 130
 
 
 def register(app: typer.Typer) -> None:
@@ -42,28 +41,40 @@ def shell(
     ] = None,
     engine: Annotated[str, typer.Option(help="Engine: live, or host (this machine's kernel, as root).")] = "live",
     containers: Annotated[str, typer.Option(help="Kind of nodes: process or docker.")] = "process",
-    keep: Annotated[Path | None, typer.Option(help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again.")] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again. Both are written during the session."),
+    ] = None,
     bash: Annotated[bool, typer.Option("--bash", help="Start the guest's own shell instead of the prompt, for example to type `mn --custom …`.")] = False,
 ) -> None:
     """Start a network on the wall clock, with a prompt.
 
     The prompt is Mininet's: type a node and a command to run the command in that node. "exit" stops the lab.
 
-    Examples: scpslab shell fy97 · then: ws1 ping -c 3 10.2.0.2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c 10.2.0.2 -t 60 &, link hop ber 1e-5, watch
+    Examples: scpslab shell fy97 · then: ws1 ping -c 3 ws2 · or: iperf ws1 ws2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c ws2 -t 60 &, link hop ber 1e-5, watch
     """
     for name, value, known in (("engine", engine, ENGINES), ("containers", containers, ("process", "docker"))):
         if value not in known:
             raise UsageError(f'--{name}: found "{value}"; expected one of {", ".join(known)}. Choose one of these.')
     given = _given(set_ or [])
     plan = shell_plan(topology, given, "bash" if bash else "mininet", "docker" if containers == "docker" else "process")
+    session = Session(keep, topology, given) if keep else None
     runner = ENGINES[engine]()
-    runner.prepare(Notes(plain_console(stderr=True)), [plan])
+    notes = Notes(plain_console(stderr=True))
+    runner.prepare(notes, [plan])
+    # From here on the terminal is the lab's.
+    notes.settle()
     with scratch() as folder:
-        code = runner.interact(plan, folder)
-        if keep is not None:
-            _keep(folder / "cell" / "out", keep, topology, given)
+        try:
+            code = runner.interact(plan, folder, session.update if session else lambda _out: None)
+        except Interrupted:
+            code = INTERRUPTED_EXIT
+        if session:
+            session.update(folder / "cell" / "out")
+    for path in session.files if session else ():
+        typer.echo(path)
     if code:
-        raise typer.Exit(4)
+        raise typer.Exit(INTERRUPTED_EXIT if code == INTERRUPTED_EXIT else 4)
 
 
 def _given(texts: list[str]) -> dict[str, str]:
@@ -74,27 +85,6 @@ def _given(texts: list[str]) -> dict[str, str]:
             raise UsageError(f'--set: found "{text}"; expected PARAMETER=VALUE, such as data_rate="9600 bit/s". Correct the option.')
         found[name] = value
     return found
-
-
-def _keep(out: Path, folder: Path, topology: str, parameters: dict[str, str]) -> None:
-    """Puts the captures of a session into the user's folder, and its transcript as a scenario."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for capture in sorted(CellFiles(out).captures.glob("*.pcap")):
-        shutil.copyfile(capture, folder / capture.name)
-        typer.echo(folder / capture.name)
-    noted = out / "transcript.jsonl"
-    steps = [json.loads(line) for line in noted.read_text().splitlines()] if noted.exists() else []
-    if steps:
-        path = folder / "transcript.yaml"
-        path.write_text(transcript(steps, topology, parameters))
-        typer.echo(path)
-
-
-def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[str, str]) -> str:
-    """A session as a scenario: the commands with their times."""
-    head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
-    body = {**head, **({"parameters": parameters} if parameters else {}), "script": steps}
-    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
 
 
 def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: Containers) -> Plan:

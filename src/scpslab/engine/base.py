@@ -48,10 +48,13 @@ class Engine(ABC):
         A cell that hangs is ended at its limits and gets the status `failed`. Thread-safe.
         """
 
-    def interact(self, plan: Plan, folder: Path) -> int:
-        """Runs a plan at the user's terminal until the user leaves; the lab's files are then in `folder`/cell/out. Returns the lab's exit code.
+    def interact(self, plan: Plan, folder: Path, meanwhile: Callable[[Path], None]) -> int:
+        """Runs a plan at the user's terminal until the user leaves; returns the lab's exit code.
+
+        The lab's files are in `folder`/cell/out. `meanwhile` gets this path several times a second while the lab runs, and must not trust its content.
 
         Raises:
+            Interrupted: the terminal was closed, or this process was asked to end.
             UsageError: the engine is not `interactive`.
         """
         raise UsageError(f"engine {self.name}: found an engine without a prompt; expected an engine on the wall clock. Choose live or host.")
@@ -62,4 +65,4 @@ class Engine(ABC):
 
 
 class Interrupted(Exception):  # it is no error
-    """The user ended the cell; nothing of it is kept."""
+    """The user ended the cell or the session. Nothing of a cell is kept."""

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import threading
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.terminal import at_terminal, wait_for_user
 from scpslab.plan import Plan
 
 
@@ -61,16 +63,16 @@ class ProcessEngine(Engine):
                 left = self.look_over(folder)
                 return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode)}")
 
-    def interact(self, plan: Plan, folder: Path) -> int:
-        """Runs a plan at the user's terminal until the user leaves; the lab's files are then in `folder`/cell/out. Returns the lab's exit code."""
+    def interact(self, plan: Plan, folder: Path, meanwhile: Callable[[Path], None]) -> int:
+        """Runs a plan at the user's terminal until the user leaves; see Engine.interact."""
         if not self.interactive:
-            return super().interact(plan, folder)
+            return super().interact(plan, folder, meanwhile)
         place = CellFolder(folder, plan)
         place.fill()
         self.furnish(place)
-        with self.lab(place, at_terminal=True) as process:
+        with at_terminal(), self.lab(place, at_terminal=True) as process:
             try:
-                code = process.wait()
+                code = wait_for_user(process, lambda: meanwhile(place.out.path))
             finally:
                 process.kill()
                 process.wait()

@@ -131,7 +131,9 @@ class UmlEngine(ProcessEngine):
             words = self.confine(folder.path, home)
             options: dict[str, Any] = {"cwd": folder.path, "env": {"TMPDIR": str(home), "HOME": str(home)}}
             if at_terminal:
-                yield subprocess.Popen([*words, *self.command(folder.plan, "fd:0,fd:1"), f"lab_term={os.environ.get('TERM', 'dumb')}"], **options)
+                # The guest cannot see whether its console is a person's terminal.
+                term = os.environ.get("TERM", "dumb") if os.isatty(0) else "dumb"
+                yield subprocess.Popen([*words, *self.command(folder.plan, "fd:0,fd:1"), f"lab_term={term}"], **options)
                 return
             with folder.console.open("wb") as console:
                 options |= {"stdin": subprocess.DEVNULL, "stdout": console, "stderr": subprocess.STDOUT, "start_new_session": True}

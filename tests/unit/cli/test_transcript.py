@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scpslab import planning, scenario, units
-from scpslab.cli.shell import transcript
+from scpslab.cli.session import transcript
 from scpslab.errors import ScenarioError
 from scpslab.plan import write
 

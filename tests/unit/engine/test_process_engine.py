@@ -130,10 +130,10 @@ def test_a_cell_that_begins_after_an_interrupt_is_ended_and_leaves_nothing(tmp_p
 
 
 def test_a_session_leaves_its_files_in_the_folder_and_gives_its_exit_code(tmp_path):
-    assert ScriptEngine(WRITES_STATUS + "; raise SystemExit(7)").interact(PLAN, tmp_path) == 7
+    assert ScriptEngine(WRITES_STATUS + "; raise SystemExit(7)").interact(PLAN, tmp_path, lambda _out: None) == 7
     assert CellFiles(tmp_path / "cell" / "out").has_ended
 
 
 def test_nobody_can_be_in_a_lab_in_virtual_time(tmp_path):
     with pytest.raises(UsageError, match="engine virtual: found an engine without a prompt; expected an engine on the wall clock"):
-        VirtualEngine().interact(PLAN, tmp_path)
+        VirtualEngine().interact(PLAN, tmp_path, lambda _out: None)

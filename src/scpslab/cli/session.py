@@ -1,0 +1,99 @@
+"""What `scpslab shell --keep` keeps of a session, written while the session lasts."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from scpslab.runfolder import CellFiles
+from scpslab.scratch import replace_text
+
+TRANSCRIPT = "transcript.jsonl"
+FILE, FOLDER = stat.S_IFREG, stat.S_IFDIR
+# The most that is read at once, so that a large file does not fill the memory.
+MOST_BYTES = 1 << 20
+
+
+def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[str, str]) -> str:
+    """A session as a scenario: the commands with their times. Nothing waits for a command that the user interrupted."""
+    script: list[dict[str, object]] = []
+    for step in steps:
+        if step["do"] != "interrupted":
+            script.append(step)
+        elif script:
+            script[-1] = {**script[-1], "required": False}
+    head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
+    body = {**head, **({"parameters": parameters} if parameters else {}), "script": script}
+    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
+
+
+class Session:
+    """The folder of a session: captures, and the commands as a scenario."""
+
+    def __init__(self, folder: Path, topology: str, parameters: dict[str, str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.topology, self.parameters = folder, topology, parameters
+        self.files: list[Path] = []
+        self._steps: list[dict[str, object]] = []
+        # By file of the lab: the number of bytes that were taken over.
+        self._taken: dict[str, int] = {}
+
+    def update(self, out: Path) -> None:
+        """Takes over what the lab has written to its folder `out` since the last time."""
+        with _opened(out, FOLDER) as here:
+            if here is None:
+                return
+            with _opened(TRANSCRIPT, FILE, here) as file:
+                if file is not None:
+                    self._take_steps(file)
+            with _opened(CellFiles(out).captures.name, FOLDER, here) as captures:
+                if captures is not None:
+                    for name in sorted(os.listdir(captures)):  # noqa: PTH208  # the folder may have another name by now
+                        if name.endswith(".pcap"):
+                            self._take_capture(captures, name)
+
+    def _take_steps(self, file: int) -> None:
+        text = os.pread(file, MOST_BYTES, self._taken.get(TRANSCRIPT, 0))
+        # The lab may be writing the line behind the last line break.
+        lines = text[: text.rfind(b"\n") + 1]
+        if lines:
+            self._taken[TRANSCRIPT] = self._taken.get(TRANSCRIPT, 0) + len(lines)
+            self._steps += [json.loads(line) for line in lines.splitlines()]
+            path = self.folder / "transcript.yaml"
+            replace_text(path, transcript(self._steps, self.topology, self.parameters))
+            self._note(path)
+
+    def _take_capture(self, captures: int, name: str) -> None:
+        target = self.folder / name
+        with _opened(name, FILE, captures) as file:
+            if file is None:
+                return
+            with target.open("ab" if name in self._taken else "wb") as copy:
+                while piece := os.pread(file, MOST_BYTES, self._taken.setdefault(name, 0)):
+                    copy.write(piece)
+                    self._taken[name] += len(piece)
+        self._note(target)
+
+    def _note(self, path: Path) -> None:
+        if path not in self.files:
+            self.files.append(path)
+
+
+@contextmanager
+def _opened(name: str | Path, kind: int, parent: int | None = None) -> Iterator[int | None]:
+    """A file or folder of the lab; None if there is no such thing. A link or a pipe may have been put there to be opened, so neither is."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
+    except OSError:
+        yield None
+        return
+    try:
+        yield descriptor if stat.S_IFMT(os.fstat(descriptor).st_mode) == kind else None
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,74 @@
+"""The user's terminal while a lab has it. A lab without its terminal is of no use to anybody: it ends when the terminal is closed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import termios
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from scpslab.engine.base import Interrupted
+
+STANDARD = (0, 1, 2)
+INPUT = 0
+LOOK_AGAIN_MS = 200
+ENDINGS = (signal.SIGHUP, signal.SIGTERM)
+GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+@contextmanager
+def at_terminal() -> Iterator[None]:
+    """Raises Interrupted in the block at SIGHUP and SIGTERM, and leaves the terminal as it was found: a lab kernel that is killed does not."""
+    settings = termios.tcgetattr(INPUT) if os.isatty(INPUT) else None
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        # More than one process may report a closed terminal; the lab must be taken down undisturbed.
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_IGN)
+        raise Interrupted
+
+    before = {number: signal.signal(number, end) for number in ENDINGS}
+    try:
+        yield
+    except Interrupted:
+        _let_go_of_closed()
+        raise
+    else:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    finally:
+        if settings:
+            with suppress(termios.error):
+                termios.tcsetattr(INPUT, termios.TCSADRAIN, settings)
+
+
+def wait_for_user(process: subprocess.Popen[bytes], meanwhile: Callable[[], None]) -> int:
+    """Waits until the lab's process ends, and calls `meanwhile` several times a second; returns the exit code.
+
+    Raises:
+        Interrupted: the terminal was closed. The signal for it does not reach a process that was started to ignore it.
+    """
+    watched = select.poll()
+    if os.isatty(INPUT):
+        # Without events: the lab reads the input; only the end of the terminal is reported.
+        watched.register(INPUT, 0)
+    while process.poll() is None:
+        if any(event & GONE for _, event in watched.poll(LOOK_AGAIN_MS)):
+            raise Interrupted
+        meanwhile()
+    return process.returncode
+
+
+def _let_go_of_closed() -> None:
+    """Puts the null device in the place of a closed terminal, so that what follows can print."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in STANDARD:
+        watched = select.poll()
+        watched.register(descriptor, 0)
+        if any(event & GONE for _, event in watched.poll(0)):
+            os.dup2(nothing, descriptor)
+    os.close(nothing)

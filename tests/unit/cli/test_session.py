@@ -1,0 +1,79 @@
+"""What a session keeps while it lasts, from a folder that a guest writes and may fill with anything."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+import yaml
+
+from scpslab.cli.session import Session
+
+RUN = {"at": "1 s", "do": "run", "node": "h1", "command": "ping 10.0.0.2"}
+LINK = {"at": "2 s", "do": "link", "link": "hop", "ber": 1e-05}
+
+
+@pytest.fixture
+def out(tmp_path):
+    (tmp_path / "out" / "captures").mkdir(parents=True)
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def session(tmp_path):
+    return Session(tmp_path / "kept", "point_to_point", {})
+
+
+def script(session):
+    return yaml.safe_load((session.folder / "transcript.yaml").read_text())["script"]
+
+
+def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
+    session.update(out)
+    assert list(session.folder.iterdir()) == []
+    lines = json.dumps(RUN) + "\n" + json.dumps(LINK)
+    for length, steps in ((len(lines) - 5, [RUN]), (len(lines), [RUN]), (len(lines) + 1, [RUN, LINK])):
+        (out / "transcript.jsonl").write_text((lines + "\n")[:length])
+        session.update(out)
+        assert script(session) == steps
+
+
+def test_nothing_waits_for_a_command_that_was_interrupted(out, session):
+    (out / "transcript.jsonl").write_text("".join(json.dumps(step) + "\n" for step in (RUN, {"at": "3 s", "do": "interrupted"}, LINK)))
+    session.update(out)
+    assert script(session) == [{**RUN, "required": False}, LINK]
+
+
+def test_captures_grow_with_the_lab_s(out, session):
+    capture = out / "captures" / "h1.pcap"
+    for piece in (b"head", b"", b"packet", b"packet"):
+        with capture.open("ab") as file:
+            file.write(piece)
+        session.update(out)
+        assert (session.folder / "h1.pcap").read_bytes() == capture.read_bytes()
+    assert session.files == [session.folder / "h1.pcap"]
+
+
+def test_captures_of_an_earlier_session_are_replaced(out, session):
+    (session.folder / "h1.pcap").write_bytes(b"longer and older")
+    (out / "captures" / "h1.pcap").write_bytes(b"new")
+    session.update(out)
+    assert (session.folder / "h1.pcap").read_bytes() == b"new"
+
+
+def test_links_and_pipes_of_a_guest_are_not_opened(out, session, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps(RUN) + "\n")
+    (out / "transcript.jsonl").symlink_to(secret)
+    (out / "captures" / "h1.pcap").symlink_to(secret)
+    os.mkfifo(out / "captures" / "h2.pcap")
+    (out / "captures" / "transcript.yaml").write_text("not a capture")
+    session.update(out)
+    assert list(session.folder.iterdir()) == []
+
+    (out / "captures").rename(tmp_path / "elsewhere")
+    (out / "captures").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "h3.pcap").write_bytes(b"packet")
+    session.update(out)
+    assert list(session.folder.iterdir()) == []
