@@ -9,6 +9,7 @@ import os
 import pty
 import select
 import subprocess
+import termios
 from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from mininet.node import Node
 from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.place import LABTOOL, PROGRAMS
 
+# The prompt of a node's shell, by which Mininet knows that a command has ended.
+END_OF_COMMAND = chr(127)
+# What somebody typed while a command ran, and the command did not read, is no command for the shell.
+DROP_TYPED = "while read -t 0 && read -r; do :; done"
 FORWARDING = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
 
 
@@ -41,9 +46,10 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
             without_ipv6()
 
     def _open_shell(self) -> None:
-        command = [*self.prefix, "env", "PS1=" + chr(127), "bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
+        # In a session of its own with this terminal: otherwise the terminal could not interrupt the shell's commands.
+        command = ["setsid", "--ctty", *self.prefix, "env", "PS1=" + END_OF_COMMAND, "bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
         self.master, self.slave = pty.openpty()
-        self.shell = subprocess.Popen(command, stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True)
+        self.shell = subprocess.Popen(command, stdin=self.slave, stdout=self.slave, stderr=self.slave)
         self.stdin = os.fdopen(self.master, "r")
         self.stdout = self.stdin
         self.decoder = getincrementaldecoder("utf-8")()
@@ -53,14 +59,16 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         self.inToNode[self.stdin.fileno()] = self
         self.waiting = False
         self.readbuf = ""
-        while not self.read(1024).endswith(chr(127)):
+        while not self.read(1024).endswith(END_OF_COMMAND):
             self.pollOut.poll()
-        super().cmd("unset HISTFILE; stty -echo; set +m")
+        super().cmd(f"unset HISTFILE; stty -echo; set +m; PROMPT_COMMAND='{DROP_TYPED}'")
 
     def sendCmd(self, *args: Any, **kwargs: Any) -> None:  # Mininet's name
         """Types a command into the node's shell."""
         if self.shell is None:
             self._open_shell()
+        self.late_output()
+        termios.tcflush(self.slave, termios.TCIFLUSH)
         super().sendCmd(*args, **kwargs)
 
     def cmd(self, *args: Any, **kwargs: Any) -> Any:
@@ -68,6 +76,13 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         if self.shell is None:
             self._open_shell()
         return super().cmd(*args, **kwargs)
+
+    def late_output(self) -> str:
+        """What the shell printed after its last command had ended: the output of commands that still run."""
+        found = ""
+        while self.shell is not None and select.select([self.stdout], [], [], 0)[0]:
+            found += self.read(1024)
+        return found.replace(END_OF_COMMAND, "")
 
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[bytes]:
         """Starts a program inside the node."""

@@ -21,6 +21,10 @@ class Records:
         """Appends one line; keys keep the order given."""
         self._file.write(json.dumps(fields) + "\n")
 
+    def flush(self) -> None:
+        """Hands over what was written: a reader of the file sees it from now on."""
+        self._file.flush()
+
     @property
     def closed(self) -> bool:
         """Whether it takes no more lines."""

@@ -23,6 +23,12 @@ def sparkline(values: list[float], most: float) -> str:
     return "".join(BARS[min(len(BARS) - 1, round(value / most * (len(BARS) - 1)))] if most else BARS[0] for value in values)
 
 
+def losses(counts: dict[str, int]) -> str:
+    """The number of lost packets, and the number of each cause."""
+    causes = ", ".join(f"{cause} {count}" for cause, count in counts.items() if count)
+    return f"{sum(counts.values())}{f' ({causes})' if causes else ''}"
+
+
 class Watch:
     """Looks at a network now and then; `lines` tells what it saw."""
 
@@ -53,7 +59,7 @@ class Watch:
             here = Netlink()
             queued = sum(q["backlog_bytes"] for q in here.qdiscs() if q["index"] == direction.entering and q["parent"] == ROOT)
             here.close()
-        lost = sum(counters[f"{cause}_packets"] for cause in LOSS_CAUSES)
+        lost = losses({cause: counters[f"{cause}_packets"] for cause in LOSS_CAUSES})
         course = self._course(name, rate_bps, direction.plan.rate_bps)
         return f"{name:<16} {course} {rate_bps / 1e3:9.1f} kbit/s   queue {queued:>8} B   lost {lost}"
 

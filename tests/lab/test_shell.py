@@ -1,0 +1,257 @@
+"""`scpslab shell` at a real terminal: Mininet's walkthrough, Ctrl-C, and the end of a session in every way."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+
+import pytest
+import yaml
+
+from scpslab import planning, scenario
+from scpslab.scratch import MEMORY
+from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, Terminal, left_of
+
+pytestmark = pytest.mark.lab
+INTERRUPTED = 130
+
+
+@pytest.fixture(scope="module")
+def fy97():
+    """A session on the FY97 network, which has routers, switches and a monitor without an address."""
+    with Terminal("fy97") as terminal:
+        yield terminal
+        terminal.type("exit\n")
+        assert terminal.ends_within(10) == 0
+
+
+def pinged(answer):
+    """The counts of pingall's last line: received and sent."""
+    found = re.search(r"\*\*\* Results: (\d+)% dropped \((\d+)/(\d+) received\)", answer)
+    assert found, answer
+    return int(found[2]), int(found[3])
+
+
+def test_the_walkthrough_display_commands(fy97):
+    """Each shows what Mininet's shows; help speaks of this prompt and of nodes that are there."""
+    assert "ws1, ws2, ws3, ws4, r1, r2" in fy97.banner
+    fy97.type("help\n")
+    shown = fy97.read_until("stops the lab.")
+    fy97.read_until(PROMPT)
+    assert "mininet>" not in shown
+    assert f"{PROMPT}ws1 ping -c 3 ws3" in shown
+    for word in ("pingall", "iperf", "watch", "capture", "link"):
+        assert word in shown
+    assert "ws1" in fy97.do("nodes")
+    assert "ws1 ws1-lan1:lan1-ws1" in fy97.do("net")
+    assert "<LabNode ws1: ws1-lan1:10.1.0.1 pid=" in fy97.do("dump")
+    assert "inet 10.1.0.1" in fy97.do("ws1 ifconfig -a")
+    assert "lan1-ws1: flags=" in fy97.do("lan1 ifconfig -a")
+    assert "actions=NORMAL" in fy97.do("dpctl dump-flows")
+    assert fy97.do("py ws1.IP()") == "10.1.0.1\n"
+    assert fy97.do("sh echo in the lab") == "in the lab\n"
+
+
+def test_the_walkthrough_traffic(fy97):
+    """Names are addresses; nodes without one are named and left out; a shell keeps its variables and its background commands."""
+    assert "1 received" in fy97.do("ws1 ping -c 1 ws2")
+    answer = fy97.do("pingall")
+    assert pinged(answer) == (20, 20)
+    assert "Left out, because they have no address: ws4" in answer
+    assert pinged(fy97.do("pingpair")) == (2, 2)
+    assert re.search(r"ws2 \(5\d\d\S* ms\)", fy97.do("pingpairfull"))
+    fy97.do("ws2 cd /tmp; python3 -m http.server 80 &")
+    fy97.do("ws1 sleep 2")
+    assert "Directory listing" in fy97.do("ws1 curl -s ws2")
+    fy97.do("ws2 kill %python3")
+    assert fy97.do("ws2 pwd").endswith("/tmp\n")
+
+
+def test_iperf_measures(fy97):
+    """TCP less than the hop's rate of 2 Mbit/s; datagrams at their rate; wrong words are refused with the right ones."""
+    (received, sent) = re.search(r"Results: \['([\d.]+) Mbits/sec', '([\d.]+) Mbits/sec'\]", fy97.do("iperf ws1 ws2")).groups()
+    assert 0.5 < float(received) < 2.0
+    assert 0.5 < float(sent) < 2.5
+    assert "Results: ['1M', '1.05 Mbits/sec'" in fy97.do("iperfudp 1M ws1 ws2")
+    assert 'found "ws1 ws4"; expected two nodes with an address' in fy97.do("iperf ws1 ws4")
+    assert "expected a client and a server: iperf ws1 ws3" in fy97.do("iperf ws1")
+    assert fy97.do("sh pgrep -c iperf").strip() == "0"
+
+
+def test_links_go_down_and_up(fy97):
+    """By their name, by their ends as in Mininet, or by the switch that they go through."""
+    for down, up in (("link hop down", "link hop up"), ("link ws1 lan1 down", "link lan1 ws1 up"), ("link r1 r2 down", "link sat r1 up")):
+        assert fy97.do(down) == ""
+        assert "0 received" in fy97.do("ws1 ping -c 1 -W 2 ws2")
+        assert fy97.do(up) == ""
+        assert "1 received" in fy97.do("ws1 ping -c 1 -W 5 ws2")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("link hop data loss 1%", '"ber 8.4e-07" loses 1 % of the packets of 1500 bytes'),
+        ("link hop bw 1", 'The capacity is the rate: "rate 1 Mbit/s"'),
+        ("link ws1 r1 down", "found no link between ws1 and r1; expected the two ends of one of ws1-lan1 (ws1 lan1)"),
+        ("link hop data", "found no change; expected ber, delay or rate"),
+        ("link hop rate 5", '(no unit); expected a rate such as "2 Mbit/s"'),
+        ("xterm ws1", "found no display in the lab"),
+        ("x ls", "found no display in the lab"),
+        ("switch lan1 stop", '"link NAME down"'),
+        ("pingal", "Did you mean pingall?"),
+        ("pingall soon", 'found "soon"; expected a number of seconds'),
+        ("source /nothing", 'found no file "/nothing"'),
+        ("intfs 1 2", "ws1-lan1"),
+        ("px raise ValueError(1)", "1"),
+        ("ws1", "Please enter a command for node"),
+        ("capture lan1", "expected a host or router"),
+    ],
+)
+def test_wrong_lines_are_answered_and_the_session_goes_on(fy97, line, words):
+    assert words in fy97.do(line)
+    assert fy97.do("ws1 hostname") == "ws1\n"
+
+
+@pytest.mark.parametrize("line", ["ws1 ping ws2", "watch", "pingall 60", "iperf ws1 ws2", "ws1 cat", "sh sleep 600"])
+def test_ctrl_c_ends_a_command_and_nothing_else(fy97, line):
+    """Nodes, switches and a capture that runs outlive it."""
+    fy97.do("capture ws2")
+    if line.startswith("pingall"):
+        fy97.do("link hop down")
+    fy97.type(line + "\n")
+    fy97.read_until("\n")
+    time.sleep(2)
+    fy97.type(CTRL_C)
+    fy97.read_until(PROMPT, 10)
+    fy97.do("link hop up")
+    assert "1 received" in fy97.do("ws1 ping -c 1 ws2")
+    assert fy97.do("sh pgrep -c tcpdump").strip() == "1"
+    assert "ends" in fy97.do("capture ws2")
+
+
+def test_ctrl_z_and_ctrl_c_at_the_prompt_do_nothing(fy97):
+    fy97.type(CTRL_Z + CTRL_C)
+    fy97.read_until(PROMPT)
+    assert fy97.do("ws1 hostname") == "ws1\n"
+
+
+def test_a_command_that_ignores_ctrl_c_is_left_behind(fy97):
+    """At the third one, with a new shell for the node."""
+    fy97.type("ws3 trap '' INT; while :; do sleep 1; done\n")
+    for _ in range(3):
+        time.sleep(1)
+        fy97.type(CTRL_C)
+    assert "the command did not end" in fy97.read_until(PROMPT, 10)
+    assert fy97.do("ws3 hostname") == "ws3\n"
+
+
+def test_the_end_of_a_node_s_shell_is_not_that_of_the_session(fy97):
+    assert "the shell of the node ended" in fy97.do("ws1 exit")
+    assert fy97.do("ws1 hostname") == "ws1\n"
+
+
+def test_lines_typed_while_a_command_runs_do_not_disturb_the_next_one(fy97):
+    fy97.type("ws1 sleep 2\n")
+    time.sleep(1)
+    fy97.type("echo a\necho b\nunfinish")
+    fy97.read_until(PROMPT)
+    fy97.do("")
+    assert fy97.do("ws1 hostname") == "ws1\n"
+    assert fy97.do("ws1 echo done") == "done\n"
+
+
+def test_watch_says_why_packets_were_lost(fy97):
+    fy97.do("link hop data down")
+    fy97.do("ws1 ping -c 3 -W 1 ws2")
+    fy97.do("link hop data up")
+    shown = fy97.do("watch 1")
+    assert re.search(r"hop data .* lost \d+ \((queue \d+, )?outage \d+\)", shown), shown
+
+
+def test_a_program_gets_what_is_typed(fy97):
+    fy97.type("ws1 cat\n")
+    fy97.read_until("\n")
+    time.sleep(1)
+    fy97.type("to the program\n")
+    fy97.read_until("to the program", 10)
+    fy97.read_until("to the program", 10)
+    fy97.type(CTRL_D)
+    fy97.read_until(PROMPT, 10)
+
+
+def scratch_folders(pid):
+    return list(MEMORY.glob(f"scpslab-{pid}-*"))
+
+
+def assert_nothing_is_left(terminal, tree):
+    assert len(tree) > 5, "the lab kernel and its processes were not found"
+    assert left_of(tree, 5) == []
+    assert scratch_folders(terminal.pid) == []
+
+
+@pytest.mark.parametrize("keys", ["exit\n", "quit\n", CTRL_D])
+def test_the_user_leaves(keys):
+    with Terminal("point_to_point") as terminal:
+        tree = terminal.tree()
+        terminal.type(keys)
+        assert terminal.ends_within(10) == 0
+        assert_nothing_is_left(terminal, tree)
+
+
+@pytest.mark.parametrize("how", ["closed", "closed, hang-up ignored", "closed in a ping", "closed in watch", "SIGTERM", "SIGKILL"])
+def test_a_session_that_is_ended_from_outside_ends_its_lab_and_keeps_what_was_typed(how, tmp_path):
+    keep = tmp_path / "kept"
+    with Terminal("point_to_point", "--keep", str(keep), ignore_hangup=how.endswith("ignored")) as terminal:
+        terminal.do("capture h2")
+        terminal.do("link hop data ber 1e-7")
+        terminal.do("h1 ping -c 2 h2")
+        if "ping" in how:
+            terminal.type("h1 ping h2\n")
+        if "watch" in how:
+            terminal.type("watch\n")
+        time.sleep(2)
+        tree = terminal.tree()
+        if how.startswith("closed"):
+            terminal.close()
+        else:
+            os.kill(terminal.pid, getattr(signal, how))
+        assert terminal.ends_within(10) == (-signal.SIGKILL if how == "SIGKILL" else INTERRUPTED)
+        assert left_of(tree, 5) == []
+        assert len(tree) > 5
+        if how != "SIGKILL":
+            assert scratch_folders(terminal.pid) == []
+
+    kept = yaml.safe_load((keep / "transcript.yaml").read_text())["script"]
+    assert [step.get("command", step.get("ber")) for step in kept][:2] == [1e-7, "ping -c 2 10.0.0.2"]
+    assert len((keep / "h2.pcap").read_bytes()) > 4 * 98
+    (cell,) = scenario.cells(scenario.load(str(keep / "transcript.yaml")))
+    assert len(planning.plan(cell).script) == len(kept)
+
+
+def test_a_transcript_says_what_was_interrupted_and_captures_do_not_overwrite_each_other(tmp_path):
+    keep = tmp_path / "kept"
+    with Terminal("point_to_point", "--keep", str(keep)) as terminal:
+        for _ in range(2):
+            terminal.do("capture h1")
+            terminal.do("h1 ping -c 1 h2")
+            terminal.do("capture h1")
+        terminal.type("h1 ping h2\n")
+        time.sleep(2)
+        terminal.type(CTRL_C)
+        terminal.read_until(PROMPT, 10)
+        terminal.do("iperf h1 h2")
+        terminal.type("exit\n")
+        assert terminal.ends_within(10) == 0
+        assert str(keep / "transcript.yaml") in terminal.text
+
+    steps = yaml.safe_load((keep / "transcript.yaml").read_text())["script"]
+    assert [(step["command"], step.get("required", True)) for step in steps] == [
+        ("ping -c 1 10.0.0.2", True),
+        ("ping -c 1 10.0.0.2", True),
+        ("ping 10.0.0.2", False),
+        ("iperf -s -p 5001", False),
+        ("iperf -p 5001 -t 5 -c 10.0.0.2", True),
+    ]
+    assert sorted(path.name for path in keep.iterdir()) == ["h1-2.pcap", "h1.pcap", "transcript.yaml"]
