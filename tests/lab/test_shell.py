@@ -71,10 +71,12 @@ def test_the_walkthrough_traffic(fy97):
 
 def test_iperf_measures(fy97):
     """TCP less than the hop's rate of 2 Mbit/s; datagrams at their rate; wrong words are refused with the right ones."""
-    (received, sent) = re.search(r"Results: \['([\d.]+) Mbits/sec', '([\d.]+) Mbits/sec'\]", fy97.do("iperf ws1 ws2")).groups()
-    assert 0.5 < float(received) < 2.0
-    assert 0.5 < float(sent) < 2.5
-    assert "Results: ['1M', '1.05 Mbits/sec'" in fy97.do("iperfudp 1M ws1 ws2")
+    answer = fy97.do("iperf ws1 ws2")
+    rates = [float(figure) * {"K": 1e3, "M": 1e6}[unit] for figure, unit in re.findall(r"'([\d.]+) ([KM])bits/sec'", answer)]
+    assert len(rates) == 2, answer
+    # A busy machine is slower than the network.
+    assert all(1e5 < rate < 2.5e6 for rate in rates), answer
+    assert re.search(r"Results: \['1M', '[\d.]+ [KM]bits/sec', '1\.\d+ Mbits/sec'\]", fy97.do("iperfudp 1M ws1 ws2"))
     assert 'found "ws1 ws4"; expected two nodes with an address' in fy97.do("iperf ws1 ws4")
     assert "expected a client and a server: iperf ws1 ws3" in fy97.do("iperf ws1")
     assert fy97.do("sh pgrep -c iperf").strip() == "0"
@@ -168,6 +170,12 @@ def test_watch_says_why_packets_were_lost(fy97):
     fy97.do("link hop data up")
     shown = fy97.do("watch 1")
     assert re.search(r"hop data .* lost \d+ \((queue \d+, )?outage \d+\)", shown), shown
+
+
+def test_no_line_waits_for_the_next_key(fy97):
+    """The kernel now and then misses that there is input."""
+    for number in range(1500):
+        assert fy97.do(f"py {number + 1}", 5) == f"{number + 1}\n"
 
 
 def test_a_program_gets_what_is_typed(fy97):

@@ -49,6 +49,9 @@ class ProcessEngine(Engine):
         """What a lab is busy with at its wall limit, as the end of a sentence; "" if this cannot be found out."""
         return ""
 
+    def nudge(self, process: subprocess.Popen[bytes]) -> None:
+        """Makes a lab look at its input again."""
+
     def end(self, process: subprocess.Popen[bytes]) -> None:
         """Ends a lab's process at once. A process that has already ended is not an error."""
         process.kill()
@@ -72,7 +75,7 @@ class ProcessEngine(Engine):
         self.furnish(place)
         with at_terminal(), self.lab(place, at_terminal=True) as process:
             try:
-                code = wait_for_user(process, lambda: meanwhile(place.out.path))
+                code = wait_for_user(process, lambda: meanwhile(place.out.path), lambda: self.nudge(process))
             finally:
                 process.kill()
                 process.wait()

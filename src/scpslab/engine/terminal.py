@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import termios
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -16,6 +17,7 @@ from scpslab.engine.base import Interrupted
 STANDARD = (0, 1, 2)
 INPUT = 0
 LOOK_AGAIN_MS = 200
+READS_WITHIN_S = 0.1
 ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
@@ -46,19 +48,25 @@ def at_terminal() -> Iterator[None]:
                 termios.tcsetattr(INPUT, termios.TCSADRAIN, settings)
 
 
-def wait_for_user(process: subprocess.Popen[bytes], meanwhile: Callable[[], None]) -> int:
+def wait_for_user(process: subprocess.Popen[bytes], meanwhile: Callable[[], None], nudge: Callable[[], None]) -> int:
     """Waits until the lab's process ends, and calls `meanwhile` several times a second; returns the exit code.
+
+    `nudge` is called if the lab does not read what the user has typed.
 
     Raises:
         Interrupted: the terminal was closed. The signal for it does not reach a process that was started to ignore it.
     """
     watched = select.poll()
-    if os.isatty(INPUT):
-        # Without events: the lab reads the input; only the end of the terminal is reported.
-        watched.register(INPUT, 0)
+    watched.register(INPUT, select.POLLIN)
+    is_terminal = os.isatty(INPUT)
     while process.poll() is None:
-        if any(event & GONE for _, event in watched.poll(LOOK_AGAIN_MS)):
+        seen = watched.poll(LOOK_AGAIN_MS)
+        if is_terminal and any(event & GONE for _, event in seen):
             raise Interrupted
+        if seen:
+            time.sleep(READS_WITHIN_S)
+            if watched.poll(0):
+                nudge()
         meanwhile()
     return process.returncode
 

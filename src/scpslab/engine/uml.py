@@ -151,6 +151,17 @@ class UmlEngine(ProcessEngine):
         """The program of the guest that lets no virtual time pass."""
         return standstill(process.pid) if self.deterministic else ""
 
+    def nudge(self, process: subprocess.Popen[bytes]) -> None:
+        """Repeats the signal for input. About once in a thousand lines the kernel misses it, and the prompt would wait until the next key."""
+        try:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+        except OSError:
+            return
+        caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+        # A kernel that does not listen yet would be ended by it.
+        if caught >> signal.SIGIO - 1 & 1:
+            process.send_signal(signal.SIGIO)
+
     def end(self, process: subprocess.Popen[bytes]) -> None:
         """Ends a kernel and the processes it holds: they are one session of their own."""
         try:
