@@ -28,6 +28,10 @@ def tree(kind, tmp_path_factory) -> CopiedTree:
     return CopiedTree(tmp_path_factory.mktemp("tree"), kind)
 
 
+def test_there_is_a_made_up_kind_of_every_sort():
+    assert SORTS == ["error-model", "preset", "probe", "queue-discipline", "stack", "workload"]
+
+
 def test_the_project_itself_does_not_know_the_kind(kind):
     assert f'"{kind.expected["word"]}"' not in json.dumps(schema())
     with pytest.raises(ScenarioError, match=re.escape(kind.expected["word"])):
