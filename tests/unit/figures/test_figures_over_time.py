@@ -57,6 +57,12 @@ def test_without_records_the_captures_and_the_queue_probe_are_drawn(run_dir):
     assert list(panels(drawn(run_dir, CELL))) == ["window (kB)", "round trip (ms)", "queue (kB)", "rate (Mbit/s)"]
 
 
+def test_the_legend_names_only_what_is_drawn(run_dir):
+    labels = {line.get_label() for line in panels(drawn(run_dir, CELL))["window (kB)"].lines}
+    assert "flight" in labels
+    assert not labels & {"cwnd", "ssthresh"}
+
+
 def test_windows_are_in_bytes_and_a_threshold_not_set_is_not_drawn(run_dir):
     folder = with_records(run_dir, CELL)
     start_s = open_cell(folder).plan.workloads[0].start_ns / 1e9

@@ -228,12 +228,16 @@ def _has(history: _History, panel: str) -> bool:
 
 def _draw_windows(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
     colour = COLOURS[index % len(COLOURS)]
+
+    def label(name: str, t_s: Floats) -> str | None:
+        return name if is_alone and len(t_s) else None
+
     t_s, flight = history.flight
-    axes.plot(t_s, flight / KILO, color=COLOURS[1] if is_alone else colour, linewidth=0.7, alpha=0.75, label="flight" if is_alone else None)
+    axes.plot(t_s, flight / KILO, color=COLOURS[1] if is_alone else colour, linewidth=0.7, alpha=0.75, label=label("flight", t_s))
     t_s, cwnd = history.cwnd
-    axes.plot(t_s, cwnd / KILO, color=colour, linewidth=1.7, linestyle=_style(index), label="cwnd" if is_alone else history.label)
+    axes.plot(t_s, cwnd / KILO, color=colour, linewidth=1.7, linestyle=_style(index), label=label("cwnd", t_s) if is_alone else history.label)
     t_s, ssthresh = history.ssthresh
-    axes.plot(t_s, ssthresh / KILO, color=COLOURS[2] if is_alone else colour, linewidth=1.2, linestyle=":", label="ssthresh" if is_alone else None)
+    axes.plot(t_s, ssthresh / KILO, color=COLOURS[2] if is_alone else colour, linewidth=1.2, linestyle=":", label=label("ssthresh", t_s))
 
 
 def _draw_round_trip(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
