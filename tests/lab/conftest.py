@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,11 @@ def point_to_point(**parameters: str) -> Layout:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[VirtualEngine]:
+def engine() -> VirtualEngine:
     """The engine, prepared once."""
     engine = VirtualEngine()
     engine.prepare(print, [point_to_point().plan(KEY, LIMITS)])
-    yield engine
-    engine.close()
+    return engine
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,6 @@ class Engine(ABC):
         """
         raise UsageError(f"engine {self.name}: found an engine without a prompt; expected an engine on the wall clock. Choose live or host.")
 
-    def close(self) -> None:  # noqa: B027  # most engines keep nothing
-        """Gives back what the engine keeps from one cell to the next."""
-
     @abstractmethod
     def stop(self) -> None:
         """Ends every running cell by process id; `run` then raises Interrupted."""

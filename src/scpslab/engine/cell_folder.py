@@ -23,11 +23,7 @@ class CellFolder:
     """`path` is the engine's folder; `inside` is the part that the lab reads; `out`, within it, holds what the lab writes."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
-        self.plan = plan
-        self._place(path)
-
-    def _place(self, path: Path) -> None:
-        self.path = path
+        self.path, self.plan = path, plan
         self.console = path / "console.log"
         self.inside = path / "cell"
         self.out = CellFiles(self.inside / OUT)
@@ -38,16 +34,10 @@ class CellFolder:
         """A new folder next to the cell's place in the run folder, removed at the end: an unfinished cell never looks finished."""
         path = target.with_name(target.name + UNFINISHED)
         shutil.rmtree(path, ignore_errors=True)
-        folder = cls(path, plan)
         try:
-            yield folder
+            yield cls(path, plan)
         finally:
-            shutil.rmtree(folder.path, ignore_errors=True)
-
-    def move(self, path: Path) -> None:
-        """Moves it to another place of the same file system."""
-        self.path.rename(path)
-        self._place(path)
+            shutil.rmtree(path, ignore_errors=True)
 
     def fill(self) -> None:
         """Makes the lab's input: its plan, the vectors of bit errors, and an empty folder for its output."""

@@ -9,30 +9,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.terminal import at_terminal, wait_for_user
 from scpslab.plan import Plan
-
-
-class LabProcess(Protocol):
-    """A lab that runs, as subprocess.Popen has it."""
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-
-    @property
-    def returncode(self) -> int | None:
-        """How it ended; None while it runs."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end; raises subprocess.TimeoutExpired."""
-
-    def kill(self) -> None:
-        """Ends it, and all that it holds, at once; one that has ended already is no error."""
 
 
 class ProcessEngine(Engine):
@@ -41,12 +23,12 @@ class ProcessEngine(Engine):
     lab_name: ClassVar[str]
 
     def __init__(self) -> None:
-        self._running: set[LabProcess] = set()
+        self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._stopped = False
 
     @abstractmethod
-    def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> AbstractContextManager[LabProcess]:
+    def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """The started process of a lab in a folder; at the end everything that it held of the machine is released.
 
         Its output goes to the folder's console, or to the user's terminal.
@@ -63,9 +45,16 @@ class ProcessEngine(Engine):
         """Checks the lab's output before anything else reads it. Returns "", or the reason why the cell failed."""
         return ""
 
-    def hanging(self, process: LabProcess) -> str:
+    def hanging(self, process: subprocess.Popen[bytes]) -> str:
         """What a lab is busy with at its wall limit, as the end of a sentence; "" if this cannot be found out."""
         return ""
+
+    def nudge(self, process: subprocess.Popen[bytes]) -> None:
+        """Makes a lab look at its input again."""
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends a lab's process at once. A process that has already ended is not an error."""
+        process.kill()
 
     def run(self, cell: CellRun) -> dict[str, Any]:
         """Runs a cell in a folder of its own next to its target, and moves it into place when the cell has ended."""
@@ -75,7 +64,7 @@ class ProcessEngine(Engine):
             with self.lab(folder, cell.core) as process:
                 ended = self._wait(process, folder.plan.limits.wall_s)
                 left = self.look_over(folder)
-                return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode or 0)}")
+                return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode)}")
 
     def interact(self, plan: Plan, folder: Path, meanwhile: Callable[[Path], None]) -> int:
         """Runs a plan at the user's terminal until the user leaves; see Engine.interact."""
@@ -99,15 +88,15 @@ class ProcessEngine(Engine):
         with self._lock:
             running = list(self._running)
         for process in running:
-            process.kill()
+            self.end(process)
 
-    def _wait(self, process: LabProcess, wall_s: float) -> str:
+    def _wait(self, process: subprocess.Popen[bytes], wall_s: float) -> str:
         """Waits for a lab's end, and ends the lab at its limit. Returns "", or why the lab was ended."""
         with self._lock:
             self._running.add(process)
         if self._stopped:
             # The lab started after `stop` had looked for running labs.
-            process.kill()
+            self.end(process)
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:
@@ -115,7 +104,7 @@ class ProcessEngine(Engine):
         finally:
             with self._lock:
                 self._running.discard(process)
-            process.kill()
+            self.end(process)
             process.wait()
         if self._stopped:
             raise Interrupted

@@ -12,7 +12,7 @@ import resource
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ from scpslab.engine.bundle import bundle_hash, ensure_bundle
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
 from scpslab.engine.needs import Needs, own_images
-from scpslab.engine.process import LabProcess, ProcessEngine
+from scpslab.engine.process import ProcessEngine
 from scpslab.engine.standstill import standstill
 from scpslab.errors import CapabilityError, LabError
 from scpslab.lab.place import OUT
@@ -38,20 +38,6 @@ COMPILE_LIMITS = {"memory_mib": 512, "wall_s": 120}
 # The FY97 network with Open vSwitch needs about 50.
 PROCESSES_PER_CELL = 64
 OWN_IMAGES_SHARE = 4
-
-
-class Session(subprocess.Popen[bytes]):
-    """A process that leads a session of its own: it is ended with all that it has started."""
-
-    def __init__(self, words: list[str], **options: Any) -> None:
-        super().__init__(words, start_new_session=True, **options)
-
-    def kill(self) -> None:
-        """Ends the session; one that has ended already is no error."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
 
 
 class UmlEngine(ProcessEngine):
@@ -114,7 +100,7 @@ class UmlEngine(ProcessEngine):
             self._kernel, self._tools = images.kernel, images.tools_dir
             (cell / OUT).mkdir(exist_ok=True)
             folder = CellFolder(work, _no_network(limits))
-            with self.kernel(folder) as process:
+            with self.lab(folder) as process:
                 return self._wait(process, limits["wall_s"]) or folder.console_tail()
 
     def command(self, plan: Plan, console: str) -> list[str]:
@@ -138,12 +124,8 @@ class UmlEngine(ProcessEngine):
         for name, target in (("boot", self._images[needs.docker].boot_dir), ("lab", self._bundles[needs][0])):
             (folder.path / name).symlink_to(target.resolve())
 
-    def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> AbstractContextManager[LabProcess]:
-        """A kernel in the folder, booted for it."""
-        return self.kernel(folder, core, at_terminal=at_terminal)
-
     @contextmanager
-    def kernel(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> Iterator[LabProcess]:
+    def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> Iterator[subprocess.Popen[bytes]]:
         """A kernel in the folder. The kernel keeps its memory file, and a note of its process id, in a scratch folder of its own."""
         with scratch(MEMORY_FOLDER) as home:
             words = self.confine(folder.path, home)
@@ -154,8 +136,8 @@ class UmlEngine(ProcessEngine):
                 yield subprocess.Popen([*words, *self.command(folder.plan, "fd:0,fd:1"), f"lab_term={term}"], **options)
                 return
             with folder.console.open("wb") as console:
-                options |= {"stdin": subprocess.DEVNULL, "stdout": console, "stderr": subprocess.STDOUT}
-                process = Session([*words, *self.command(folder.plan, "null,fd:1")], **options)
+                options |= {"stdin": subprocess.DEVNULL, "stdout": console, "stderr": subprocess.STDOUT, "start_new_session": True}
+                process = subprocess.Popen([*words, *self.command(folder.plan, "null,fd:1")], **options)
             if core is not None:
                 os.sched_setaffinity(process.pid, {core})
             yield process
@@ -165,9 +147,27 @@ class UmlEngine(ProcessEngine):
         left = sweep(folder.out.path)
         return f"the guest left something other than files and folders: {', '.join(left)}" if left else ""
 
-    def hanging(self, process: LabProcess) -> str:
+    def hanging(self, process: subprocess.Popen[bytes]) -> str:
         """The program of the guest that lets no virtual time pass."""
         return standstill(process.pid) if self.deterministic else ""
+
+    def nudge(self, process: subprocess.Popen[bytes]) -> None:
+        """Repeats the signal for input. About once in a thousand lines the kernel misses it, and the prompt would wait until the next key."""
+        try:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+        except OSError:
+            return
+        caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+        # A kernel that does not listen yet would be ended by it.
+        if caught >> signal.SIGIO - 1 & 1:
+            process.send_signal(signal.SIGIO)
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends a kernel and the processes it holds: they are one session of their own."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
 
 
 def _no_network(limits: dict[str, int]) -> Plan:

@@ -149,8 +149,6 @@ class PlansRun:
             self.manifest["status"] = "interrupted"
             self.folder.write_manifest(self.manifest)
             raise
-        finally:
-            self.engine.close()
 
     def _known(self, cell_id: str) -> bool:
         """Whether the run folder or the cache already has a readable result of the cell."""
