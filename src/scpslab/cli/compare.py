@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.results import split
-from scpslab.cli.tables import Format, print_for_programs, table_console
+from scpslab.cli.tables import Format, print_numbers
 from scpslab.results import compare as comparing
 from scpslab.results.table import read_results
 from scpslab.runfolder import find_run
@@ -36,10 +36,4 @@ def compare(
     """
     one, other = (read_results(find_run(run)) for run in (first, second))
     found = comparing.compare(one, other, split(by), split(metric))
-    if format_ is not Format.TABLE:
-        print_for_programs(found, format_, comparing.as_csv, comparing.as_json)
-        return
-    console = table_console()
-    console.print(comparing.as_table(found))
-    for line in comparing.notes(found):
-        console.print(line, style="dim", highlight=False)
+    print_numbers(found, format_, comparing)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.tables import Format, print_for_programs, table_console
+from scpslab.cli.tables import Format, print_numbers
 from scpslab.errors import ResultError, UsageError
 from scpslab.results import loss_table
 from scpslab.results.capture import read_records
@@ -46,13 +46,7 @@ def losses(
     found = find_losses(chosen, opened.id)
     if pcapng is not None or capture is not None:
         _write_pcapng(chosen, found, pcapng, capture)
-    if format_ is not Format.TABLE:
-        print_for_programs(found, format_, loss_table.as_csv, loss_table.as_json)
-        return
-    console = table_console()
-    console.print(loss_table.as_table(found))
-    for line in loss_table.notes(found):
-        console.print(line, style="dim", highlight=False)
+    print_numbers(found, format_, loss_table)
 
 
 def _cell(run: Run, name: str | None) -> RunCell:

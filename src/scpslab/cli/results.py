@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.tables import Format, print_for_programs, print_summary, table_console
-from scpslab.results.table import as_csv, as_json, read_results, summarise
+from scpslab.cli.tables import Format, print_numbers
+from scpslab.results import table
+from scpslab.results.table import read_results, summarise
 from scpslab.runfolder import find_run
 
 
@@ -31,10 +32,7 @@ def results(
     Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last --format csv > means.csv
     """
     summary = summarise(read_results(find_run(run), rebuild=rebuild), split(by), split(metric))
-    if format_ is Format.TABLE:
-        print_summary(summary, table_console())
-    else:
-        print_for_programs(summary, format_, as_csv, as_json)
+    print_numbers(summary, format_, table)
 
 
 def split(values: list[str] | None) -> list[str]:

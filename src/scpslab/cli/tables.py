@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from scpslab.cli.terminal import harmless
-from scpslab.results.table import Summary, as_table, notes
+from scpslab.results import table
+from scpslab.results.table import Summary
 
 WIDE = 180
 
@@ -25,11 +27,43 @@ class Format(StrEnum):
 
 
 Found = TypeVar("Found")
+Found_contra = TypeVar("Found_contra", contravariant=True)
 
 
 def print_for_programs(found: Found, format_: Format, as_csv: Callable[[Found], str], as_json: Callable[[Found], str]) -> None:
     """Prints results as CSV or JSON, byte for byte."""
     typer.echo(as_csv(found) if format_ is Format.CSV else as_json(found), nl=False)
+
+
+class Texts(Protocol[Found_contra]):
+    """A module that says its numbers in every format."""
+
+    def as_table(self, found: Found_contra, /) -> Table:
+        """The table for a person."""
+
+    def notes(self, found: Found_contra, /) -> Sequence[str]:
+        """What a reader of the table needs to know."""
+
+    def as_csv(self, found: Found_contra, /) -> str:
+        """The numbers as CSV."""
+
+    def as_json(self, found: Found_contra, /) -> str:
+        """The numbers as JSON."""
+
+
+def print_numbers(found: Found, format_: Format, texts: Texts[Found]) -> None:
+    """Prints results in the format that was asked for."""
+    if format_ is Format.TABLE:
+        print_table(found, table_console(), texts)
+    else:
+        print_for_programs(found, format_, texts.as_csv, texts.as_json)
+
+
+def print_table(found: Found, console: Console, texts: Texts[Found]) -> None:
+    """Prints a table, and the notes that a reader of its numbers needs."""
+    console.print(texts.as_table(found))
+    for line in texts.notes(found):
+        console.print(line, style="dim", highlight=False)
 
 
 class _PlainConsole(Console):
@@ -52,7 +86,5 @@ def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
 
 
 def print_summary(summary: Summary, console: Console) -> None:
-    """Prints the table of a run, and the notes that a reader of the numbers needs."""
-    console.print(as_table(summary))
-    for line in notes(summary):
-        console.print(line, style="dim", highlight=False)
+    """Prints the table of a run."""
+    print_table(summary, console, table)

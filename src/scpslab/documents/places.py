@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -48,8 +49,15 @@ class Places:
         return replace(self, set_by={**{at: f"{base.path}:{base.lines[at]}" for at in taken}, **own})
 
     def error(self, problems: Iterable[tuple[KeyPath, str]]) -> ScenarioError:
-        """One error for all problems, one line each."""
-        return ScenarioError("\n".join(dict.fromkeys(f"{self.of(at)}: {message}" for at, message in problems)))
+        """One error for all problems, one line each, in the order of the file's lines: first what is nowhere in it, last what something else set."""
+        in_order = sorted(problems, key=lambda problem: self._line(problem[0]))
+        return ScenarioError("\n".join(dict.fromkeys(f"{self.of(at)}: {message}" for at, message in in_order)))
+
+    def _line(self, at: KeyPath) -> float:
+        prefixes = [at[:length] for length in range(len(at), 0, -1)]
+        if any(prefix in self.set_by for prefix in prefixes):
+            return math.inf
+        return next((self.lines[prefix] for prefix in prefixes if prefix in self.lines), 0)
 
 
 def one_of(word: object, choices: Iterable[object]) -> str:

@@ -1,4 +1,4 @@
-"""The plans of an archived run against its scenario: whoever changes one of the two is found before anything runs."""
+"""The plans of an archived run against its scenario: whoever changes one of the two is found."""
 
 from __future__ import annotations
 

@@ -90,6 +90,7 @@ def _all(archived: Sequence[ArchivedRun], options: RunOptions, listeners: Sequen
 
 def _one(archived: ArchivedRun, options: RunOptions, listeners: Sequence[Listener], out: Path) -> Comparison:
     digest = archived.digest
+    found_contradictions = tuple(contradictions(archived))
     mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
     run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, archived.plans, mine, listeners)
     folder = run.run().folder
@@ -101,7 +102,7 @@ def _one(archived: ArchivedRun, options: RunOptions, listeners: Sequence[Listene
         tuple(name for name in expected if name not in found),
         tuple(name for name in found if name not in expected),
         _keys(run.manifest) == _keys(archived.manifest),
-        tuple(contradictions(archived)),
+        found_contradictions,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from scpslab.documents.places import one_of
+from scpslab.documents.places import Places, one_of
 
 FIGURES = ["fy97/fig14", "fy97/fig04", "fy97/fig24"]
 
@@ -26,3 +28,9 @@ def test_the_nearest_choice_is_suggested(word, choices, meant):
 def test_nothing_is_suggested_where_nothing_is_near():
     assert one_of("zebra", FIGURES) == "expected one of fy97/fig14, fy97/fig04, fy97/fig24. Choose one of these."
     assert one_of("zebra", []) == "expected none here. Remove it."
+
+
+def test_complaints_come_in_the_order_of_the_file():
+    places = Places(Path("mine.yaml"), {("a",): 7, ("b",): 2, ("c",): 4}).set_from("--set c=1", [("c",)])
+    said = str(places.error([(("c",), "set"), (("a",), "late"), (("d",), "missing"), (("b", "x"), "early")]))
+    assert said.splitlines() == ["mine.yaml: d: missing", "mine.yaml:2: b.x: early", "mine.yaml:7: a: late", "--set c=1: c: set"]
