@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 from typing import Self
 
+from scpslab.lab.place import PROMPT
+
 ROOT = Path(__file__).parents[2]
-PROMPT = "scpslab> "
 STARTS_WITHIN_S = 300
 ANSWERS_WITHIN_S = 60
 CTRL_C, CTRL_D, CTRL_Z = "\x03", "\x04", "\x1a"

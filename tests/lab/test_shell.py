@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -12,7 +13,7 @@ import yaml
 
 from scpslab import planning, scenario
 from scpslab.scratch import MEMORY
-from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, Terminal, left_of
+from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, ROOT, Terminal, left_of
 
 pytestmark = pytest.mark.lab
 INTERRUPTED = 130
@@ -263,3 +264,19 @@ def test_a_transcript_says_what_was_interrupted_and_captures_do_not_overwrite_ea
         ("iperf -p 5001 -t 5 -c 10.0.0.2", True),
     ]
     assert sorted(path.name for path in keep.iterdir()) == ["h1-2.pcap", "h1.pcap", "transcript.yaml"]
+
+
+def test_commands_of_a_pipe_are_typed(tmp_path):
+    """As with Mininet: a file of commands on standard input is a session, and it ends with the file."""
+    commands = "h1 ping -c 1 h2\nh1 sleep 1; echo rested\nlink hop data ber 1e-5\nlink\n"
+
+    words = [ROOT / "scpslab", "shell", "point_to_point", "--keep", tmp_path]
+    ended = subprocess.run(words, input=commands, capture_output=True, text=True, timeout=300, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert f"{PROMPT}h1 ping -c 1 h2" in ended.stdout
+    assert "1 received" in ended.stdout
+    assert "\nrested" in ended.stdout.replace("\r", "")
+    assert re.search(r"hop +data +state up +ber 1e-05", ended.stdout)
+    steps = yaml.safe_load((tmp_path / "transcript.yaml").read_text())["script"]
+    assert [step["do"] for step in steps] == ["run", "run", "link"]

@@ -13,6 +13,7 @@ from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.needs import Needs, own_images
 from scpslab.engine.process import ProcessEngine
+from scpslab.engine.terminal import SessionConsole
 from scpslab.engine.wall_clock import on_the_wall_clock
 from scpslab.errors import CapabilityError, LabError
 from scpslab.hostlab import HostLab, dead_labs, remove
@@ -64,12 +65,12 @@ class HostEngine(ProcessEngine):
         return on_the_wall_clock(plan)
 
     @contextmanager
-    def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[subprocess.Popen[bytes]]:
         """A lab of this machine, removed at the end. It uses all cores."""
         lab = HostLab(folder.plan, self._programs[Needs.of(folder.plan).stack], folder.inside)
         try:
-            if at_terminal:
-                yield lab.start()
+            if console:
+                yield lab.start(console.kind, stdin=console.input, stdout=console.output)
             else:
                 with folder.console.open("wb") as output:
                     process = lab.start(stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)

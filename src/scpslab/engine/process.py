@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.terminal import at_terminal, wait_for_user
+from scpslab.engine.terminal import SessionConsole, at_terminal, wait_for_user
 from scpslab.plan import Plan
 
 
@@ -28,10 +28,10 @@ class ProcessEngine(Engine):
         self._stopped = False
 
     @abstractmethod
-    def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """The started process of a lab in a folder; at the end everything that it held of the machine is released.
 
-        Its output goes to the folder's console, or to the user's terminal.
+        Its output goes to the folder's console log, or to a console at which somebody types.
         """
 
     def as_carried_out(self, plan: Plan) -> Plan:
@@ -73,9 +73,9 @@ class ProcessEngine(Engine):
         place = CellFolder(folder, plan)
         place.fill()
         self.furnish(place)
-        with at_terminal(), self.lab(place, at_terminal=True) as process:
+        with at_terminal() as console, self.lab(place, console=console) as process:
             try:
-                code = wait_for_user(process, lambda: meanwhile(place.out.path), lambda: self.nudge(process))
+                code = wait_for_user(process, console, lambda: meanwhile(place.out.path), lambda: self.nudge(process))
             finally:
                 process.kill()
                 process.wait()

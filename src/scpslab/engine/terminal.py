@@ -1,4 +1,7 @@
-"""The user's terminal while a lab has it. A lab without its terminal is of no use to anybody: it ends when the terminal is closed."""
+"""The console of a session: the user's terminal, or one at which the lines of a file are typed.
+
+A lab without its terminal is of no use to anybody: it ends when the terminal is closed.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,35 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType
 
 from scpslab.engine.base import Interrupted
+from scpslab.engine.typed import typed
 
 STANDARD = (0, 1, 2)
-INPUT = 0
+INPUT, OUTPUT = 0, 1
 LOOK_AGAIN_MS = 200
 READS_WITHIN_S = 0.1
 ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
+@dataclass(frozen=True)
+class SessionConsole:
+    """Where a lab reads and prints: two file descriptors, and the kind of the terminal as TERM names it, `dumb` where no person types."""
+
+    input: int
+    output: int
+    kind: str
+
+
 @contextmanager
-def at_terminal() -> Iterator[None]:
-    """Raises Interrupted in the block at SIGHUP and SIGTERM, and leaves the terminal as it was found: a lab kernel that is killed does not."""
+def at_terminal() -> Iterator[SessionConsole]:
+    """The console of a session. Raises Interrupted in the block at SIGHUP and SIGTERM.
+
+    It leaves the terminal as it was found: a lab kernel that is killed does not.
+    """
     settings = termios.tcgetattr(INPUT) if os.isatty(INPUT) else None
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -35,7 +52,12 @@ def at_terminal() -> Iterator[None]:
 
     before = {number: signal.signal(number, end) for number in ENDINGS}
     try:
-        yield
+        if settings:
+            yield SessionConsole(INPUT, OUTPUT, os.environ.get("TERM", "dumb"))
+        else:
+            # The lab kernel takes a pipe that has been read to its end for a terminal that was closed.
+            with typed(INPUT, OUTPUT) as screen:
+                yield SessionConsole(screen, screen, "dumb")
     except Interrupted:
         _let_go_of_closed()
         raise
@@ -48,7 +70,7 @@ def at_terminal() -> Iterator[None]:
                 termios.tcsetattr(INPUT, termios.TCSADRAIN, settings)
 
 
-def wait_for_user(process: subprocess.Popen[bytes], meanwhile: Callable[[], None], nudge: Callable[[], None]) -> int:
+def wait_for_user(process: subprocess.Popen[bytes], console: SessionConsole, meanwhile: Callable[[], None], nudge: Callable[[], None]) -> int:
     """Waits until the lab's process ends, and calls `meanwhile` several times a second; returns the exit code.
 
     `nudge` is called if the lab does not read what the user has typed.
@@ -57,11 +79,10 @@ def wait_for_user(process: subprocess.Popen[bytes], meanwhile: Callable[[], None
         Interrupted: the terminal was closed. The signal for it does not reach a process that was started to ignore it.
     """
     watched = select.poll()
-    watched.register(INPUT, select.POLLIN)
-    is_terminal = os.isatty(INPUT)
+    watched.register(console.input, select.POLLIN)
     while process.poll() is None:
         seen = watched.poll(LOOK_AGAIN_MS)
-        if is_terminal and any(event & GONE for _, event in seen):
+        if any(event & GONE for _, event in seen):
             raise Interrupted
         if seen:
             time.sleep(READS_WITHIN_S)

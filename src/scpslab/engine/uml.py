@@ -23,6 +23,7 @@ from scpslab.engine.confinement import launcher, sweep
 from scpslab.engine.needs import Needs, own_images
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.standstill import standstill
+from scpslab.engine.terminal import SessionConsole
 from scpslab.errors import CapabilityError, LabError
 from scpslab.lab.place import OUT
 from scpslab.plan import Plan
@@ -125,18 +126,17 @@ class UmlEngine(ProcessEngine):
             (folder.path / name).symlink_to(target.resolve())
 
     @contextmanager
-    def lab(self, folder: CellFolder, core: int | None = None, *, at_terminal: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[subprocess.Popen[bytes]]:
         """A kernel in the folder. The kernel keeps its memory file, and a note of its process id, in a scratch folder of its own."""
         with scratch(MEMORY_FOLDER) as home:
             words = self.confine(folder.path, home)
             options: dict[str, Any] = {"cwd": folder.path, "env": {"TMPDIR": str(home), "HOME": str(home)}}
-            if at_terminal:
-                # The guest cannot see whether its console is a person's terminal.
-                term = os.environ.get("TERM", "dumb") if os.isatty(0) else "dumb"
-                yield subprocess.Popen([*words, *self.command(folder.plan, "fd:0,fd:1"), f"lab_term={term}"], **options)
+            if console:
+                words += [*self.command(folder.plan, f"fd:{console.input},fd:{console.output}"), f"lab_term={console.kind}"]
+                yield subprocess.Popen(words, pass_fds=(console.input, console.output), **options)
                 return
-            with folder.console.open("wb") as console:
-                options |= {"stdin": subprocess.DEVNULL, "stdout": console, "stderr": subprocess.STDOUT, "start_new_session": True}
+            with folder.console.open("wb") as log:
+                options |= {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT, "start_new_session": True}
                 process = subprocess.Popen([*words, *self.command(folder.plan, "null,fd:1")], **options)
             if core is not None:
                 os.sched_setaffinity(process.pid, {core})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -46,8 +45,11 @@ class HostLab:
         self.id = owned.new_id()
         self.state = owned.STATE / self.id
 
-    def start(self, **options: Any) -> subprocess.Popen[bytes]:
-        """Starts the lab program; `options` are Popen's. The program ends with the process that started it; `owned.remove` removes the rest."""
+    def start(self, terminal: str = "dumb", **options: Any) -> subprocess.Popen[bytes]:
+        """Starts the lab program; `terminal` is the kind of its terminal, `options` are Popen's.
+
+        The program ends with the process that started it; `owned.remove` removes the rest.
+        """
         owned.STATE.mkdir(exist_ok=True)
         self.state.mkdir()
         if self.plan.containers == "docker":
@@ -60,7 +62,7 @@ class HostLab:
             "HOME": "/root",
             "LANG": "C.UTF-8",
             "PYTHONHASHSEED": "0",
-            "TERM": os.environ.get("TERM", "dumb"),
+            "TERM": terminal,
             "SCPSLAB_LAB": self.id,
             "SCPSLAB_PROGRAMS": str(self.programs),
             "SCPSLAB_CELL": "/run/cell",

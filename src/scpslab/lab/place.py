@@ -7,6 +7,9 @@ from pathlib import Path
 
 # Whether the machine belongs to the lab, as a guest does: the lab may then change its settings.
 IS_ALONE = "SCPSLAB_LAB" not in os.environ
+# What the two prompts print when they wait for a line.
+PROMPT = "scpslab> "
+BASH_PROMPT = "lab# "
 # The label of the lab's containers, and the beginning of their names.
 LAB_ID = os.environ.get("SCPSLAB_LAB", "lab")
 # The lab program, labtool and scps. Nodes see them under the same path, so the path is not in a node's private folders.

@@ -25,7 +25,7 @@ from scpslab.lab.changes import ChangeError, LinkChanges
 from scpslab.lab.link_words import as_text, link_between, read_change
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.nodes import LabNode
-from scpslab.lab.place import LABTOOL
+from scpslab.lab.place import LABTOOL, PROMPT
 from scpslab.lab.records import Records
 from scpslab.lab.watch import Watch
 from scpslab.names import file_name
@@ -57,7 +57,7 @@ Links change while traffic flows; "link" shows them and their names. "exit" or C
 class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
     """The prompt. It notes every command, so that a session can be repeated (transcript.jsonl)."""
 
-    prompt = "scpslab> "
+    prompt = PROMPT
 
     def __init__(self, network: LabNetwork, out: Path) -> None:
         """`out` is the folder for the transcript and the captures."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scpslab.lab.cell import LabCell
-from scpslab.lab.place import CELL, OUT, PROGRAMS
+from scpslab.lab.place import BASH_PROMPT, CELL, OUT, PROGRAMS
 from scpslab.lab.prompt import LabCLI
 from scpslab.plan.nodes import Switch
 
@@ -83,4 +83,4 @@ def _take_terminal() -> None:
 
 def _bash(topology: str) -> None:
     print(f"A shell in the guest. For example: mn --custom {TOPOLOGIES}/{topology}.py --topo {topology}")
-    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=os.environ | {"PYTHONPATH": str(PROGRAMS), "PS1": "lab# "}, check=False)
+    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=os.environ | {"PYTHONPATH": str(PROGRAMS), "PS1": BASH_PROMPT}, check=False)

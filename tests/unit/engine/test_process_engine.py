@@ -54,10 +54,10 @@ class ScriptEngine(ProcessEngine):
         return replace(plan, topology="added")
 
     @contextmanager
-    def lab(self, folder, core=None, *, at_terminal=False):
+    def lab(self, folder, core=None, console=None):
         # A pipe that nobody writes into: who reads from it waits.
-        with folder.console.open("wb") as console:
-            options = {"stdin": subprocess.PIPE, "stdout": console, "stderr": subprocess.STDOUT}
+        with folder.console.open("wb") as log:
+            options = {"stdin": subprocess.PIPE, "stdout": log, "stderr": subprocess.STDOUT}
             process = subprocess.Popen([sys.executable, "-c", self.script], cwd=folder.inside, **options)
         yield process
         process.stdin.close()
