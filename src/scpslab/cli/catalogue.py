@@ -10,8 +10,8 @@ from rich.table import Table
 
 from scpslab import planning, scenario
 from scpslab.cli.tables import table_console
-from scpslab.presets import PRESETS
 from scpslab.scenario.campaign import campaign_names, load_campaign
+from scpslab.stacks import STACKS
 from scpslab.topology import catalogue
 
 
@@ -89,7 +89,8 @@ def _topologies() -> Table:
 
 
 def _presets() -> Table:
-    table = _table("preset", "title")
-    for name, preset in PRESETS.items():
-        table.add_row(name, preset.title)
+    table = _table("stack", "preset", "title")
+    for name, stack in STACKS.items():
+        for preset, title in stack.presets.items():
+            table.add_row(name, preset, title)
     return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from scpslab.documents.parts import Part
@@ -40,7 +41,7 @@ class Stack:
     """A stack. `plan` makes what a plan says of a host of the model `host`.
 
     `image`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides). `makes_device`: they make a network
-    device of their own. `problems`: what does not fit a host of the stack, given the scenario's `containers`: key and text. `settled`: settings of a
+    device of their own. `presets`: the title of each of its presets. `problems`: what does not fit a host of the stack, given the scenario's `containers`: key and text. `settled`: settings of a
     host by name, from its preset and its own words (None: left to the kernel), as far as results that carry the name of a preset promise them.
     """
 
@@ -48,5 +49,6 @@ class Stack:
     plan: Callable[[Any], NodePlan]
     image: str = ""
     makes_device: bool = False
+    presets: Mapping[str, str] = MappingProxyType({})
     problems: Callable[[Any, str], Iterator[Problem]] = no_problems
     settled: Callable[[Any], Mapping[str, Any]] = nothing_settled

@@ -108,7 +108,7 @@ def settled(host: KernelHost) -> dict[str, Any]:
     return {key: value for key, value in asdict(settings_of(host)).items() if key != "title"}
 
 
-KIND = Stack(KernelHost, kernel_node, settled=settled)
+KIND = Stack(KernelHost, kernel_node, presets={name: preset.title for name, preset in PRESETS.items()}, settled=settled)
 
 
 def _flag(value: bool) -> str:

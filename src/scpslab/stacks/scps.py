@@ -10,18 +10,19 @@ from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
 from scpslab.stacks.base import HostPart, Stack
 from scpslab.stacks.node import NodePlan
 
-# One line a preset of the program. What its congestion control is: without any, something else must set the pace.
-CONGESTION_OF = {
-    "fy97-rate": "none",
-    "fy97-vegas": "vegas",
-    "nmsu-vj": "vj",
-    "nmsu-vegas": "vegas",
-    "modern": "vegas",
+# One line a preset of the program. Its congestion control: without any, something else must set the pace. Its title.
+PRESETS = {
+    "fy97-rate": ("none", "SCPS-TP of the FY97 report: rate control alone, SNACK, buffers of 400,000 bytes; losses are corruption"),
+    "fy97-vegas": ("vegas", "SCPS-TP of the FY97 report with Vegas, whose slow start doubles every other round trip"),
+    "nmsu-vj": ("vj", "SCPS-TP of the NMSU papers: Van Jacobson, buffers of 65,536 bytes; losses are congestion"),
+    "nmsu-vegas": ("vegas", "SCPS-TP of the NMSU papers: Vegas, buffers of 65,536 bytes; losses are corruption"),
+    "modern": ("vegas", "SCPS-TP of today: Vegas, SACK and long SNACK, large first window, buffers of 4 MiB; losses are corruption"),
 }
+CONGESTION_OF = {name: congestion for name, (congestion, _) in PRESETS.items()}
 if TYPE_CHECKING:
     ScpsPreset = str
 else:
-    ScpsPreset = Literal[tuple(CONGESTION_OF)]
+    ScpsPreset = Literal[tuple(PRESETS)]
 DURATIONS = ("ack_delay", "ack_floor", "initial_rto", "rto_min", "rto_max")
 SIZES = ("send_buffer", "receive_buffer")
 PLAIN = (
@@ -107,7 +108,7 @@ def settled(host: ScpsHost) -> dict[str, Any]:
     return {"congestion": host.congestion or CONGESTION_OF[host.preset]}
 
 
-KIND = Stack(ScpsHost, scps_node, image="scps-host", makes_device=True, settled=settled)
+KIND = Stack(ScpsHost, scps_node, image="scps-host", makes_device=True, presets={name: title for name, (_, title) in PRESETS.items()}, settled=settled)
 
 
 def _ms(text: str) -> int:

@@ -8,6 +8,8 @@ import pytest
 
 from scpslab import errors
 from scpslab.cli import app
+from scpslab.presets import PRESETS
+from scpslab.stacks import scps
 
 DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
 
@@ -114,6 +116,12 @@ def test_list_shows_scenarios_topologies_and_presets(scpslab):
     assert code == 0
     for word in ("fy97/fig04", ":kernel-demo", "point_to_point", "data_rate", "2 Mbit/s", "fy97-reno"):
         assert word in out
+
+
+def test_list_shows_the_presets_of_every_stack(scpslab):
+    _, out, _ = scpslab("list", "--what", "presets")
+    listed = {tuple(line.split()[:2]) for line in out.splitlines()[1:]}
+    assert listed == {("kernel", name) for name in PRESETS} | {("scps", name) for name in scps.PRESETS}
 
 
 def test_schema_check_passes_on_the_committed_files(scpslab):
