@@ -16,6 +16,7 @@ from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
 from scpslab.errors import UsageError
 from scpslab.running import RunOptions, run_campaign, run_scenario
+from scpslab.running.command import DEFAULT_ENGINE
 from scpslab.scenario.campaign import is_campaign
 
 FAILED_CELLS_EXIT = 1
@@ -30,7 +31,7 @@ def run(  # typer calls it by name
     scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:kernel-demo.")],
     engine: Annotated[
         str, typer.Option(help="Engine to run cells in: virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root).")
-    ] = "virtual",
+    ] = DEFAULT_ENGINE,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell again.")] = True,
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),

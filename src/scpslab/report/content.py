@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import struct
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,6 +59,26 @@ class RunPart:
     virtual_s: float
     manifest: dict[str, Any]
 
+    @property
+    def command(self) -> str | None:
+        """The command that ran it, for a shell; None: not recorded."""
+        return safe_command(self.manifest)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What --set set."""
+        found = self.manifest.get("settings")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @property
+    def program(self) -> str | None:
+        """The version of scpslab and the commit that ran it; None: not recorded."""
+        found = self.manifest.get("program")
+        if not isinstance(found, dict):
+            return None
+        commit = f", commit {found['commit']}" if found.get("commit") else ""
+        return f"{found.get('version')}{commit}{', changed' if found.get('changed') else ''}"
+
 
 @dataclass(frozen=True)
 class Content:
@@ -87,6 +108,13 @@ class Content:
         """Headline claims that were not reproduced or are different."""
         bad = (Outcome.NOT_REPRODUCED, Outcome.DIFFERENT)
         return [verdict for verdict in self.verdicts if verdict.claim.weight == "headline" and verdict.outcome() in bad]
+
+    @property
+    def command(self) -> str | None:
+        """The command that ran the campaign or the run; None: not recorded."""
+        if self.campaign:
+            return safe_command(self.campaign)
+        return self.runs[0].command if self.runs else None
 
     @property
     def virtual_h(self) -> float:
@@ -137,6 +165,18 @@ def gather(folder: Path) -> Content:
     )
     title = campaign["title"] if campaign else (runs[0].title if runs else folder.name)
     return Content(folder.name, title, campaign, runs, shown, len(verdicts), contradictions, questions)
+
+
+def safe_command(facts: dict[str, Any]) -> str | None:
+    """The recorded command with every word quoted anew: the folder may come from a stranger, and a reader pastes the line into a shell."""
+    found = facts.get("command")
+    if not isinstance(found, str) or not found.isprintable():
+        return None
+    try:
+        words = shlex.split(found)
+    except ValueError:
+        return None
+    return shlex.join(words) if words[:2] == ["scpslab", "run"] else None
 
 
 def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:

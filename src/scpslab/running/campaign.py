@@ -14,6 +14,7 @@ from typing import Any
 
 from scpslab.names import file_label, file_name
 from scpslab.runfolder import CampaignFolder, held
+from scpslab.running.command import command, program
 from scpslab.running.events import CampaignDone, CampaignFailed, CampaignInterrupted, CampaignStarted, Event, Listener, Note, Tally
 from scpslab.running.runner import RunOptions, RunResult, ScenarioRun
 from scpslab.scenario.campaign import Campaign, load_campaign
@@ -46,16 +47,37 @@ def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] =
         _tell(listeners, Note(f"{campaign.name}: skipped {pattern}, because no scenario has this name"))
     runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), listeners) for member in campaign.members]
     folder = CampaignFolder(options.out / file_name(file_label(campaign.name), _hash(runs)))
+    asked = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides), "program": program()}
     with held(folder.path):
-        return _run(folder, campaign, runs, tally, listeners)
+        return _run(campaign, runs, tally, listeners, _CampaignFile(folder, campaign, runs, asked))
 
 
-def _run(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], tally: Tally, listeners: Sequence[Listener]) -> CampaignResult:
-    _write(folder, campaign, runs, {"status": "running"})
+@dataclass(frozen=True)
+class _CampaignFile:
+    """campaign.json: what does not change while the campaign runs."""
+
+    folder: CampaignFolder
+    campaign: Campaign
+    runs: Sequence[ScenarioRun]
+    asked: dict[str, Any]
+
+    def write(self, facts: dict[str, Any]) -> None:
+        """Writes the file with how far the campaign has come."""
+        entries = [
+            {"scenario": run.scenario.name, "overrides": run.options.overrides, "cells": len(run.cells), "run": self.folder.path_of(run.folder)}
+            for run in self.runs
+        ]
+        head = {"campaign": self.campaign.name, "title": self.campaign.title, **self.asked}
+        self.folder.write({**head, **facts, "left_out": self.campaign.left_out, "runs": entries}, [run.folder for run in self.runs])
+
+
+def _run(campaign: Campaign, runs: Sequence[ScenarioRun], tally: Tally, listeners: Sequence[Listener], file: _CampaignFile) -> CampaignResult:
+    folder = file.folder
+    file.write({"status": "running"})
     started = time.monotonic()
     _tell(listeners, CampaignStarted(campaign.name, folder.path, tuple(run.scenario.name for run in runs), sum(len(run.cells) for run in runs)))
     try:
-        results = _all(folder, campaign, runs, tally, started)
+        results = _all(runs, tally, started, file)
     except KeyboardInterrupt:
         _tell(listeners, CampaignInterrupted(campaign.name, folder.path))
         raise
@@ -66,7 +88,7 @@ def _run(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun]
     return CampaignResult(folder.path, results)
 
 
-def _all(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], tally: Tally, started: float) -> tuple[RunResult, ...]:
+def _all(runs: Sequence[ScenarioRun], tally: Tally, started: float, file: _CampaignFile) -> tuple[RunResult, ...]:
     """Runs the scenarios one after the other; campaign.json states the outcome whatever happens."""
     status = "interrupted"
     try:
@@ -74,7 +96,7 @@ def _all(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun]
         status = "completed"
     finally:
         facts = {"status": status, "cells": tally.done, "cells_from_cache": tally.cached, "virtual_s": round(tally.virtual_s, 3)}
-        _write(folder, campaign, runs, {**facts, "wall_s": round(time.monotonic() - started, 2)})
+        file.write({**facts, "wall_s": round(time.monotonic() - started, 2)})
     return results
 
 
@@ -86,9 +108,3 @@ def _tell(listeners: Sequence[Listener], event: Event) -> None:
 def _hash(runs: Sequence[ScenarioRun]) -> str:
     """The same for the same runs."""
     return hashlib.sha256("\n".join(run.folder.path.name for run in runs).encode()).hexdigest()[:8]
-
-
-def _write(folder: CampaignFolder, campaign: Campaign, runs: Sequence[ScenarioRun], facts: dict[str, Any]) -> None:
-    entries = [{"scenario": run.scenario.name, "overrides": run.options.overrides, "cells": len(run.cells), "run": folder.path_of(run.folder)} for run in runs]
-    fields = {"campaign": campaign.name, "title": campaign.title, **facts, "left_out": campaign.left_out, "runs": entries}
-    folder.write(fields, [run.folder for run in runs])

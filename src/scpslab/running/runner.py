@@ -20,6 +20,7 @@ from scpslab.plan import Plan
 from scpslab.runfolder import NewerFormat, RunFolder, held
 from scpslab.runfolder.find import RUNS
 from scpslab.running.cache import ResultCache, cell_key
+from scpslab.running.command import DEFAULT_ENGINE, command, program
 from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted
 from scpslab.running.executors import EXECUTORS
 from scpslab.scenario.model import Check
@@ -35,7 +36,7 @@ FREE_BYTES_PER_RUN = 200 * 10**6
 class RunOptions:
     """Options of this machine and this run, not of the experiment."""
 
-    engine: str = "virtual"
+    engine: str = DEFAULT_ENGINE
     jobs: int | None = None
     executor: str = "local"
     use_cache: bool = True
@@ -74,6 +75,8 @@ class PlansRun:
         self.scenario = scenario
         self.checks: tuple[Check, ...] = ()
         self.warnings: list[str] = []
+        # What the manifest says of who asked for the run; plans from an archive have no command of their own.
+        self.asked: dict[str, Any] = {}
         self.plans = plans
         self.cells = tuple(plans)
         self.resolved = resolved
@@ -104,7 +107,7 @@ class PlansRun:
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in self.plans.items()}
         engine_hashes = sorted({self.engine.hash(plan) for plan in self.plans.values()})
         facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hashes": engine_hashes, "seed": self.scenario.seed}
-        self.manifest = self._open(facts | _machine())
+        self.manifest = self._open(facts | self.asked | {"program": program()} | _machine())
         self._drop_foreign_cells()
         started = time.monotonic()
         name, folder = self.scenario.name, self.folder.path
@@ -217,6 +220,7 @@ class ScenarioRun(PlansRun):
         plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
         super().__init__(loaded, scenario.resolved_yaml(loaded), plans, options, listeners)
         self.checks = loaded.model.checks
+        self.asked = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides)}
         self.warnings = planning.warnings(plans, loaded.places.of(("sweep",)))
 
 
