@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
 from scpslab.documents.parts import Part
@@ -41,14 +40,15 @@ class Stack:
     """A stack. `plan` makes what a plan says of a host of the model `host`.
 
     `image`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides). `makes_device`: they make a network
-    device of their own. `presets`: the title of each of its presets. `problems`: what does not fit a host of the stack, given the scenario's `containers`: key and text. `settled`: settings of a
-    host by name, from its preset and its own words (None: left to the kernel), as far as results that carry the name of a preset promise them.
+    device of their own. `presets`: the title of each of its presets. `problems`: what does not fit a host of the stack, given the scenario's
+    `containers`: key and text. `settled`: settings of a host by name, from its preset and its own words (None: left to the kernel), as far as results
+    that carry the name of a preset promise them.
     """
 
     host: type[HostPart]
     plan: Callable[[Any], NodePlan]
     image: str = ""
     makes_device: bool = False
-    presets: Mapping[str, str] = MappingProxyType({})
+    presets: Mapping[str, str] = field(default_factory=dict)
     problems: Callable[[Any, str], Iterator[Problem]] = no_problems
     settled: Callable[[Any], Mapping[str, Any]] = nothing_settled
