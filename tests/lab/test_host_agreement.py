@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from scpslab.engine import ENGINES
-from scpslab.results.compare import as_table, compare
+from scpslab.results.compare import Options, compare_runs
+from scpslab.results.compare_texts import as_table
 from scpslab.results.table import read_results
 from scpslab.running import RunOptions, run_scenario
 from tests.lab.guest_machine import HostInGuest
@@ -30,8 +31,8 @@ def test_the_machine_s_kernel_in_real_time_agrees_with_virtual_time(tmp_path, mo
     runs = [run_scenario("fy97/fig04:engines", RunOptions(engine=name, out=tmp_path, overrides=overrides)) for name in (HostInGuest.name, "virtual")]
     assert [(run.completed, run.failed) for run in runs] == [(4 * REPEATS, 0)] * 2
 
-    found = compare(*(read_results(run.folder) for run in runs), metrics=["transfer_s"])
+    found = compare_runs([read_results(run.folder) for run in runs], Options(metrics=["transfer_s"]))
     Console(width=160).print(as_table(found))
     assert len(found.pairs) == 4
     for pair in found.pairs:
-        assert pair.first.mean == pytest.approx(pair.second.mean, rel=TOLERANCE), pair.key
+        assert pair.first.mean.mean == pytest.approx(pair.second.mean.mean, rel=TOLERANCE), pair.key

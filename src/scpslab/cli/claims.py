@@ -8,7 +8,7 @@ import typer
 
 from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all, scoreboard
 from scpslab.cli.results import split
-from scpslab.cli.tables import Format, print_for_programs, table_console
+from scpslab.cli.tables import Format, as_markdown, print_for_programs, table_console
 from scpslab.errors import UsageError
 from scpslab.runfolder import runs_of
 
@@ -29,7 +29,7 @@ def claims(
         bool, typer.Option("--questions", help="Test the questions that the papers left open instead, as statements: reproduced means yes.")
     ] = False,
     details: Annotated[bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")] = False,
-    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read; csv or json for other programs.")] = Format.TABLE,
+    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs.")] = Format.TABLE,
 ) -> None:
     """Test every finding of the papers against your runs.
 
@@ -46,6 +46,9 @@ def claims(
     chosen = [item for item in papers if not wanted or item.name in wanted]
     folders = runs_of(runs or [])
     verdicts = evaluate(chosen, Evidence.of_runs(folders))
+    if format_ is Format.MARKDOWN:
+        typer.echo(as_markdown(scoreboard.as_list(verdicts) if details or questions else scoreboard.as_table(verdicts)), nl=False)
+        return
     if format_ is not Format.TABLE:
         print_for_programs(verdicts, format_, scoreboard.as_csv, scoreboard.as_json)
         return

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 def losses(
     run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
     cell: Annotated[str | None, typer.Option(help="The cell, by its id. Not needed if the run has one cell.")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read; csv or json for other programs.")] = Format.TABLE,
+    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs.")] = Format.TABLE,
     pcapng: Annotated[
         Path | None, typer.Option(help="Also write the capture to this file as pcapng, with a comment on each lost frame and each repair.")
     ] = None,

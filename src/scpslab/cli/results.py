@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 def results(
     run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
-    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read; csv or json for other programs.")] = Format.TABLE,
+    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs.")] = Format.TABLE,
     by: Annotated[list[str] | None, typer.Option(help="Group by this axis; repeat, or separate with commas. Default: every swept axis.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Show this column of results.csv; repeat the option, or separate columns with commas.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Derive results.csv from the raw files again, even if it is current.")] = False,

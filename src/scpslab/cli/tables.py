@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
@@ -23,6 +24,7 @@ class Format(StrEnum):
 
     CSV = "csv"
     JSON = "json"
+    MARKDOWN = "markdown"
     TABLE = "table"
 
 
@@ -55,8 +57,30 @@ def print_numbers(found: Found, format_: Format, texts: Texts[Found]) -> None:
     """Prints results in the format that was asked for."""
     if format_ is Format.TABLE:
         print_table(found, table_console(), texts)
+    elif format_ is Format.MARKDOWN:
+        typer.echo(harmless(as_markdown(texts.as_table(found), texts.notes(found))), nl=False)
     else:
         print_for_programs(found, format_, texts.as_csv, texts.as_json)
+
+
+def as_markdown(table: Table, notes: Sequence[str] = ()) -> str:
+    """A table in Markdown, below its title and above its notes; rows that stand out in a terminal are bold."""
+    heads = [_cell(column.header) for column in table.columns]
+    lines = [f"**{_cell(table.title)}**", ""] if table.title else []
+    lines += [_row(heads), _row(["---:" if column.justify == "right" else "---" for column in table.columns])]
+    for row, cells in zip(table.rows, zip(*(map(_cell, column.cells) for column in table.columns), strict=True), strict=True):
+        lines.append(_row([f"**{cell}**" if cell and row.style == "bold" else cell for cell in cells]))
+    lines += ["", *(f"- {_cell(note)}" for note in notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(content: object) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([\\|*`<])", r"\\\1", str(content)).strip()
 
 
 def print_table(found: Found, console: Console, texts: Texts[Found]) -> None:

@@ -149,6 +149,21 @@ def ratio_of(over: Sequence[Mean], under: Sequence[Mean]) -> Estimate | None:
     return Estimate(number, None, None) if half is None else Estimate(number, number * math.exp(-half), number * math.exp(half))
 
 
+def ratio_of_pairs(first: Sequence[float], second: Sequence[float]) -> Estimate | None:
+    """The mean of `second` over that of `first`, values at the same place being pairs; None when a mean is not above 0.
+
+    The interval is that of the logarithm (delta method), from the differences of the pairs' shares in their means.
+    """
+    over, under = _center(mean_of(second)), _center(mean_of(first))
+    if over <= 0 or under <= 0:
+        return None
+    shares = mean_of([b / over - a / under for a, b in zip(first, second, strict=True)])
+    number = over / under
+    if shares.ci95_half is None:
+        return Estimate(number, None, None)
+    return Estimate(number, number * math.exp(-shares.ci95_half), number * math.exp(shares.ci95_half))
+
+
 def spread_of(values: Sequence[float]) -> Estimate | None:
     """The coefficient of variation, with the interval that the chi-square one of the standard deviation gives; None for fewer than two values."""
     mean = mean_of(values)
@@ -178,6 +193,16 @@ def difference_p(first: Sequence[float], second: Sequence[float]) -> float | Non
     if a.sd == 0 and b.sd == 0:
         return float(a.mean == b.mean)
     return welch(first, second).p
+
+
+def paired_p(differences: Sequence[float]) -> float | None:
+    """Student's two-sided p that differences of pairs have the mean 0; without any spread 0 or 1 as they differ from 0 or not; None for fewer than two."""
+    mean = mean_of(differences)
+    if mean.sd is None or mean.mean is None:
+        return None
+    if mean.sd == 0:
+        return float(mean.mean == 0)
+    return 2 * _t_tail(mean.n - 1, mean.mean * math.sqrt(mean.n) / mean.sd)
 
 
 def fisher_exact(first: tuple[int, int], second: tuple[int, int]) -> float:

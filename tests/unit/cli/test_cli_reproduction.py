@@ -49,6 +49,27 @@ def test_two_runs_are_compared(scpslab):
     assert "after Holm's correction" in " ".join(scpslab("compare", "first-0001", "second-0002")[1].split())
 
 
+def test_the_stacks_of_a_run_are_compared(scpslab):
+    code, said, _ = scpslab("compare", "first-0001", "--axis", "stack", "--metric", "transfer_s", "--format", "markdown")
+    assert code == 0
+    assert "| transfer_s |" in said
+    assert "differences are certain" in said
+    code, _, wrong = scpslab("compare", "first-0001")
+    assert code == 2
+    assert "found one run and no --axis" in wrong
+    code, _, wrong = scpslab("compare", "first-0001", "second-0002", "--axis", "stack")
+    assert code == 2
+    assert "--axis: found 2 runs; expected one" in wrong
+    assert scpslab("compare", "first-0001", "second-0002", "--against", "bbr")[0] == 2
+
+
+def test_every_command_with_numbers_writes_markdown(scpslab):
+    for words in (["results", "first-0001"], ["claims", "--paper", "fy97"], ["claims", "--paper", "fy97", "--details"]):
+        code, said, _ = scpslab(*words, "--format", "markdown")
+        assert code == 0
+        assert any(line.startswith("| ---") for line in said.splitlines()), words
+
+
 def test_the_report_s_path_is_printed(scpslab, tmp_path):
     code, said, _ = scpslab("report", "first-0001")
     assert code == 0

@@ -36,6 +36,11 @@ class Traffic:
         """The `scps` program that sends; None where the kernel does."""
         return None
 
+    @property
+    def drawn(self) -> tuple[float, ...]:
+        """The random numbers that shape its traffic, drawn when the plan was made."""
+        return ()
+
     def problems(self, places: Places) -> Iterable[Problem]:
         """Keys whose values do not fit each other or the plan, once both hosts are known."""
         return ()

@@ -23,5 +23,10 @@ class Congestion(Traffic):
     rates_bps: tuple[Size, ...]
     port: Port
 
+    @property
+    def drawn(self) -> tuple[float, ...]:
+        """Its rates; none if it sends nothing."""
+        return self.rates_bps if self.max_rate_bps else ()
+
 
 KIND = Congestion

@@ -1,0 +1,191 @@
+"""Effects of pairs and groups, against SciPy and worked examples."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from scpslab.results import ranks
+from scpslab.results.effects import NO_EFFECT, Method, completion_p, effect, needed
+from scpslab.results.statistics import holm, paired_p, ratio_of_pairs
+
+VALUES = st.lists(st.floats(0.1, 1000).map(lambda value: round(value, 3)), min_size=2, max_size=8)
+PAIRS = st.integers(2, 8).flatmap(lambda n: st.tuples(*(st.lists(st.integers(1, 50).map(float), min_size=n, max_size=n),) * 2))
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 5, 9, 20, 60])
+def test_signed_ranks_are_those_of_another_library(pairs):
+    differences = np.random.default_rng(pairs).normal(0.4, 1, pairs)
+    assert ranks.signed_rank_p(differences) == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 1), (3, 4), (5, 5), (10, 7), (40, 30)])
+def test_rank_sums_are_those_of_another_library(first, second):
+    draws = np.random.default_rng(first)
+    a, b = draws.normal(size=first), draws.normal(0.3, 1, second)
+    assert ranks.rank_sum_p(a, b) == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, rel=1e-9)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9))
+def test_signed_ranks_with_ties_are_the_share_of_all_signs(differences):
+    kept = [value for value in differences if value]
+    shared = stats.rankdata([abs(value) for value in kept])
+
+    def sums(signs):
+        return sum(rank for rank, sign in zip(shared, signs, strict=True) if sign > 0)
+
+    everything = [sums(signs) for signs in itertools.product((1, -1), repeat=len(kept))]
+    mine = sums([math.copysign(1, value) for value in kept])
+    tails = sum(value <= mine for value in everything), sum(value >= mine for value in everything)
+    assert ranks.signed_rank_p(differences) == pytest.approx(min(1, 2 * min(tails) / len(everything)))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5), st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5))
+def test_rank_sums_with_ties_are_the_share_of_all_divisions(first, second):
+    shared = stats.rankdata([*first, *second])
+    everything = [sum(shared[index] for index in chosen) for chosen in itertools.combinations(range(len(shared)), len(second))]
+    mine = sum(shared[len(first) :])
+    tails = sum(value <= mine for value in everything), sum(value >= mine for value in everything)
+    assert ranks.rank_sum_p(first, second) == pytest.approx(min(1, 2 * min(tails) / len(everything)))
+
+
+def test_many_values_take_the_normal_distribution():
+    draws = np.random.default_rng(3)
+    differences, a, b = draws.normal(0.1, 1, 250), draws.normal(size=80), draws.normal(0.3, 1, 70)
+    assert ranks.signed_rank_p(differences) == pytest.approx(stats.wilcoxon(differences, method="asymptotic").pvalue, rel=1e-9)
+    expected = stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False).pvalue
+    assert ranks.rank_sum_p(a, b) == pytest.approx(expected, rel=1e-9)
+    for shift, center in ((ranks.shift_of_pairs(differences), np.median(differences)), (ranks.shift_of_groups(a, b), np.median(b) - np.median(a))):
+        assert shift.low < shift.number < shift.high
+        assert shift.number == pytest.approx(center, abs=0.2)
+
+
+@pytest.mark.parametrize(("pairs", "critical"), [(5, None), (6, 0), (8, 3), (10, 8), (20, 52)])
+def test_intervals_of_pairs_end_at_the_tables_critical_values(pairs, critical):
+    """Wilcoxon's table, 5 % two-sided: a sum of ranks up to `critical` is significant; the interval leaves out as many means on each side."""
+    differences = [float(2**number) for number in range(pairs)]
+    means = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(differences, 2))
+    shift = ranks.shift_of_pairs(differences)
+    assert (shift.low, shift.high) == ((None, None) if critical is None else (means[critical], means[-1 - critical]))
+
+
+@pytest.mark.parametrize(("first", "second", "critical"), [(3, 3, None), (4, 4, 0), (5, 5, 2), (8, 6, 8), (10, 10, 23)])
+def test_intervals_of_groups_end_at_the_tables_critical_values(first, second, critical):
+    """Mann and Whitney's table of U, 5 % two-sided."""
+    a, b = [float(2**number) for number in range(first)], [float(3**number) for number in range(second)]
+    differences = sorted(y - x for x in a for y in b)
+    shift = ranks.shift_of_groups(a, b)
+    assert (shift.low, shift.high) == ((None, None) if critical is None else (differences[critical], differences[-1 - critical]))
+
+
+@settings(deadline=None)
+@given(PAIRS)
+def test_pairs_by_means_are_students(pairs):
+    first, second = pairs
+    found = effect(first, second, Method.MEANS, paired=True)
+    if len({b - a for a, b in zip(first, second, strict=True)}) == 1:
+        # Without spread: the share of all signs, or 1 where nothing differs.
+        assert found.p == (1 if first == second else 2.0 ** (1 - len(first)))
+        return
+    expected = stats.ttest_rel(second, first)
+    assert found.p == pytest.approx(expected.pvalue, rel=1e-9, abs=1e-12)
+    interval = expected.confidence_interval()
+    assert (found.difference.low, found.difference.high) == (pytest.approx(interval.low, abs=1e-9), pytest.approx(interval.high, abs=1e-9))
+
+
+# A quantile of a new number of degrees takes some ten milliseconds.
+@settings(deadline=None, max_examples=25)
+@given(VALUES, VALUES)
+def test_groups_by_means_are_welchs(first, second):
+    found = effect(first, second, Method.MEANS, paired=False)
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        return
+    assert found.p == pytest.approx(stats.ttest_ind(second, first, equal_var=False).pvalue, rel=1e-8, abs=1e-12)
+
+
+def test_values_without_spread_differ_for_a_reason_only_if_nothing_was_drawn():
+    """Two groups of three equal values: one of 20 divisions each way has them apart."""
+    assert effect([1.0] * 3, [2.0] * 3, Method.MEANS, paired=False).p == pytest.approx(0.1)
+    assert effect([1.0] * 3, [2.0] * 3, Method.MEANS, paired=False, is_certain=True).p == 0
+    assert effect([1.0] * 3, [1.0] * 3, Method.MEANS, paired=False).p == 1
+
+
+def test_the_rounding_of_floats_is_no_spread():
+    """0.3 - 0.2, 0.4 - 0.3 and 0.5 - 0.4 are three floats, and one difference."""
+    found = effect([0.2, 0.3, 0.4], [0.3, 0.4, 0.5], Method.MEANS, paired=True)
+    assert (found.p, found.difference.number) == (0.25, pytest.approx(0.1))
+    assert effect([0.3], [0.1 + 0.2], Method.RANKS, paired=True).p == 1
+
+
+def test_too_few_values_have_no_p():
+    assert effect([], [1.0], Method.MEANS, paired=False) is NO_EFFECT
+    assert effect([1.0], [2.0], Method.MEANS, paired=True).p is None
+    assert effect([1.0], [2.0, 3.0], Method.MEANS, paired=False).p is None
+    assert effect([1.0], [2.0], Method.MEANS, paired=True).difference.number == 1
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_least_p_is_reached_by_values_that_do_not_overlap(paired):
+    first, second = [1.0, 2.0, 3.0, 4.0], [11.5, 13.0, 15.0, 18.0]
+    found = effect(first, second, Method.RANKS, paired=paired)
+    assert found.p == pytest.approx(found.least_p) == pytest.approx(2 / 16 if paired else 2 / 70)
+
+
+def test_ratios_of_ranks_are_of_the_values():
+    found = effect([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], [2.0, 4.0, 8.0, 16.0, 32.0, 64.0], Method.RANKS, paired=True)
+    assert (found.ratio.number, found.ratio.low, found.ratio.high) == (pytest.approx(2), pytest.approx(2), pytest.approx(2))
+    assert effect([0.0, 1.0], [1.0, 2.0], Method.RANKS, paired=True).ratio is None
+
+
+def test_the_interval_of_a_ratio_of_pairs_covers_it():
+    """Pairs whose second is 1.5 times the first, with noise: 95 % of 400 intervals, within the binomial's 99.9 %."""
+    draws = random.Random(3)
+    covered = 0
+    for _ in range(400):
+        first = [draws.uniform(50, 150) for _ in range(8)]
+        found = ratio_of_pairs(first, [1.5 * value + draws.gauss(0, 5) for value in first])
+        covered += found.low <= 1.5 <= found.high
+    assert stats.binom.ppf(0.001, 400, 0.95) <= covered <= stats.binom.ppf(0.999, 400, 0.95)
+
+
+@pytest.mark.parametrize(("only_first", "only_second"), [(0, 0), (1, 0), (0, 6), (3, 8), (5, 5)])
+def test_completion_of_pairs_is_mcnemars(only_first, only_second):
+    first = [True] * only_first + [False] * only_second + [True, False]
+    second = [False] * only_first + [True] * only_second + [True, False]
+    differ = only_first + only_second
+    expected = stats.binomtest(only_first, differ).pvalue if differ else 1
+    assert completion_p(first, second, paired=True) == (pytest.approx(expected), min(1, 2.0 ** (1 - len(first))))
+
+
+def test_completion_of_groups_is_fishers():
+    p, least = completion_p([True] * 2 + [False] * 6, [True] * 8, paired=False)
+    assert p == pytest.approx(stats.fisher_exact([[2, 6], [8, 0]]).pvalue)
+    assert least == pytest.approx(stats.fisher_exact([[0, 8], [8, 0]]).pvalue)
+    assert completion_p([], [True], paired=False) == (None, None)
+
+
+def test_holm_on_a_hand_computed_example():
+    """0.01, 0.02, 0.03, 0.04 times 4, 3, 2, 1: 0.04, 0.06, 0.06 (0.06 is the largest so far), 0.06 (0.04 is below it); in the order given."""
+    assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+
+
+def test_the_needed_number_of_values():
+    """2 / 2^n below 0.05: n = 6. Below 0.005: n = 9. 2 / C(2n, n) below 0.05: n = 4 (2 / 70)."""
+    assert needed(ranks.least_signed_rank_p, 0.05) == 6
+    assert needed(ranks.least_signed_rank_p, 0.005) == 9
+    assert needed(lambda n: ranks.least_rank_sum_p(n, n), 0.05) == 4
+
+
+def test_students_p_of_pairs():
+    assert paired_p([1.0]) is None
+    assert paired_p([0.0, 0.0]) == 1
+    assert paired_p([1.0, 2.0, 3.0]) == pytest.approx(stats.ttest_1samp([1, 2, 3], 0).pvalue)
