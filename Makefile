@@ -5,7 +5,7 @@ SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo
 	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh images/scps-ri/scps-ri \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: image-ri test-ri same-bytes test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test development test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: install-stack uninstall-stack image-ri test-ri same-bytes test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test development test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -17,9 +17,15 @@ test: setup development ## run all tests (virtual labs included; no root; the Ru
 	$(PYTHON) -m pytest
 	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test
 
-test-stack: ## run the tests of the Rust part with newly drawn cases; installs vsftpd, curl, lftp and tshark for them (some tests need root)
+install-stack: ## install the SCPS stack alone, the program scps and its manual pages, under PREFIX (/usr/local); DESTDIR as usual; needs cargo
+	@$(MAKE) --no-print-directory -C stack install
+
+uninstall-stack: ## remove what install-stack has put under PREFIX
+	@$(MAKE) --no-print-directory -C stack uninstall
+
+test-stack: ## run the tests of the Rust part with newly drawn cases; installs vsftpd, curl, lftp, mandoc, tcpdump and tshark for them (some tests need root)
 	@tools/packages --stack-tests
-	$(MAKE) -C stack test
+	$(MAKE) -C stack test test-install
 
 test-host: setup development ## test engine host in a guest that plays the machine: killed labs leave nothing, times agree with virtual time (15 minutes; needs Docker)
 	SCPSLAB_KILLS=50 SCPSLAB_AGREEMENT=3 $(PYTHON) -m pytest --capture=no tests/lab/test_host.py tests/lab/test_host_agreement.py

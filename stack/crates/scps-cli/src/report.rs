@@ -1,6 +1,7 @@
 //! The result of a transfer as one JSON object. Field names end in their unit; `null` means "not known".
 
 use crate::error::CliError;
+use crate::say;
 use crate::settings::Resolved;
 use scps_io::Stack;
 use scps_tp::{Agreed, Cause, CloseReason, ConnectionId, Stats};
@@ -35,6 +36,8 @@ pub struct Report {
     local: String,
     remote: String,
     preset: crate::settings::Preset,
+    congestion: &'static str,
+    rate_bps: Option<u64>,
     bytes: u64,
     sha256: Option<String>,
     wrong_bytes: Option<u64>,
@@ -117,6 +120,8 @@ impl Report {
             local,
             remote,
             preset: resolved.preset,
+            congestion: resolved.congestion(),
+            rate_bps: resolved.route.rate.map(scps_types::Bitrate::as_bps),
             bytes: facts.bytes,
             sha256: facts.sha256,
             wrong_bytes: facts.wrong_bytes,
@@ -161,10 +166,7 @@ impl Report {
     pub fn write(&self, path: Option<&Path>, append: bool) -> Result<(), CliError> {
         let line = serde_json::to_string(self).map_err(|e| CliError::Usage(e.to_string()))?;
         match path.filter(|path| !is_standard_output(path)) {
-            None => {
-                let written = writeln!(std::io::stdout(), "{line}");
-                written.map_err(|source| CliError::File { path: "standard output".to_owned(), source })
-            }
+            None => say::result(line),
             Some(path) => {
                 let mut options = std::fs::OpenOptions::new();
                 options.create(true).write(true).append(append).truncate(!append);
@@ -177,9 +179,9 @@ impl Report {
 
 impl Report {
     /// Tells a person at a terminal in one sentence what came out, and which rate was in force.
-    pub fn tell(&self, resolved: &Resolved) {
-        if std::io::stderr().is_terminal() {
-            eprintln!("{}", self.sentence(resolved));
+    pub fn tell(&self, resolved: &Resolved, quiet: bool) {
+        if !quiet && std::io::stderr().is_terminal() {
+            say::remark(self.sentence(resolved));
         }
     }
 
@@ -198,7 +200,7 @@ impl Report {
 }
 
 /// A rate as people say it.
-struct Mbps(f64);
+pub struct Mbps(pub f64);
 
 impl std::fmt::Display for Mbps {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

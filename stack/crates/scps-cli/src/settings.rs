@@ -101,8 +101,8 @@ pub struct Tunables {
     /// What a loss on the route means
     #[arg(long, value_enum)]
     pub loss: Option<LossName>,
-    /// Rate of the route, such as "2 Mbit/s" or 9600, IP headers included; "none" for no rate control. Not given, here or
-    /// in the settings file: 2 Mbit/s, whatever the preset
+    /// Rate of the route, such as "2 Mbit/s" or 9600, IP headers included; "none" for no rate control [default: 2 Mbit/s,
+    /// whatever the preset]
     #[arg(long)]
     pub rate: Option<String>,
     /// How often rate credit is given; 0 for continuously
@@ -249,6 +249,17 @@ pub struct Resolved {
     pub config: Config,
     /// Route settings.
     pub route: RouteConfig,
+}
+
+impl Resolved {
+    /// Congestion control, by its name on the command line.
+    pub fn congestion(&self) -> &'static str {
+        match self.config.congestion {
+            Congestion::None => "none",
+            Congestion::Vj => "vj",
+            Congestion::Vegas(_) => "vegas",
+        }
+    }
 }
 
 impl Tunables {

@@ -116,5 +116,6 @@ pub fn abort_all(stack: &mut Stack) -> Result<(), CliError> {
 
 /// For the person who has to tell the peer.
 pub fn warn_of_resets() {
-    eprintln!("scps: a reset did not leave within {} s; the peer still waits.", RESETS_MAX.as_secs());
+    let longest = RESETS_MAX.as_secs();
+    crate::say::remark(format_args!("scps: a reset did not leave within {longest} s; the peer still waits."));
 }

@@ -3,6 +3,7 @@
 
 use super::line_spec::LineSpec;
 use crate::error::CliError;
+use crate::say;
 use clap::Args;
 use scps_channel::{Counters, Direction};
 use scps_io::{entropy_seed, wait_for, ByteEnd, Clock, EndAddress, Interest, IoError, ReadOutcome, Signal, Signals};
@@ -117,7 +118,7 @@ impl ChannelArgs {
         let Some(a) = ByteEnd::open(&self.a, &signals)? else { return Ok(ended_early()) };
         let Some(b) = ByteEnd::open(&self.b, &signals)? else { return Ok(ended_early()) };
         let mut ends = [a, b];
-        say(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
+        tell(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
         let clock = Clock::new();
         // The time as of the last look at the clock, one a turn: in a lab of virtual time a look is a switch of processes.
         let mut now = clock.now();
@@ -162,7 +163,7 @@ impl ChannelArgs {
             }
         }
         let [a_to_b, b_to_a] = paths;
-        say(&Report { event: "counters", a_to_b: a_to_b.account()?, b_to_a: b_to_a.account()? })?;
+        tell(&Report { event: "counters", a_to_b: a_to_b.account()?, b_to_a: b_to_a.account()? })?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -246,14 +247,10 @@ impl Path {
 }
 
 fn ended_early() -> ExitCode {
-    eprintln!("scps: channel: ended by a signal before both ends were open.");
+    say::remark("scps: channel: ended by a signal before both ends were open.");
     ExitCode::FAILURE
 }
 
-fn say(line: &impl Serialize) -> Result<(), CliError> {
-    let failed = |source| CliError::File { path: "standard output".into(), source };
-    let mut text = serde_json::to_string(line).map_err(|e| failed(e.into()))?;
-    text.push('\n');
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed)
+fn tell(line: &impl Serialize) -> Result<(), CliError> {
+    say::result(serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?)
 }

@@ -100,6 +100,19 @@ impl Feed {
         }
     }
 
+    /// All octets there will be, where that is known: not of a pipe.
+    pub fn total(&self) -> Option<u64> {
+        match &self.source {
+            Source::Generated { left, .. } => Some(self.given + *left),
+            Source::File(file) => file.metadata().ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len()),
+        }
+    }
+
+    /// Octets given so far.
+    pub fn given(&self) -> u64 {
+        self.given
+    }
+
     /// Octets given so far, and their hash.
     pub fn finish(self) -> (u64, Option<String>) {
         (self.given, self.hash.map(|h| hex(&h.finalize())))

@@ -5,6 +5,7 @@ use crate::fp::console::{Signals, Terminal};
 use crate::fp::editor::Editor;
 use crate::fp::keyboard::Keyboard;
 use crate::fp::{FpOptions, TransportName, World, ANY};
+use crate::say;
 use clap::Args;
 use scps_fp::client::{Client, Report, Resolver};
 use scps_io::IoError;
@@ -185,7 +186,7 @@ impl FpArgs {
             if let Some(report) = session.client.run_line(&line, &Names) {
                 write(&report)?;
                 if !report.is_complete() {
-                    eprintln!("scps: {}: {}", report.command, report.text);
+                    say::remark(format_args!("scps: {}: {}", report.command, report.text));
                     return Ok(self.keep_going || matches!(session.source, Source::Prompt(_)));
                 }
             }
@@ -232,9 +233,9 @@ impl Session<'_, '_> {
             if let Some(report) = self.client.run_line(&line, &Names) {
                 write(&report)?;
                 if is_prompt {
-                    show(&report);
+                    show(&report)?;
                 } else if !report.is_complete() {
-                    eprintln!("scps: {}: {}", report.command, report.text);
+                    say::remark(format_args!("scps: {}: {}", report.command, report.text));
                     if !self.keep_going {
                         break;
                     }
@@ -264,19 +265,21 @@ fn with_password(line: String) -> Result<String, CliError> {
 }
 
 /// A result as people read it.
-fn show(report: &Report) {
+fn show(report: &Report) -> Result<(), CliError> {
+    let mut lines = Vec::new();
     if !report.is_complete() {
-        println!("{:?}: {}", report.status, report.text);
+        lines.push(format!("{:?}: {}", report.status, report.text));
     } else if report.octets.is_none() {
-        println!("{}", report.text);
+        lines.push(report.text.clone());
     }
     if report.octets.is_some() {
-        println!("It took {:.6} seconds", report.seconds);
+        lines.push(format!("It took {:.6} seconds", report.seconds));
     }
     if let Some(integrity) = report.integrity {
-        println!("integrity: {integrity:?}");
+        lines.push(format!("integrity: {integrity:?}"));
     }
     if let Some(marker) = report.marker {
-        println!("marker: {marker}");
+        lines.push(format!("marker: {marker}"));
     }
+    lines.iter().try_for_each(say::result)
 }

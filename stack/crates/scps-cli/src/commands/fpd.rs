@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::fp::{keyboard::read_secret, write_whole, FpOptions};
+use crate::say;
 use crate::stop::StopSignals;
 use clap::Args;
 use scps_fp::server::{Server, ServerConfig};
@@ -128,6 +129,6 @@ fn print_hash() -> Result<ExitCode, CliError> {
     let seed = entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?;
     let mut salt = [0u8; 16];
     seed.stream("salt").fill(&mut salt);
-    println!("{}", hash_password(&password, salt).map_err(CliError::Usage)?);
+    say::result(hash_password(&password, salt).map_err(CliError::Usage)?)?;
     Ok(ExitCode::SUCCESS)
 }

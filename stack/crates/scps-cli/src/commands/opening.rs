@@ -1,6 +1,8 @@
 //! How a connection comes about: whichever end connects, either may be the one that sends.
 
 use crate::error::CliError;
+use crate::progress::Phase;
+use crate::say;
 use clap::Args;
 use scps_io::Stack;
 use scps_tp::{Config, ConnectionId, State};
@@ -53,6 +55,15 @@ impl OpeningArgs {
         self.listen.is_none()
     }
 
+    /// What there is to show before there is a connection.
+    pub fn phase(&self) -> Phase {
+        let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        match self.listen {
+            Some(at) => Phase::Listening(at),
+            None => Phase::Connecting(self.connect.unwrap_or(nowhere)),
+        }
+    }
+
     /// Asks for the connection, or listens and says so.
     pub fn begin(&self, stack: &mut Stack, config: Config) -> Result<Opened, CliError> {
         match (self.listen, self.connect) {
@@ -64,7 +75,7 @@ impl OpeningArgs {
                 let port = listen.map_or(0, |l| l.port());
                 stack.listen((self.address(), port), config);
                 if self.announce {
-                    println!("{{\"event\": \"listening\"}}");
+                    say::result(r#"{"event": "listening"}"#)?;
                 }
                 Ok(Opened::Listening)
             }

@@ -4,7 +4,9 @@ use super::feed::hex;
 use super::opening::{linger, Opened, OpeningArgs};
 use crate::error::CliError;
 use crate::payload::Comparison;
+use crate::progress::{Phase, Progress};
 use crate::report::{is_standard_output, Facts, Report};
+use crate::say;
 use crate::settings::{Resolved, Tunables};
 use crate::stop::{abort_all, Cause, Stop};
 use crate::trace::TraceWriter;
@@ -44,6 +46,9 @@ pub struct RecvArgs {
     /// Write results here, one line per transfer ("-" or not given: to standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// At a terminal: show no progress, and no sentence at the end
+    #[arg(long)]
+    quiet: bool,
     /// Write a trace of every event here
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -98,7 +103,8 @@ impl RecvArgs {
                 let all = finished + intakes.len() as u64;
                 let is_short = all == 0 || all < self.count;
                 if is_short {
-                    eprintln!("scps: recv: {finished} of {} transfers ended; {}.", self.count, cause.text());
+                    let (count, why) = (self.count, cause.text());
+                    say::remark(format_args!("scps: recv: {finished} of {count} transfers ended; {why}."));
                 }
                 (failed + u64::from(is_short), Some(cause))
             }
@@ -133,12 +139,13 @@ impl RecvArgs {
         let mut accepted = 0;
         let (mut finished, mut failed) = (0, 0);
         let mut buffer = vec![0u8; 256 * 1024];
+        let mut progress = Progress::new("recv", None, self.quiet, stack.now());
         if let Opened::Connecting(id) = opened {
             intakes.insert(id, self.intake(true)?);
         }
         while self.count == 0 || finished < self.count {
             let leave_at = intakes.values().filter_map(|i| i.leave_at).min();
-            stack.turn([stop.deadline(), leave_at].into_iter().flatten().min())?;
+            stack.turn([stop.deadline(), leave_at, progress.due()].into_iter().flatten().min())?;
             let mut ended: Vec<(ConnectionId, Option<CloseReason>)> = Vec::new();
             while let Some(event) = stack.poll_event() {
                 match event {
@@ -163,17 +170,28 @@ impl RecvArgs {
             );
             for (id, reason) in ended {
                 if let Some(intake) = intakes.remove(&id) {
+                    progress.clear();
                     finished += 1;
                     failed += u64::from(!intake.is_at_end);
                     self.report(intake, reason, None, stack, id, resolved)?;
                     stack.release(id);
                 }
             }
+            progress.update(now, || self.phase(stack, intakes));
             if let Some(cause) = stop.cause(now) {
                 return Ok(Ended { finished, failed, stopped: Some(cause) });
             }
         }
         Ok(Ended { finished, failed, stopped: None })
+    }
+
+    fn phase(&self, stack: &Stack, intakes: &BTreeMap<ConnectionId, Intake>) -> Phase {
+        let is_open = |id| stack.endpoint().stats(id).is_some_and(|stats| stats.established_at.is_some());
+        if intakes.keys().any(|id| is_open(*id)) {
+            Phase::Moving(intakes.values().map(|intake| intake.bytes).sum())
+        } else {
+            self.opening.phase()
+        }
     }
 
     fn intake(&self, is_first: bool) -> Result<Intake, CliError> {
@@ -217,7 +235,7 @@ impl RecvArgs {
             holes: intake.holes,
         };
         let report = Report::new(facts, stack, id, resolved);
-        report.tell(resolved);
+        report.tell(resolved, self.quiet);
         report.write(self.json.as_deref(), true)
     }
 }

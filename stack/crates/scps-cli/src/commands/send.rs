@@ -4,7 +4,9 @@ use super::feed::{Feed, Source};
 use super::opening::{linger, Opened, OpeningArgs};
 use crate::error::CliError;
 use crate::payload::Payload;
+use crate::progress::{Phase, Progress};
 use crate::report::{Facts, Report};
+use crate::say;
 use crate::settings::Tunables;
 use crate::stop::{abort_all, Cause, Stop};
 use crate::trace::TraceWriter;
@@ -40,6 +42,9 @@ pub struct SendArgs {
     /// Write the result here ("-" or not given: to standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// At a terminal: show no progress, and no sentence at the end
+    #[arg(long)]
+    quiet: bool,
     /// Write a trace of every event here
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -63,8 +68,12 @@ impl SendArgs {
             // Regular files cannot be waited for, and need not.
             let _ = stack.watch(fd);
         }
-        let mut transfer = Transfer { stack: &mut stack, feed: &mut feed, trace: &mut trace, stop };
+        let mut progress = Progress::new("send", feed.total(), self.quiet, stack.now());
+        let (feed_now, opening) = (&mut feed, &self.opening);
+        let mut transfer =
+            Transfer { stack: &mut stack, feed: feed_now, trace: &mut trace, stop, opening, progress: &mut progress };
         let ended = transfer.run(opened);
+        progress.clear();
         if !matches!(ended, Ok(End { stopped: None, .. })) {
             abort_all(&mut stack)?;
         }
@@ -72,7 +81,8 @@ impl SendArgs {
         trace.drain(&mut stack)?;
         trace.finish()?;
         let Some(id) = id else {
-            eprintln!("scps: send: nobody connected; {}.", stopped.map_or("no connection", Cause::text));
+            let why = stopped.map_or("no connection", Cause::text);
+            say::remark(format_args!("scps: send: nobody connected; {why}."));
             return Ok(stopped.map_or(ExitCode::FAILURE, Cause::exit_code));
         };
         let is_complete = stack.endpoint().stats(id).is_some_and(|s| s.flushed_at.is_some());
@@ -89,7 +99,7 @@ impl SendArgs {
             holes: holes.into_iter().map(|(first, last)| (first, last - first + 1)).collect(),
         };
         let report = Report::new(facts, &stack, id, &resolved);
-        report.tell(&resolved);
+        report.tell(&resolved, self.quiet);
         report.write(self.json.as_deref(), false)?;
         Ok(match stopped {
             Some(cause @ Cause::Signal(_)) => cause.exit_code(),
@@ -118,6 +128,8 @@ struct Transfer<'a> {
     feed: &'a mut Feed,
     trace: &'a mut TraceWriter,
     stop: Stop,
+    opening: &'a OpeningArgs,
+    progress: &'a mut Progress,
 }
 
 impl Transfer<'_> {
@@ -141,7 +153,7 @@ impl Transfer<'_> {
                 while matches!(self.stack.recv(id, &mut sink), Ok((n, _)) if n > 0) {}
             }
             self.trace.drain(self.stack)?;
-            let until = [self.stop.deadline(), linger_until].into_iter().flatten().min();
+            let until = [self.stop.deadline(), linger_until, self.progress.due()].into_iter().flatten().min();
             self.stack.turn(until)?;
             while let Some(event) = self.stack.poll_event() {
                 match (event, opened) {
@@ -158,6 +170,8 @@ impl Transfer<'_> {
                 }
             }
             let now = self.stack.now();
+            let (stack, feed, opening) = (&*self.stack, &*self.feed, self.opening);
+            self.progress.update(now, || phase(stack, feed, opening, id));
             if let Some(cause) = self.stop.cause(now) {
                 return Ok(End { id, reason: None, stopped: Some(cause) });
             }
@@ -166,5 +180,15 @@ impl Transfer<'_> {
             }
             linger_until = linger_until.or_else(|| linger(self.stack, id?));
         }
+    }
+}
+
+/// Acknowledged is what counts: bytes given may wait in the send buffer for minutes.
+fn phase(stack: &Stack, feed: &Feed, opening: &OpeningArgs, id: Option<ConnectionId>) -> Phase {
+    let endpoint = stack.endpoint();
+    let is_open = id.and_then(|id| endpoint.stats(id)).is_some_and(|stats| stats.established_at.is_some());
+    match id.filter(|_| is_open).and_then(|id| endpoint.snapshot(id)) {
+        None => opening.phase(),
+        Some(snapshot) => Phase::Moving(feed.given().saturating_sub(snapshot.unacknowledged)),
     }
 }

@@ -94,7 +94,7 @@ pub struct Terminal {
 impl Console for Terminal {
     fn show(&mut self, line: &str) {
         if !self.quiet {
-            eprintln!("{line}");
+            crate::say::remark(line);
         }
     }
 

@@ -72,7 +72,7 @@ impl FpOptions {
         if let Some(path) = &self.mib {
             let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
             for warning in mib.read(&text) {
-                eprintln!("scps: {}: {warning}", path.display());
+                crate::say::remark(format_args!("scps: {}: {warning}", path.display()));
             }
         }
         for pair in &self.set {

@@ -1,0 +1,56 @@
+//! The `scps` program: it parses, runs one command, and is the only place that prints an error and chooses an exit code. (A library, so
+//! that the manual pages and their tests have its command line.)
+//!
+//! Exit codes: 0 done; 1 the transfer failed or a capture holds malformed packets; 2 the command line or a settings file
+//! is wrong; 3 a file or device does not work; 127 this machine or build does not support what was asked; 128 and the number
+//! of SIGINT (130) or SIGTERM (143), which end a command early.
+
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic where the reader has gone; see `say`.
+
+mod commands;
+mod error;
+mod fp;
+mod pace;
+mod payload;
+mod progress;
+mod report;
+mod say;
+mod settings;
+mod stop;
+mod trace;
+mod world;
+
+use clap::{CommandFactory, Parser};
+use std::process::ExitCode;
+
+/// SCPS transport and file protocol for satellite links, and a serial space link to test them over
+#[derive(Debug, Parser)]
+#[command(name = "scps", version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 done; 1 transfer failed, or malformed packets in a capture; 2 wrong command line \
+or settings file; 3 a file or device does not work; 127 not supported here; 130 ended by SIGINT, 143 by SIGTERM.
+
+SIGINT and SIGTERM end a command early: its connections are reset, it waits up to 5 s until the resets have left, and it
+reports. A second signal ends it at once.";
+
+/// Runs the program.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    match cli.command.run() {
+        Ok(code) => code,
+        Err(error) => {
+            say::remark(format_args!("scps: {error}"));
+            error.exit_code()
+        }
+    }
+}
+
+/// The command line: every subcommand, option and help text.
+pub fn command() -> clap::Command {
+    Cli::command()
+}

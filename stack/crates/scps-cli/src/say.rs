@@ -1,0 +1,19 @@
+//! What the program says: results on standard output, remarks to a person on standard error. Neither panics where the reader has
+//! gone, as `println!` does: `scps decode FILE | head` is no fault.
+
+use crate::error::CliError;
+use std::fmt::Display;
+use std::io::Write;
+
+/// A line of a result, handed on at once.
+pub fn result(line: impl Display) -> Result<(), CliError> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(|source| CliError::File { path: "standard output".to_owned(), source })
+}
+
+/// A line for a person. One who no longer reads misses nothing.
+pub fn remark(line: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
