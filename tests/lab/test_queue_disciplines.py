@@ -7,12 +7,16 @@ import re
 import pytest
 
 from scpslab.plan import write
+from scpslab.plan.disciplines.red import SLOPE_LIMIT, burst_packets, is_possible
 from tests.lab.conftest import KEY, LIMITS, datagrams, point_to_point, run_network
 
 pytestmark = pytest.mark.lab
 # One in 2^30 for each byte between the thresholds: half of it is more than tc takes.
 LEAST = 90_000 * 2.0**-30
 RED = {"discipline": "red", "red_min_bytes": 10_000, "red_max_bytes": 100_000}
+
+# The largest upper threshold beside a lower one (for 250 kB there are larger ones behind a gap).
+BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
 
 
 @pytest.fixture
@@ -72,3 +76,25 @@ def test_the_acknowledgement_filter_is_cakes_and_nothing_else_of_it(shown):
     assert "qdisc cake 1: root refcnt 2 bandwidth 2Mbit besteffort flowblind" in text
     assert " ack-filter-aggressive " in text
     assert " memlimit 1000000b" in text
+
+
+def test_red_s_thresholds_are_possible_for_scpslab_exactly_if_they_are_for_tc(engine, tmp_path):
+    """Both sides of every border: lower thresholds of about the average packet, upper ones near and far, burst rounded down, and small probabilities."""
+    pairs = [(least, most) for least in (1, 999, 1000, 1001) for most in (1999, 2000, 3998, 4000, 30_000)]
+    pairs += [(1900, most) for most in (1901, 1999, 2000, 2199, 2200, 5000)] + [(6500, most) for most in (6600, 7999, 8000, 9000)]
+    pairs += [(least, BORDERS[least] + step) for least in BORDERS for step in (-1, 0, 1, 2)]
+    pairs += [(2_000_000, 4_000_000), (2_500_000, 5_000_000), (25_000_000, 50_000_000)]
+    slopes = [(10_000, 100_000, 90_000 * SLOPE_LIMIT * factor) for factor in (0.99, 1, 1.01)]
+    cases = [(least, most, 0.1) for least, most in pairs] + slopes
+    expected = [is_possible(least, most) and probability > (most - least) * SLOPE_LIMIT for least, most, probability in cases]
+    assert {is_possible(least, most) and not is_possible(least, most + 1) for least, most in BORDERS.items()} == {True}
+
+    words = [f"{least}/{most}/{burst_packets(least, most)}/{probability!r}" for least, most, probability in cases]
+    settings = "limit 90000000 min $l max $m avpkt 1000 burst $b probability $p bandwidth 2000000bit"
+    loop = f'while IFS=/ read l m b p; do tc qdisc replace dev lo root red {settings}; echo "$l $m $?"; tc qdisc del dev lo root; done'
+    command = f"printf '%s\\n' {' '.join(words)} | bash -c '{loop}'"
+    step = {"t_ns": 10**9, "do": "run", "node": "h1", "command": command, "patience_ns": 60 * 10**9, "required": True}
+    outcome = run_network(engine, tmp_path, write(point_to_point().plan(KEY, LIMITS)) | {"script": [step]}, [])
+    said = re.findall(r"^\d+ \d+ (\d)$", (outcome.folder / "logs" / "script-1-h1.log").read_text(), re.MULTILINE)
+
+    assert [(case, code == "0") for case, code in zip(cases, said, strict=True)] == list(zip(cases, expected, strict=True))

@@ -24,8 +24,8 @@ class Discipline:
     limit_says: ClassVar[str] = ""
     marks: ClassVar[bool] = False
 
-    def problems(self, given: Any, limit_bytes: int | None) -> Iterator[Problem]:
-        """What does not fit in a scenario's `queue` of this discipline, with the key; `limit_bytes` is None where packets are counted."""
+    def problems(self, given: Any, room_bytes: int | None) -> Iterator[Problem]:
+        """What does not fit in a scenario's `queue` of this discipline, with the key; `room_bytes`: its limit, packets counted as full ones, if it has one."""
         yield from ()
 
     def settings(self, given: Any, queue: Queue) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from scpslab.documents.quantities import queue_limit
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.errormodels import MODELS
 from scpslab.plan import disciplines
-from scpslab.scenario.model import Direction, ScenarioFile
+from scpslab.scenario.model import Direction, Queue, ScenarioFile
 from scpslab.topology import description as topology
 
 Problem = tuple[KeyPath, str]
@@ -110,9 +110,15 @@ def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]
     if queue.ecn and not DISCIPLINES[name].marks:
         text = f"found ECN marking on a queue of discipline {name}; expected discipline {_either(MARKING)}. Choose one of these."
         yield ("queue", "ecn"), text
-    limit = queue_limit(queue.limit)[0] if queue.limit is not None else described.queue.limit_bytes if described.queue else None
-    for key, text in DISCIPLINES[name].problems(queue, limit):
+    for key, text in DISCIPLINES[name].problems(queue, _room_bytes(queue, described)):
         yield ("queue", *key), text
+
+
+def _room_bytes(queue: Queue, described: topology.Direction) -> int | None:
+    if queue.limit is None and described.queue is None:
+        return None
+    limits = queue_limit(queue.limit) if queue.limit is not None or described.queue is None else (described.queue.limit_bytes, described.queue.limit_packets)
+    return disciplines.without_settings(limit_bytes=limits[0], limit_packets=limits[1]).room_bytes
 
 
 def _discipline(given: Direction, described: topology.Direction) -> str:

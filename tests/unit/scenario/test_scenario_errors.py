@@ -79,6 +79,23 @@ CASES = {
         "8: links.hop.data.queue",
         "expected them to ascend",
     ),
+    "red thresholds too far apart": (
+        ("      errors:", "      queue: {discipline: red, limit: 2 MB, red_min: 2 kB, red_max: 1 MB}\n      errors:"),
+        "8: links.hop.data.queue: found red_min 2000 B, red_max 1000000 B; expected a red_max of 2001 B to about 271",
+        "correct them, or the limit",
+    ),
+    "red below a packet": (
+        ("      errors:", "      queue: {discipline: red, limit: 2 packets}\n      errors:"),
+        "8: links.hop.data.queue: found red_min 750 B, red_max 1500 B; expected a red_min of more than 1000 B",
+    ),
+    "red of a huge queue": (
+        ("      errors:", "      queue: {discipline: red, limit: 100 MB}\n      errors:"),
+        "8: links.hop.data.queue: found red_min 25000000 B, red_max 50000000 B; expected a red_max of 25000001 B to about",
+    ),
+    "red probability that tc cannot state": (
+        ("      errors:", "      queue: {discipline: red, limit: 200 kB, red_probability: 1.0e-9}\n      errors:"),
+        "8: links.hop.data.queue.red_probability: found 1e-09 over 50000 B; expected 0, or more than 2.3e-05",
+    ),
     "unknown topology": (("point_to_point", "point_to_pont"), "4: topology", "Did you mean point_to_point?"),
     "unknown parameter": (("links:", "parameters: {datarate: 1 Mbit/s}\nlinks:"), "5: parameters.datarate", "Did you mean data_rate?"),
     "parameter without unit": (("links:", "parameters: {data_rate: 9600}\nlinks:"), "5: parameters.data_rate: found 9600 (no unit)", '"2 Mbit/s"'),

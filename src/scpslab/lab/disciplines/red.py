@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from scpslab.lab.disciplines.base import TokenBucket
 from scpslab.plan.disciplines import Queue
+from scpslab.plan.disciplines.red import AVERAGE_PACKET_BYTES, SLOPE_LIMIT, burst_packets
 
-# The probability for each byte between the thresholds: tc takes nothing below 2^-31.
-LEAST_SLOPE = 2.0**-30
+# The probability for each byte between the thresholds where a plan says 0.
+LEAST_SLOPE = 2 * SLOPE_LIMIT
 
 
 class Red(TokenBucket):
@@ -20,8 +21,8 @@ class Red(TokenBucket):
         assert queue.red_probability is not None
         # tc cannot state a probability of 0: the least that it can is a packet in many millions for each byte between the two thresholds.
         probability = queue.red_probability or (most - least) * LEAST_SLOPE
-        burst = max(1, (2 * least + most) // 3000)
-        words = f"red limit {queue.room_bytes} min {least} max {most} avpkt 1000 burst {burst} probability {probability} bandwidth {rate_bps}bit"
+        words = f"red limit {queue.room_bytes} min {least} max {most} avpkt {AVERAGE_PACKET_BYTES} burst {burst_packets(least, most)}"
+        words += f" probability {probability} bandwidth {rate_bps}bit"
         return f"{words} ecn" if queue.ecn else words
 
 
