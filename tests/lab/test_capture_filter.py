@@ -1,4 +1,4 @@
-"""A capture's filter is checked before the epoch of its cell."""
+"""A filter that only libpcap finds wrong is refused before the epoch of its cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ version: 1
 title: Bad filter
 topology: point_to_point
 workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]
-probes: [{kind: capture, node: h1, filter: tcp prot 5001}]
+probes: [{kind: capture, node: h1, filter: tcp !udp}]
 """
 
 
@@ -25,4 +25,4 @@ def test_a_filter_that_is_none_is_named_before_anything_is_sent(tmp_path):
     (status,) = (json.loads(found.read_text()) for found in result.folder.glob("cells/*/status.json"))
 
     assert (status["status"], status["epoch_realtime_ns"]) == ("failed", None)
-    assert status["reason"] == ('FilterError: probe h1: found the filter "tcp prot 5001" (syntax error); expected one of pcap-filter(7). Correct the filter.')
+    assert status["reason"] == ('FilterError: probe h1: found the filter "tcp !udp" (syntax error); expected one of pcap-filter(7). Correct the filter.')

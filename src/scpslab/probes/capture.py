@@ -11,6 +11,7 @@ from scpslab.documents.places import one_of
 from scpslab.documents.quantities import Name, Size
 from scpslab.plan.probes import capture as planned
 from scpslab.probes.base import Kind, Observer, Problem
+from scpslab.probes.filters import certain_mistake
 from scpslab.probes.watched import not_a_node
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Capture(Observer):
     node: Name = key(says="Where.", example="ws2")
     link: str | None = key(None, says="Capture on the node's interface to this link. Default: its first interface.", example="hop")
     snaplen: Size = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
-    filter: str = key("", says="tcpdump filter.", example="tcp port 5001")
+    filter: str = key("", says="tcpdump filter, as in pcap-filter(7). `validate` finds most mistakes, and the lab the others before anything is sent.", example="tcp port 5001")
 
 
 def problems(probe: Capture, network: Network) -> Iterator[Problem]:
@@ -37,6 +38,8 @@ def problems(probe: Capture, network: Network) -> Iterator[Problem]:
         yield from missing
     elif probe.filter.lstrip().startswith("-"):
         yield ("filter",), f'found "{probe.filter}", which tcpdump would take for an option; expected a filter. Write "not" for a minus.'
+    elif mistake := certain_mistake(probe.filter):
+        yield ("filter",), f'found "{probe.filter}": {mistake}; expected a filter as in pcap-filter(7), such as "tcp port 5001". Correct the filter.'
     elif probe.link is not None:
         near = [link.name for link in network.links if probe.node in (link.a, link.b, link.via)]
         if probe.link not in near:
