@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 
 from rich.console import Console
 
 from scpslab.errors import UsageError
+from scpslab.ownership import somebody_elses
 from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
-
-ROOT = 0
 
 
 def ask_for_host(scenario: str, is_trusted: bool, console: Console) -> None:
@@ -28,18 +25,6 @@ def ask_for_host(scenario: str, is_trusted: bool, console: Console) -> None:
                 f"{path}: found {found}; expected a file that you or root own and nobody else may write, because its commands run as root. "
                 "Read it, then run it with --trust; or run it with --engine virtual, where it can do no harm."
             )
-
-
-def somebody_elses(path: Path) -> str:
-    """Why a file counts as somebody else's; "" when root or the calling user (under sudo: the user who called it) owns it."""
-    found = path.stat()
-    users = {ROOT, os.geteuid(), int(os.environ.get("SUDO_UID") or ROOT)}
-    if found.st_uid not in users:
-        return f"a file of user {found.st_uid}"
-    # On systems where every user has a group of their own, files are writable by that group.
-    groups = {ROOT, os.getegid(), int(os.environ.get("SUDO_GID") or ROOT)}
-    by_others = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid not in groups)
-    return "a file that others may write" if by_others else ""
 
 
 def _files(scenario: str) -> list[Path]:

@@ -8,9 +8,10 @@ import typer
 
 from scpslab import plan as plans
 from scpslab import planning, scenario
-from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, todays_name
+from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, TRUST_HELP, todays_name
 from scpslab.documents.places import one_of
 from scpslab.errors import UsageError
+from scpslab.scenario.topologies import OnDisk
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +23,7 @@ def plan(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
     cell: Annotated[str | None, typer.Option(metavar="ID", help="Print the plan of this cell as JSON.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Print the ids of all cells, or the plan of one cell.
 
@@ -29,7 +31,7 @@ def plan(
 
     Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan fy97/fig04:kernel-test --cell stack=fy97-reno,errors=clustered,ber=0,r1
     """
-    cells = {item.id: item for item in scenario.cells(scenario.load(todays_name(name), set_ or []))}
+    cells = {item.id: item for item in scenario.cells(scenario.load(todays_name(name), set_ or [], OnDisk(is_trusted=trust)))}
     if cell is None:
         typer.echo("\n".join(cells))
     elif cell in cells:

@@ -39,7 +39,9 @@ def run(  # typer calls it by name
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."),
     ] = None,
-    trust: Annotated[bool, typer.Option("--trust", help="Engine host: run a file that others own or may write. Its commands run as root.")] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run files that others own or may write: a topology's file with your rights, in engine host commands as root.")
+    ] = False,
 ) -> None:
     """Run a scenario or campaign; repeat the command to resume.
 
@@ -51,7 +53,7 @@ def run(  # typer calls it by name
     console = table_console(stderr=True)
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
-    options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, out=out, overrides=list(set_ or []))
+    options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, out=out, overrides=list(set_ or []), trust=trust)
     listeners = [ConsoleProgress(console)]
     scenario = todays_name(scenario)
     if is_campaign(scenario):

@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from scpslab.runfolder import CellFiles
+from scpslab.scenario.topologies import is_path
 from scpslab.scratch import replace_text
 
 TRANSCRIPT = "transcript.jsonl"
@@ -39,6 +40,10 @@ class Session:
     def __init__(self, folder: Path, topology: str, parameters: dict[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.topology, self.parameters = folder, topology, parameters
+        if is_path(topology):
+            # The scenario names a file beside it.
+            self.topology = f"./{Path(topology).name}"
+            (folder / self.topology).write_bytes(Path(topology).read_bytes())
         self.files: list[Path] = []
         self._steps: list[dict[str, object]] = []
         # By file of the lab: the number of bytes that were taken over.

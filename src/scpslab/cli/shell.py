@@ -12,7 +12,7 @@ from scpslab import units
 from scpslab.cli.notes import Notes
 from scpslab.cli.session import Session
 from scpslab.cli.tables import plain_console
-from scpslab.documents.places import one_of
+from scpslab.cli.validate import TRUST_HELP
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.engine.base import Interrupted
 from scpslab.errors import ScenarioError, UsageError
@@ -20,8 +20,8 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits, Prompt
 from scpslab.plan.plan import Containers
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
+from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 from scpslab.scratch import scratch
-from scpslab.topology import catalogue
 from scpslab.topology.layout import layout
 
 MEMORY_MIB = 512
@@ -34,7 +34,9 @@ def register(app: typer.Typer) -> None:
 
 
 def shell(
-    topology: Annotated[str, typer.Argument(help="The topology to start; scpslab list --what topologies lists them.")] = "fy97",
+    topology: Annotated[
+        str, typer.Argument(help="The topology to start; scpslab list --what topologies lists them. A path that begins with ./ or / is a file of your own.")
+    ] = "fy97",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PARAMETER=VALUE", help="Set a parameter of the topology, e.g. data_rate='9600 bit/s'; may be repeated."),
@@ -46,6 +48,7 @@ def shell(
         typer.Option(help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again. Both are written during the session."),
     ] = None,
     bash: Annotated[bool, typer.Option("--bash", help="Start the guest's own shell instead of the prompt, for example to type `mn --custom …`.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Start a network on the wall clock, with a prompt.
 
@@ -57,7 +60,9 @@ def shell(
         if value not in known:
             raise UsageError(f'--{name}: found "{value}"; expected one of {", ".join(known)}. Choose one of these.')
     given = _given(set_ or [])
-    plan = shell_plan(topology, given, "bash" if bash else "mininet", "docker" if containers == "docker" else "process")
+    if bash and is_path(topology):
+        raise UsageError(f"--bash: found {topology}, which is not in the guest; expected a topology of the project. Leave --bash out.")
+    plan = shell_plan(topology, given, "bash" if bash else "mininet", "docker" if containers == "docker" else "process", is_trusted=trust)
     session = Session(keep, topology, given) if keep else None
     runner = ENGINES[engine]()
     notes = Notes(plain_console(stderr=True))
@@ -87,18 +92,17 @@ def _given(texts: list[str]) -> dict[str, str]:
     return found
 
 
-def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: Containers) -> Plan:
+def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: Containers, *, is_trusted: bool = False) -> Plan:
     """The plan of a topology for a session at the prompt.
 
     Raises:
         ScenarioError: unknown topology or parameter.
     """
     try:
-        module = catalogue.module(topology)
-    except KeyError as error:
-        raise ScenarioError(f'topology: found "{topology}"; {one_of(topology, catalogue.names())}') from error
-    try:
-        network = module.describe(module.PARAMETERS.read(given))
+        found = OnDisk(is_trusted=is_trusted).find(topology, Path())
+        network = found.describe(found.parameters.read(given))
+    except TopologyError as error:
+        raise ScenarioError(f"topology: {error}") from error
     except units.UnitError as error:
         raise ScenarioError(f"--set: {error}. Correct the option.") from error
     laid_out = layout(network)

@@ -10,8 +10,10 @@ from scpslab import planning, scenario
 from scpslab.cli.terminal import harmless
 from scpslab.errors import ScenarioError
 from scpslab.scenario.campaign import is_campaign, load_campaign
+from scpslab.scenario.topologies import OnDisk
 
 SCENARIO_HELP = "A scenario by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:test."
+TRUST_HELP = "Use a topology's file (./NAME.py) that others own or may write. It runs with your rights."
 SET_HELP = "Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."
 
 
@@ -24,6 +26,7 @@ def validate(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
     resolved: Annotated[bool, typer.Option("--resolved", help="Print the scenario as YAML with every default value written out.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Check a scenario or campaign, and run nothing.
 
@@ -34,9 +37,9 @@ def validate(
     """
     name = todays_name(name)
     if is_campaign(name):
-        _campaign(name, set_ or [])
+        _campaign(name, set_ or [], is_trusted=trust)
         return
-    loaded = scenario.load(name, set_ or [])
+    loaded = scenario.load(name, set_ or [], OnDisk(is_trusted=trust))
     cells = checked_cells(loaded)
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)
@@ -46,7 +49,7 @@ def validate(
         wrong: list[str] = []
         for variant in loaded.variants:
             try:
-                smaller = scenario.load(f"{name}:{variant}", set_ or [])
+                smaller = scenario.load(f"{name}:{variant}", set_ or [], OnDisk(is_trusted=trust))
                 typer.echo(f"{smaller.name}: {_counted(checked_cells(smaller))}")
             except ScenarioError as error:
                 wrong += [f"{loaded.base_name}:{variant}: {line}" for line in str(error).splitlines()]
@@ -62,13 +65,13 @@ def todays_name(name: str) -> str:
     return today
 
 
-def _campaign(name: str, overrides: list[str]) -> None:
+def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:
     """Prints the number of cells of each scenario of a campaign; reports the errors of all scenarios at once."""
     loaded = load_campaign(name)
     wrong: list[str] = []
     for member in loaded.members:
         try:
-            typer.echo(f"{member.name}: {_counted(checked_cells(member.load(overrides)))}")
+            typer.echo(f"{member.name}: {_counted(checked_cells(member.load(overrides, OnDisk(is_trusted=is_trusted))))}")
         except ScenarioError as error:
             wrong += str(error).splitlines()
     for pattern in loaded.left_out:

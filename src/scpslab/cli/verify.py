@@ -9,6 +9,7 @@ import typer
 
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
+from scpslab.cli.terminal import harmless
 from scpslab.running import RunOptions
 from scpslab.running.verify import LONGEST_WALL_S, Comparison
 from scpslab.running.verify import verify as run_again
@@ -27,15 +28,17 @@ def verify(
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Keep the re-run in this folder. Default: remove it after the comparison.")] = None,
     wall: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this.")] = LONGEST_WALL_S,
+    trust: Annotated[bool, typer.Option("--trust", help="Run the archive's own topologies, which are Python code with your rights. Read them first.")] = False,
 ) -> None:
     """Run an exported run again, and compare every byte.
 
     An archive whose files are not those that it lists is refused. The cells run in virtual time. Then every file under cells/, and results.csv, is
-    compared with the digests in the archive, and every plan with the plan that the archived scenario gives.
+    compared with the digests in the archive, and every plan with the plan that the archived scenario gives. A topology of the archive's own is not run:
+    the archive has its networks.
     Exit code 0: all bytes are the same. Exit code 1: some files differ, or plans contradict the scenario; the output names them and says whether
     kernel, guest image and lab program were the same.
     """
-    compared = run_again(archive, RunOptions(jobs=jobs), [ConsoleProgress(plain_console(stderr=True))], keep, wall)
+    compared = run_again(archive, RunOptions(jobs=jobs, trust=trust), [ConsoleProgress(plain_console(stderr=True))], keep, wall)
     for comparison in compared:
         _say(comparison)
     if not all(comparison.is_same for comparison in compared):
@@ -44,6 +47,8 @@ def verify(
 
 def _say(comparison: Comparison) -> None:
     if comparison.is_same:
+        for note in comparison.notes:
+            typer.echo(harmless(f"{comparison.run}: {note}"))
         typer.echo(f"{comparison.run}: the same bytes in all {len(comparison.same)} files, from the plans that its scenario gives")
         return
     found = (("contradiction", comparison.contradictions), ("differs", comparison.different), ("missing", comparison.missing), ("new", comparison.new))

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from scpslab import units
 
 PACKETS = re.compile(r"^\s*(\d+)\s*packets?\s*$")
+# A name of the project's, or the path of a file: "mine.py" alone could be either.
+TOPOLOGY = re.compile(r"^([a-z][a-z0-9_-]{0,39}|(\.{1,2}/|/)[^\x00-\x1f]*\.py)$")
 NUMBER_PATTERN = r"[0-9.]+([eE][+-]?[0-9]+)?"
 
 
@@ -45,6 +47,15 @@ def queue_limit(value: str) -> tuple[int | None, int | None]:
     """A queue limit as (bytes, None) or (None, packets)."""
     match = PACKETS.match(value)
     return (None, int(match[1])) if match else (units.parse("size", value), None)
+
+
+def _topology(value: str) -> str:
+    if not TOPOLOGY.fullmatch(value):
+        hint = f" For a file, write ./{value}" if value.endswith(".py") and "/" not in value else ""
+        raise ValueError(
+            f'found "{value}"; expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py.{hint}'
+        )
+    return value
 
 
 def as_several(value: Any) -> Any:
@@ -86,6 +97,9 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 # Names become file names and parts of paths into the scenario.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+TopologyName = Annotated[
+    str, AfterValidator(_topology), WithJsonSchema({"type": "string", "format": "name or path", "pattern": TOPOLOGY.pattern, "examples": ["fy97", "./mine.py"]})
+]
 AxisValue = bool | int | float | str
 # A list, or a value for a list of it alone.
 OneOrMore = Annotated[tuple[AxisValue, ...], BeforeValidator(as_several), Field(min_length=1)]

@@ -12,7 +12,7 @@ import io
 import json
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -25,10 +25,11 @@ from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
 from scpslab.results.archive_members import MemberError, Members, is_member_name, read_members
 from scpslab.runfolder import RunFolder
 from scpslab.runfolder.cell import ENVIRONMENT, PLAN, STATUS
-from scpslab.runfolder.run import CELLS, MANIFEST, RESOLVED, RESULTS
+from scpslab.runfolder.run import CELLS, MANIFEST, RESOLVED, RESULTS, TOPOLOGIES
 
 FORMAT = 1
 CONTENTS = "archive.json"
+OWN_TOPOLOGY = ".py"
 SUFFIX = ".scpslab.tar.gz"
 # Small, and what a reader looks at first; everything else under cells/ is in the archive only with `whole`.
 ALWAYS = (PLAN, STATUS, ENVIRONMENT)
@@ -42,7 +43,8 @@ MemberName = Annotated[str, Text("the path of a file within the run folder", is_
 class RunDigest:
     """What the archive says of one run: digests by path within the run folder.
 
-    `files` are what a re-run has to give; `inputs` are the scenario and the manifest (None: an archive from before they were listed).
+    `files` are what a re-run has to give; `inputs` are the scenario, the manifest and the user's own files beside the scenario (None: an archive from
+    before they were listed).
     """
 
     run: CellId
@@ -64,12 +66,13 @@ class Contents:
 
 @dataclass(frozen=True)
 class ArchivedRun:
-    """One run as an archive has it: digests, plans by cell id, the resolved scenario, and the manifest of then."""
+    """One run as an archive has it: digests, plans by cell id, the resolved scenario, the manifest of then, and the files of own topologies by name."""
 
     digest: RunDigest
     plans: dict[str, Plan]
     resolved: str
     manifest: dict[str, Any]
+    own: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def resolved_name(self) -> str:
@@ -106,7 +109,7 @@ def read_archive(path: Path) -> list[ArchivedRun]:
         ResultError: no archive of this program, one of a newer one, or one whose files are not those that it lists.
     """
     try:
-        members = read_members(path, (CONTENTS, PLAN, RESOLVED, MANIFEST))
+        members = read_members(path, (CONTENTS, PLAN, RESOLVED, MANIFEST, TOPOLOGIES, f"*{OWN_TOPOLOGY}"))
     except MemberError as error:
         raise ResultError(f"{path}: {error}; {EXPECTED}") from error
     if CONTENTS not in members.contents:
@@ -127,7 +130,7 @@ def _check_listed(path: Path, contents: Contents, members: Members) -> None:
         for name, expected in listed.items():
             member = f"{digest.run}/{name}"
             found = members.digests.get(member)
-            if found is None and PurePosixPath(name).name in (PLAN, RESULTS, RESOLVED, MANIFEST):
+            if found is None and (name in (digest.inputs or ()) or PurePosixPath(name).name in (PLAN, RESULTS)):
                 raise ResultError(f"{path}: {member}: found no such file; expected the file that {CONTENTS} lists. {AGAIN}")
             if found not in (None, expected):
                 raise ResultError(f"{path}: {member}: found another one; expected the file that {CONTENTS} lists, by its SHA-256. {AGAIN}")
@@ -160,8 +163,9 @@ def _digests(run: Path, files: Iterable[Path]) -> dict[str, str]:
 
 
 def _inputs(run: Path) -> tuple[Path, ...]:
+    """What says how a run was made, and what its makers put beside their scenario."""
     folder = RunFolder(run)
-    return folder.manifest_file, folder.resolved
+    return folder.manifest_file, folder.resolved, *folder.own_files()
 
 
 def _digest(run: Path) -> RunDigest:
@@ -212,7 +216,12 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
         found[plan.cell.id] = plan
     if not found:
         raise ResultError(f"{path}: {digest.run}: found no plan; expected at least one. Export the run again.")
-    return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files))
+    own = {name: files[member] for name in digest.inputs or () if _is_own_topology(name) and (member := f"{digest.run}/{name}") in files}
+    return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files), own)
+
+
+def _is_own_topology(name: str) -> bool:
+    return "/" not in name and (name == TOPOLOGIES or name.endswith(OWN_TOPOLOGY))
 
 
 def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:

@@ -9,6 +9,7 @@ import tarfile
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
@@ -37,7 +38,7 @@ class Members:
 
 
 def read_members(path: Path, wanted: Collection[str]) -> Members:
-    """Every file of an archive; the contents of those with one of the `wanted` names, in whatever folder.
+    """Every file of an archive; the contents of those whose names are `wanted` (* stands for anything), in whatever folder.
 
     Raises:
         MemberError: it cannot be read, holds anything but files and folders with names of their own within it, or is too large.
@@ -97,7 +98,7 @@ def _read(stream: _Limited, wanted: Collection[str]) -> Members:
             file = archive.extractfile(member) if member.isfile() else None
             if file is None:
                 continue
-            if PurePosixPath(name).name in wanted:
+            if any(fnmatchcase(PurePosixPath(name).name, pattern) for pattern in wanted):
                 kept += member.size
                 if not 0 <= member.size <= LARGEST_KEPT_BYTES or kept > LARGEST_KEPT_SUM:
                     raise MemberError(f"found {shown(name)} of {member.size} bytes, {kept} with those before it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ MANIFEST = "manifest.json"
 RESOLVED = "scenario.resolved.yaml"
 RESULTS = "results.csv"
 REPORT = "report.html"
+# What is kept of topologies of the user's own; their files are beside it.
+TOPOLOGIES = "topologies.json"
 CELLS = "cells"
 FIGURES = "figures"
+CLAIMS = "claims"
 
 
 class RunFolder:
@@ -30,10 +34,12 @@ class RunFolder:
         self.cells, self.figures = path / CELLS, path / FIGURES
 
     @classmethod
-    def named(cls, parent: Path, scenario: str, resolved_yaml: str, engine: str) -> RunFolder:
-        """The folder of a resolved scenario on an engine."""
-        short = hashlib.sha256(f"{engine}\n{resolved_yaml}".encode()).hexdigest()[:8]
-        return cls(parent / file_name(file_label(scenario), short))
+    def named(cls, parent: Path, scenario: str, resolved_yaml: str, engine: str, own: Mapping[str, bytes] | None = None) -> RunFolder:
+        """The folder of a resolved scenario on an engine. `own`: further files on which its plans depend, by name; a change of one makes another folder."""
+        digest = hashlib.sha256(f"{engine}\n{resolved_yaml}".encode())
+        for name, content in sorted((own or {}).items()):
+            digest.update(f"\0{name}\0".encode() + content)
+        return cls(parent / file_name(file_label(scenario), digest.hexdigest()[:8]))
 
     @classmethod
     def all_in(cls, parent: Path) -> list[RunFolder]:
@@ -53,18 +59,25 @@ class RunFolder:
         """The folders of unfinished cells that an ended process has left."""
         return sorted(self.cells.glob(f"*{UNFINISHED}"))
 
+    def own_files(self) -> list[Path]:
+        """What a user had beside the scenario: topologies and their record, recipes of figures, claims."""
+        found = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *self.figures.glob("*.yaml"), *(self.path / CLAIMS).glob("*.yaml")]
+        return sorted(path for path in found if path.is_file())
+
     def is_run(self) -> bool:
         """Whether there is a manifest and at least one cell. An interrupted campaign may have started no cell of a run."""
         return self.manifest_file.is_file() and any(self.cells.glob(f"*/{PLAN}"))
 
-    def open(self, resolved_yaml: str, facts: dict[str, Any]) -> dict[str, Any]:
-        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already has.
+    def open(self, resolved_yaml: str, facts: dict[str, Any], own: Mapping[str, bytes] | None = None) -> dict[str, Any]:
+        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already has. `own`: see `named`.
 
         Raises:
             ResultError: the manifest is damaged, or a newer program wrote it.
         """
         self.cells.mkdir(parents=True, exist_ok=True)
         manifest = {"format": FORMAT, "status": "running", **facts, "cells": self.known_cells()}
+        for name, content in (own or {}).items():
+            (self.path / name).write_bytes(content)
         replace_text(self.resolved, resolved_yaml)
         self.write_manifest(manifest)
         return manifest

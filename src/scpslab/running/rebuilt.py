@@ -14,23 +14,39 @@ from scpslab.plan import Plan
 from scpslab.plan.error_models.vector_file import VectorFile
 from scpslab.plan.schema import shown
 from scpslab.results.archive import ArchivedRun
+from scpslab.runfolder.run import TOPOLOGIES
+from scpslab.scenario.recorded import Recorded
+from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
 from scpslab.scratch import scratch
 
 
-def contradictions(run: ArchivedRun) -> list[str]:
-    """Where the archived plans are not those that the archived scenario gives, one line each."""
+def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
+    """Where the archived plans are not those that the archived scenario gives, one line each.
+
+    Networks of own topologies are those that the archive records; only `is_trusted` runs the topologies' files, which are the archive's.
+    """
     with scratch() as folder:
-        _lend_vectors(run, folder)
+        # First the archive's own files: a link to a vector may have the name of one, and would be written through.
         file = folder / "scenario.yaml"
         file.write_text(run.resolved, encoding="utf-8")
         try:
-            loaded = scenario.load(str(file))
+            topologies = _topologies(run, folder, is_trusted=is_trusted)
+            _lend_vectors(run, folder)
+            loaded = scenario.load(str(file), topologies=topologies)
             # The scenario's name is its file's name; the archived run knows the name of then.
             named = replace(loaded, base_name=next(iter(run.plans.values())).cell.scenario)
             given = {cell.id: planning.plan(cell) for cell in scenario.cells(named)}
-        except ScenarioError as error:
+        except (ScenarioError, TopologyError) as error:
             return [f"the scenario cannot be planned: {line}" for line in str(error).replace(str(file), run.resolved_name).splitlines()]
     return list(_differences(given, run.plans))
+
+
+def _topologies(run: ArchivedRun, folder: Path, *, is_trusted: bool) -> Topologies:
+    if is_trusted:
+        for name, content in run.own.items():
+            (folder / name).write_bytes(content)
+        return OnDisk(is_trusted=True)
+    return Recorded(run.own[TOPOLOGIES]) if TOPOLOGIES in run.own else NoOwn()
 
 
 def _differences(given: dict[str, Plan], archived: dict[str, Plan]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +24,7 @@ from scpslab.running.command import DEFAULT_ENGINE, command, program
 from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted
 from scpslab.running.executors import EXECUTORS
 from scpslab.scenario.model import Check
+from scpslab.scenario.topologies import OnDisk
 from scpslab.scratch import places, remove_dead
 from scpslab.setup import cache_dir
 
@@ -42,6 +43,7 @@ class RunOptions:
     use_cache: bool = True
     out: Path = RUNS
     overrides: list[str] = field(default_factory=list)
+    trust: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,15 @@ class Described(Protocol):
 class PlansRun:
     """One execution of plans, by cell id."""
 
-    def __init__(self, scenario: Described, resolved: str, plans: dict[str, Plan], options: RunOptions, listeners: Sequence[Listener] = ()) -> None:
+    def __init__(
+        self,
+        scenario: Described,
+        resolved: str,
+        plans: dict[str, Plan],
+        options: RunOptions,
+        listeners: Sequence[Listener] = (),
+        own: Mapping[str, bytes] | None = None,
+    ) -> None:
         self.options, self.listeners = options, tuple(listeners)
         self.scenario = scenario
         self.checks: tuple[Check, ...] = ()
@@ -80,7 +90,8 @@ class PlansRun:
         self.plans = plans
         self.cells = tuple(plans)
         self.resolved = resolved
-        self.folder = RunFolder.named(options.out, scenario.name, resolved, options.engine)
+        self.own = dict(own or {})
+        self.folder = RunFolder.named(options.out, scenario.name, resolved, options.engine, self.own)
         self.engine: Engine = ENGINES[options.engine]()
         self.cache = ResultCache(cache_dir() / "results")
         self.executor = EXECUTORS[options.executor](options.jobs)
@@ -131,7 +142,7 @@ class PlansRun:
     def _open(self, facts: dict[str, Any]) -> dict[str, Any]:
         """The manifest of the folder. A damaged manifest is set aside if the engine can repeat its cells; otherwise it is an error."""
         try:
-            return self.folder.open(self.resolved, facts)
+            return self.folder.open(self.resolved, facts, self.own)
         except NewerFormat:
             raise
         except ResultError as error:
@@ -140,7 +151,7 @@ class PlansRun:
                 raise ResultError(f"{self.folder.path}: {what}; expected a readable one. Move the folder away, and run the scenario again.") from error
             aside = self.folder.set_aside()
             self._tell(Note(f"{aside}: set a damaged manifest aside; cells are taken from the cache or run again"))
-            return self.folder.open(self.resolved, facts)
+            return self.folder.open(self.resolved, facts, self.own)
 
     def _carry_out(self) -> None:
         """Gives every cell a result: the existing one, or the executor's."""
@@ -216,9 +227,11 @@ class ScenarioRun(PlansRun):
     """One execution of a scenario."""
 
     def __init__(self, name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> None:
-        loaded = scenario.load(name, options.overrides)
-        plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
-        super().__init__(loaded, scenario.resolved_yaml(loaded), plans, options, listeners)
+        loaded = scenario.load(name, options.overrides, OnDisk(is_trusted=options.trust))
+        cells = scenario.cells(loaded)
+        plans = {cell.id: planning.plan(cell) for cell in cells}
+        own = scenario.own_files(loaded, cells)
+        super().__init__(loaded, scenario.resolved_yaml(loaded, own.renamed), plans, options, listeners, own.contents)
         self.checks = loaded.model.checks
         self.asked = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides)}
         self.warnings = planning.warnings(plans, loaded.places.of(("sweep",)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.engine import ENGINES
 from scpslab.errors import ResultError
 from scpslab.results.archive import ArchivedRun, digests_of, read_archive
+from scpslab.runfolder.run import TOPOLOGIES
 from scpslab.running.events import Listener
 from scpslab.running.rebuilt import contradictions
 from scpslab.running.runner import PlansRun, RunOptions
@@ -27,7 +28,7 @@ class Described:
 class Comparison:
     """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and whether the inputs were the same.
 
-    `contradictions` says where the archived plans are not those that the archived scenario gives.
+    `contradictions` says where the archived plans are not those that the archived scenario gives; `notes` says what was taken from the archive unchecked.
     """
 
     run: str
@@ -37,6 +38,7 @@ class Comparison:
     new: tuple[str, ...]
     has_same_engine: bool
     contradictions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def is_same(self) -> bool:
@@ -90,9 +92,9 @@ def _all(archived: Sequence[ArchivedRun], options: RunOptions, listeners: Sequen
 
 def _one(archived: ArchivedRun, options: RunOptions, listeners: Sequence[Listener], out: Path) -> Comparison:
     digest = archived.digest
-    found_contradictions = tuple(contradictions(archived))
+    found_contradictions = tuple(contradictions(archived, is_trusted=options.trust))
     mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
-    run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, archived.plans, mine, listeners)
+    run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, archived.plans, mine, listeners, archived.own)
     folder = run.run().folder
     found, expected = digests_of(folder), digest.files
     return Comparison(
@@ -103,7 +105,17 @@ def _one(archived: ArchivedRun, options: RunOptions, listeners: Sequence[Listene
         tuple(name for name in found if name not in expected),
         _keys(run.manifest) == _keys(archived.manifest),
         found_contradictions,
+        tuple(_not_run(archived)) if not options.trust else (),
     )
+
+
+def _not_run(archived: ArchivedRun) -> Iterator[str]:
+    for name, content in archived.own.items():
+        if name != TOPOLOGIES:
+            yield (
+                f"its topology {name} ({len(content)} bytes of Python) was not run: the plans were compared with the networks that the archive records. "
+                "To run it too, read it first, then verify with --trust"
+            )
 
 
 def _keys(manifest: dict[str, object]) -> dict[str, object]:

@@ -14,8 +14,9 @@ from scpslab.documents import Form, Part, key, one_of, read
 from scpslab.documents import load as load_document
 from scpslab.documents.quantities import Name
 from scpslab.errors import ScenarioError
-from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names
+from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names, variants_of
 from scpslab.scenario.renamed import RENAMED, current_name
+from scpslab.scenario.topologies import Topologies
 
 CAMPAIGNS = "campaigns"
 FORM = Form("a campaign", "kind, title, runs", "docs/scenarios.md")
@@ -60,13 +61,13 @@ class Member:
     name: str
     overrides: tuple[str, ...]
 
-    def load(self, more: Sequence[str] = ()) -> Scenario:
+    def load(self, more: Sequence[str] = (), topologies: Topologies | None = None) -> Scenario:
         """The scenario.
 
         Raises:
             ScenarioError: everything that is wrong with it.
         """
-        return load(self.name, [*self.overrides, *more])
+        return load(self.name, [*self.overrides, *more], topologies)
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str | None:
     """The scenario with the first variant that it has; None if it has none of them, because the whole scenario could take days."""
     if not wanted:
         return current_name(scenario)
-    has = load(scenario).variants
+    has = variants_of(scenario)
     named = (current_name(f"{scenario}:{variant}") for variant in wanted)
     return next((name for name in named if name.rpartition(":")[2] in has), None)
 

@@ -127,7 +127,7 @@ def _at_point(scenario: Scenario, point: Mapping[str, AxisValue]) -> tuple[Scena
     if wrong:
         raise ScenarioError("\n".join(wrong))
     model = validated(data, places, ScenarioFile)
-    return model, check(model, places), places
+    return model, check(model, places, scenario.topologies), places
 
 
 def _shown(value: AxisValue) -> str:

@@ -11,9 +11,9 @@ from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario import link_rules
 from scpslab.scenario.model import RunStep, ScenarioFile
 from scpslab.scenario.model.sweep import axis_values
+from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.traffic import LARGEST_MTU, images_of_others, names_twice, probe_problems, too_little_memory, workload_problems
 from scpslab.stacks import STACKS
-from scpslab.topology import catalogue
 from scpslab.topology import description as topology
 
 Problem = tuple[KeyPath, str]
@@ -21,17 +21,18 @@ Problem = tuple[KeyPath, str]
 SMALLEST_MTU = 68  # RFC 791
 
 
-def describe(model: ScenarioFile, places: Places) -> topology.Network:
+def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> topology.Network:
     """The scenario's topology with its parameters.
 
     Raises:
         ScenarioError: unknown topology, unknown parameters, or values that do not fit.
     """
     try:
-        module = catalogue.module(model.topology)
-    except KeyError as error:
-        raise places.error([(("topology",), f'found "{model.topology}"; {one_of(model.topology, catalogue.names())}')]) from error
-    declared = module.PARAMETERS.declared
+        found_topology = topologies.find(model.topology, places.path.parent)
+    except TopologyError as error:
+        raise places.error([(("topology",), str(error))]) from error
+    parameters = found_topology.parameters
+    declared = parameters.declared
     found: list[Problem] = []
     for name, value in model.parameters.items():
         if name not in declared:
@@ -43,7 +44,10 @@ def describe(model: ScenarioFile, places: Places) -> topology.Network:
             found.append((("parameters", name), f"{error}. Correct the value."))
     if found:
         raise places.error(found)
-    network: topology.Network = module.describe(module.PARAMETERS.read(model.parameters))
+    try:
+        network = found_topology.describe(parameters.read(model.parameters))
+    except TopologyError as error:
+        raise places.error([(("topology",), str(error))]) from error
     for mtu in sorted({link.mtu_bytes for link in network.links if not SMALLEST_MTU <= link.mtu_bytes <= LARGEST_MTU}):
         raise places.error([(("parameters", "mtu"), f"found an MTU of {mtu} B; expected {SMALLEST_MTU} B to {LARGEST_MTU} B. Correct the value.")])
     return network

@@ -20,6 +20,7 @@ from scpslab.scenario.labels import Given, lies
 from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value
 from scpslab.scenario.renamed import current_name
+from scpslab.scenario.topologies import OnDisk, Topologies
 from scpslab.topology.description import Network
 
 FOLDER = Path(__file__).resolve().parents[3] / "scenarios"
@@ -40,6 +41,7 @@ class Scenario:
     network: Network
     places: Places
     variants: tuple[str, ...]
+    topologies: Topologies
 
     @property
     def path(self) -> Path:
@@ -77,8 +79,8 @@ def find(name: str) -> Path:
     raise ScenarioError(f'scenario "{name}": found no such file; {one_of(name, names())}')
 
 
-def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
-    """The scenario `name[:variant]` with `KEY=VALUE` overrides.
+def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None = None) -> Scenario:
+    """The scenario `name[:variant]` with `KEY=VALUE` overrides. `topologies` finds its network; default: files on disk that are the user's own.
 
     Raises:
         ScenarioError: all errors of the scenario, one line each.
@@ -87,9 +89,10 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
     path = find(base)
     document = read(path, FORM)
     data, places = document.data, document.places
+    topologies = topologies or OnDisk()
     whole = document.held_against(ScenarioFile)
     # A variant changes a complete scenario: the file must be valid without it.
-    network = check(whole, places)
+    network = check(whole, places, topologies)
     if idle := list(idle_skips(whole)):
         raise places.error(idle)
     data = copy.deepcopy(data)
@@ -108,7 +111,7 @@ def load(name: str, overrides: Sequence[str] = ()) -> Scenario:
     model = validated(data, places, ScenarioFile)
     if found := list(lies(before, given, model, network)):
         raise ScenarioError("\n".join(dict.fromkeys(found)))
-    return Scenario(f"{label}:{variant}" if variant else label, label, data, model, check(model, places), places, tuple(whole.variants))
+    return Scenario(f"{label}:{variant}" if variant else label, label, data, model, check(model, places, topologies), places, tuple(whole.variants), topologies)
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -117,6 +120,15 @@ def _split(name: str) -> tuple[str, str]:
         return name, ""
     base, _, variant = current_name(name).partition(":")
     return base, variant
+
+
+def variants_of(name: str) -> tuple[str, ...]:
+    """The variants that a scenario's file lists; nothing else of it is checked.
+
+    Raises:
+        ScenarioError: there is no such file, or it has another form.
+    """
+    return tuple(read(find(_split(name)[0]), FORM).held_against(ScenarioFile).variants)
 
 
 @cache
@@ -133,13 +145,13 @@ def evidence_variants(name: str) -> frozenset[str]:
     return frozenset({"", *(variant for variant, spec in variants.items() if spec.evidence)})
 
 
-def check(model: ScenarioFile, places: Places) -> Network:
+def check(model: ScenarioFile, places: Places, topologies: Topologies) -> Network:
     """The network of a valid scenario.
 
     Raises:
         ScenarioError: all contradictions in the scenario, one line each.
     """
-    network = describe(model, places)
+    network = describe(model, places, topologies)
     found = problems(model, network, places.path.parent)
     if found:
         raise places.error(found)

@@ -8,6 +8,7 @@ import os
 import pytest
 from rich.console import Console
 
+from scpslab import ownership
 from scpslab.cli import consent
 from scpslab.errors import UsageError
 
@@ -42,11 +43,11 @@ def test_the_owner_counts_and_by_sudo_the_caller(monkeypatch, tmp_path):
     path.chmod(0o644)
     owner = path.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    monkeypatch.setattr(consent, "ROOT", owner + 2)
+    monkeypatch.setattr(ownership, "ROOT", owner + 2)
     monkeypatch.delenv("SUDO_UID", raising=False)
-    assert consent.somebody_elses(path) == f"a file of user {owner}"
+    assert ownership.somebody_elses(path) == f"a file of user {owner}"
     monkeypatch.setenv("SUDO_UID", str(owner))
-    assert consent.somebody_elses(path) == ""
+    assert ownership.somebody_elses(path) == ""
 
 
 def test_every_file_of_a_campaign_counts(console, tmp_path):

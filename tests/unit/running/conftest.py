@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).parents[2] / "data" / "run_with_fake_engine.py"
 
 @pytest.fixture
 def run_fake(monkeypatch, tmp_path):
-    """Runs links/transfer with the fake engine into tmp_path/runs; the cache is tmp_path/cache."""
+    """Runs a scenario (links/transfer) with the fake engine into tmp_path/runs; the cache is tmp_path/cache."""
     spec = importlib.util.spec_from_file_location("run_with_fake_engine", PROGRAM)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -23,9 +23,9 @@ def run_fake(monkeypatch, tmp_path):
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("scpslab.running.runner.places", lambda: ())
 
-    def run(*, repeats: bool = True):
+    def run(name="links/transfer", *, repeats: bool = True):
         monkeypatch.setattr(module.Fake, "deterministic", repeats)
         monkeypatch.setitem(run_scenario.__globals__["ENGINES"], "virtual", module.Fake)
-        return run_scenario("links/transfer", RunOptions(out=tmp_path / "runs", jobs=1))
+        return run_scenario(name, RunOptions(out=tmp_path / "runs", jobs=1))
 
     return run

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from scpslab import units
 from scpslab.documents.parts import Part, key
-from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed, Size
+from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed, Size, TopologyName
 from scpslab.probes import Probe
 from scpslab.scenario.model.links import Direction
 from scpslab.scenario.model.script import Step
@@ -76,7 +76,10 @@ class ScenarioFile(Part):
     title: Annotated[str, Field(min_length=1)] = key(says="One line.", example="Corruption at 2 Mbit/s")
     source: str = key("", says="The source of the experiment, such as a paper's figure.", example="MITRE FY97 report, Fig 4")
     description: str = key("", says="The question of the experiment, and the expected answer.", example="4,000,000 bytes over the geostationary hop.")
-    topology: Name = key(says="A file of topologies/, without its suffix; scpslab list --what topologies shows them.", example="fy97")
+    topology: TopologyName = key(
+        says="A topology of the project (scpslab list --what topologies), or the path of a Python file of your own, from the scenario's folder.",
+        example="./mine.py",
+    )
     parameters: dict[str, AxisValue] = key({}, says="Parameters of the topology; the others keep their defaults.", example={"data_rate": "9600 bit/s"})
     links: dict[str, dict[str, Direction]] = key(
         {}, says="From each link and direction to the overrides of the topology.", example={"hop": {"data": {"rate": "1 Mbit/s"}}}

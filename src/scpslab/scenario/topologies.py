@@ -1,0 +1,260 @@
+"""Where a scenario's network comes from: a file of topologies/ by its name, or a Python file of the user's own by its path.
+
+A topology of one's own is code that runs with the user's rights. It is looked at before it runs, and its mistakes become messages with file and line.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import re
+import sys
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import scpslab
+from scpslab import plan as plans
+from scpslab.documents.places import one_of
+from scpslab.ownership import somebody_elses
+from scpslab.plan import PlanError
+from scpslab.plan.cell import CellKey, Limits
+from scpslab.topology import Network, Parameter, Parameters, catalogue
+from scpslab.topology.layout import layout
+
+PAGE = "docs/write-a-topology.md"
+SUFFIX = ".py"
+# Whatever is longer is no description of a network.
+LARGEST_BYTES = 1 << 20
+PACKAGE = Path(scpslab.__file__).parent
+NOBODY = CellKey(id="check", scenario="check", axes={}, repeat=1, kernel_seed="")
+LIMITS = Limits(virtual_s=1, wall_s=1, memory_mib=512)
+PART = re.compile(r"^(nodes|links|serial_links)\[(\d+)\]")
+
+Values = Mapping[str, int | None]
+
+
+class TopologyError(ValueError):
+    """A topology that cannot be used; the message says where, what was found, what was expected and what to do."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The parameters of a topology, and the function from their values in base units to a network; it raises TopologyError."""
+
+    parameters: Parameters
+    describe: Callable[[Values], Network]
+
+
+class Topologies(ABC):
+    """Finds the topologies that scenarios name."""
+
+    @abstractmethod
+    def find(self, name: str, folder: Path) -> Topology:
+        """The topology of that name or path; paths count from `folder`.
+
+        Raises:
+            TopologyError: there is none, or its file is not a topology.
+        """
+
+
+def is_path(name: str) -> bool:
+    """Whether a scenario's word for its topology is a path, not the name of a file of topologies/."""
+    return name.startswith(("./", "../", "/"))
+
+
+def of_the_project(name: str, folder: Path) -> Topology:
+    """A topology of topologies/.
+
+    Raises:
+        TopologyError: there is none of that name.
+    """
+    try:
+        module = catalogue.module(name)
+    except KeyError:
+        beside = f" For your own file, write ./{name}{SUFFIX}." if (folder / f"{name}{SUFFIX}").is_file() else ""
+        raise TopologyError(f'found "{name}"; {one_of(name, catalogue.names())}{beside}') from None
+    return Topology(module.PARAMETERS, lambda values: module.describe(dict(values)))
+
+
+class NoOwn(Topologies):
+    """The project's topologies alone."""
+
+    def find(self, name: str, folder: Path) -> Topology:
+        """The project's topology; no file of anybody else's is run."""
+        if is_path(name):
+            raise TopologyError(f'found "{name}" without a record of its networks; expected topologies.json beside the scenario. Export the run again.')
+        return of_the_project(name, folder)
+
+
+class OnDisk(Topologies):
+    """Topologies of the project and of the user. `is_trusted`: also files that others own or may write are run."""
+
+    def __init__(self, *, is_trusted: bool = False) -> None:
+        self.is_trusted = is_trusted
+        self.own: dict[Path, OwnTopology] = {}
+
+    def find(self, name: str, folder: Path) -> Topology:
+        """The topology; a file of the user's own is read and run once."""
+        if not is_path(name):
+            return of_the_project(name, folder)
+        own = self.file(name, folder)
+        return Topology(own.parameters, own.describe)
+
+    def file(self, name: str, folder: Path) -> OwnTopology:
+        """The file of the user's own at a path."""
+        path = folder / name
+        if path not in self.own:
+            self.own[path] = OwnTopology(path, is_trusted=self.is_trusted)
+        return self.own[path]
+
+
+class OwnTopology:
+    """A Python file with PARAMETERS and describe, as topologies/ has them."""
+
+    def __init__(self, path: Path, *, is_trusted: bool) -> None:
+        self.path = path
+        self.source = _read(path)
+        tree = _parsed(path, self.source)
+        self.line = _line_of_describe(path, tree)
+        if not is_trusted and (whose := somebody_elses(path)):
+            raise TopologyError(
+                f"{path}: found {whose}; expected a file that you or root own and nobody else may write, because a topology is code that runs with your "
+                "rights. Read it, then repeat the command with --trust."
+            )
+        module = _run(path, tree, self.sha256)
+        if not _are_parameters(module.PARAMETERS):
+            raise TopologyError(f"{path}: found PARAMETERS of type {_kind(module.PARAMETERS)}; expected Parameters(…). See {PAGE}.")
+        self.parameters: Parameters = module.PARAMETERS
+        self._describe = module.describe
+        self._known: dict[tuple[tuple[str, int | None], ...], Network] = {}
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the file as it was read."""
+        return hashlib.sha256(self.source).hexdigest()
+
+    def describe(self, values: Values) -> Network:
+        """The network for parameter values in base units."""
+        at = tuple(values.items())
+        if at not in self._known:
+            self._known[at] = self._described(values)
+        return self._known[at]
+
+    def _described(self, values: Values) -> Network:
+        here = f"{self.path}:{self.line}"
+        with _messages(self.path, self.line):
+            first, second = self._describe(dict(values)), self._describe(dict(values))
+        if not isinstance(first, Network):
+            raise TopologyError(f'{here}: describe: found {_kind(first)}; expected a Network. End the function with "return net".')
+        if first != second:
+            raise TopologyError(f"{here}: describe: found another network at the second call; expected the same one. Use no random numbers and no time.")
+        if said := wrong_with(first):
+            raise TopologyError(f"{here}: describe: {said}")
+        return first
+
+
+def wrong_with(network: Network) -> str:
+    """What the lab could not build of a network, with what was expected; "" if it can build all of it."""
+    try:
+        plans.read(plans.write(layout(network).plan(NOBODY, LIMITS)))
+    except PlanError as error:
+        return f"{_in_names(network, str(error))}. Correct the network."
+    except (ValueError, AssertionError) as error:
+        return str(error) or "found a serial link without addresses; expected a_ip and b_ip. Add them."
+    except (AttributeError, KeyError, TypeError) as error:
+        return f"found {type(error).__name__}: {error}; expected hosts, routers, switches and links as {PAGE} shows them. Correct the network."
+    return ""
+
+
+def _in_names(network: Network, said: str) -> str:
+    """A complaint about a plan, with names of nodes and links where the plan has numbers."""
+    match = PART.match(said)
+    if match is None:
+        return said
+    serial = [link.name for link in network.links if link.serial is not None]
+    plain = [link.name for link in network.links if link.serial is None]
+    known = {"nodes": [node.name for node in network.nodes], "links": plain, "serial_links": serial}[match[1]]
+    return f"{match[1].removesuffix('s').replace('_', ' ')} {known[int(match[2])]}{said[match.end() :]}"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.is_file():
+            if path.stat().st_size > LARGEST_BYTES:
+                raise TopologyError(f"{path}: found a file of {path.stat().st_size} bytes; expected a topology. Correct the path.")
+            return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise TopologyError(f"{path}: found {getattr(error, 'strerror', None) or error}; expected a topology. Correct the path.") from error
+    beside = sorted(f"./{file.name}" for file in path.parent.glob(f"*{SUFFIX}")) if path.parent.is_dir() else []
+    near = f" Did you mean {one_near}?" if (one_near := _only_near(path, beside)) else ""
+    raise TopologyError(f"{path}: found no such file; expected a topology. Paths count from the scenario's folder.{near}")
+
+
+def _only_near(path: Path, beside: list[str]) -> str:
+    said = one_of(f"./{path.name}", beside)
+    return said.partition("Did you mean ")[2].removesuffix("?")
+
+
+def _parsed(path: Path, source: bytes) -> ast.Module:
+    try:
+        return ast.parse(source, str(path))
+    except SyntaxError as error:
+        raise TopologyError(f"{path}:{error.lineno or 1}: found {error.msg}; expected Python. Correct the line.") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise TopologyError(f"{path}: found {error or type(error).__name__}; expected Python. Correct the file.") from error
+
+
+def _line_of_describe(path: Path, tree: ast.Module) -> int:
+    """The line of `def describe`. A file without it, or without PARAMETERS, is not run at all."""
+    named: dict[str, int] = {}
+    for part in tree.body:
+        if isinstance(part, ast.FunctionDef):
+            named[part.name] = part.lineno
+        elif isinstance(part, ast.Assign | ast.AnnAssign):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            named |= {target.id: part.lineno for target in targets if isinstance(target, ast.Name)}
+    missing = [name for name in ("PARAMETERS", "describe") if name not in named]
+    if missing:
+        raise TopologyError(f"{path}: found no {' and no '.join(missing)}; expected PARAMETERS = Parameters(…) and def describe(p). See {PAGE}.")
+    return named["describe"]
+
+
+def _run(path: Path, tree: ast.Module, digest: str) -> ModuleType:
+    module = ModuleType(f"scpslab_own_{path.stem}_{digest[:12]}")
+    module.__file__ = str(path)
+    # Classes of the file look for their module here. A compiled copy beside the file would be taken for it after a change within a second.
+    sys.modules[module.__name__] = module
+    with _messages(path, 1):
+        exec(compile(tree, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # the user's own file, which the scenario names by its path
+    return module
+
+
+@contextlib.contextmanager
+def _messages(path: Path, line: int) -> Iterator[None]:
+    """Errors of the user's code become messages with its line. What the code prints goes to standard error: other programs read our output."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame.lineno for frame in frames if frame.filename == str(path)]
+        place = f"{path}:{own[-1] if own else line}"
+        # What scpslab itself finds in a description has the shape of our messages already.
+        is_ours = isinstance(error, ValueError) and Path(frames[-1].filename).is_relative_to(PACKAGE)
+        said = " ".join(str(error).split())
+        ours = said if said.endswith((".", "?")) else f"{said}. Correct the line."
+        found = ours if is_ours else f"found {type(error).__name__}{': ' if said else ''}{said}; expected a description of a network. Correct the file."
+        raise TopologyError(f"{place}: {found}") from error
+
+
+def _are_parameters(value: object) -> bool:
+    return isinstance(value, Parameters) and all(isinstance(one, Parameter) for one in value.declared.values())
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else type(value).__name__

@@ -1,0 +1,164 @@
+"""Runs on a topology of the user's own: what the folder and the archive carry, and that a stranger's topology is not run."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+
+import pytest
+
+from scpslab.results.archive import read_archive, write_archive
+from scpslab.running import RunOptions
+from scpslab.running.rebuilt import contradictions
+from scpslab.running.verify import verify
+
+TOPOLOGY = """\
+from scpslab.topology import Direction, Network, Parameters, Queue, rate
+
+PARAMETERS = Parameters(data_rate=rate("1 Mbit/s", "rate of the hop"))
+
+
+def describe(p):
+    net = Network("relay")
+    net.host("rover")
+    net.host("ground")
+    hop = Direction("data", p["data_rate"], 0, Queue(limit_bytes=64000))
+    net.link("rover", "ground", name="hop", a_ip="10.0.0.1/24", b_ip="10.0.0.2/24", forward=hop)
+    return net
+"""
+SCENARIO = """\
+kind: scenario
+version: 1
+title: A rover
+topology: ./relay.py
+workloads: [{kind: ping, name: ping, from: rover, to: ground}]
+sweep: {rate: {set: [parameters.data_rate], values: [1 Mbit/s, 2 Mbit/s]}}
+"""
+TREASON = "\nopen({!r}, 'w').close()\n"
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A scenario with its topology."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "relay.py").write_text(TOPOLOGY)
+    (folder / "rover.yaml").write_text(SCENARIO)
+    return folder
+
+
+@pytest.fixture
+def archive(mine, run_fake, tmp_path):
+    """A run of it, packed."""
+    return write_archive([run_fake(str(mine / "rover.yaml")).folder], tmp_path / "rover.tar.gz")
+
+
+def tampered(archive, target, **changes):
+    """An archive whose files were changed, and its list of digests with them."""
+    files = {}
+    with tarfile.open(archive, "r:gz") as packed:
+        for member in packed.getmembers():
+            content = packed.extractfile(member).read()
+            name = member.name.rpartition("/")[2].replace(".", "_")
+            files[member.name] = changes[name](content) if name in changes else content
+    contents = json.loads(files["archive.json"])
+    for run in contents["runs"]:
+        for listed in (run["files"], run["inputs"]):
+            for name in listed:
+                member = f"{run['run']}/{name}"
+                listed[name] = hashlib.sha256(files[member]).hexdigest() if member in files else listed[name]
+    files["archive.json"] = json.dumps(contents).encode()
+    with tarfile.open(target, "w:gz") as packed:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            packed.addfile(entry, io.BytesIO(content))
+    return target
+
+
+def test_the_run_folder_and_the_archive_carry_the_topology(mine, run_fake, archive):
+    folder = run_fake(str(mine / "rover.yaml")).folder
+    assert (folder / "relay.py").read_text() == TOPOLOGY
+    assert "topology: ./relay.py" in (folder / "scenario.resolved.yaml").read_text()
+    record = json.loads((folder / "topologies.json").read_text())
+    assert record["files"]["./relay.py"]["sha256"] == hashlib.sha256(TOPOLOGY.encode()).hexdigest()
+    (archived,) = read_archive(archive)
+    assert {name: archived.digest.inputs[name] for name in archived.own} == {name: hashlib.sha256(data).hexdigest() for name, data in archived.own.items()}
+    assert set(archived.own) == {"relay.py", "topologies.json"}
+
+
+def test_a_changed_topology_is_another_run(mine, run_fake):
+    first = run_fake(str(mine / "rover.yaml")).folder
+    assert run_fake(str(mine / "rover.yaml")).folder == first
+    (mine / "relay.py").write_text(TOPOLOGY + "# changed\n")
+    assert run_fake(str(mine / "rover.yaml")).folder != first
+    assert (first / "relay.py").read_text() == TOPOLOGY
+
+
+def test_plans_of_an_archive_come_from_its_networks_and_its_topology_is_not_run(archive, mine, tmp_path):
+    mark = tmp_path / "treason"
+    evil = tampered(archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + TREASON.format(str(mark)).encode())
+    (run,) = read_archive(evil)
+    for file in mine.iterdir():
+        file.unlink()
+    assert contradictions(run) == []
+    assert not mark.exists()
+    assert contradictions(run, is_trusted=True) == []
+    assert mark.exists()
+
+
+def test_verify_runs_the_topology_only_when_it_is_trusted(archive, tmp_path, run_fake):
+    mark = tmp_path / "treason"
+    evil = tampered(archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + TREASON.format(str(mark)).encode())
+    (compared,) = verify(evil, RunOptions(jobs=1))
+    assert compared.is_same
+    assert not mark.exists()
+    assert [note[:22] for note in compared.notes] == ["its topology relay.py "]
+    assert "was not run" in compared.notes[0]
+    (trusted,) = verify(evil, RunOptions(jobs=1, trust=True), keep=tmp_path / "kept")
+    assert trusted.is_same
+    assert trusted.notes == ()
+    assert mark.exists()
+    assert [path.name for path in (tmp_path / "kept").glob("*/topologies.json")] == ["topologies.json"]
+
+
+def test_a_network_that_does_not_give_the_plans_is_a_contradiction(archive, tmp_path):
+    changed = tampered(archive, tmp_path / "b.tar.gz", topologies_json=lambda content: content.replace(b'"limit_bytes": 64000', b'"limit_bytes": 64001'))
+    found = contradictions(read_archive(changed)[0])
+    assert found == [f"cell rate={rate},r1: links[0].directions[0].queue.limit_bytes: found 64000; the scenario gives 64001" for rate in ("1Mbits", "2Mbits")]
+
+
+def test_a_topology_that_does_not_give_the_networks_is_found_when_it_is_trusted(archive, tmp_path):
+    changed = tampered(archive, tmp_path / "b.tar.gz", relay_py=lambda content: content.replace(b"64000", b"64001"))
+    (run,) = read_archive(changed)
+    assert contradictions(run) == []
+    assert "the scenario gives 64001" in contradictions(run, is_trusted=True)[0]
+
+
+@pytest.mark.parametrize("change", [b"{}", b"", b"\xff", b'{"format": 2}', b"[" * 100_000])
+def test_a_record_that_is_none_is_a_contradiction_and_no_traceback(archive, tmp_path, change):
+    changed = tampered(archive, tmp_path / "b.tar.gz", topologies_json=lambda _: change)
+    (found,) = contradictions(read_archive(changed)[0])
+    assert found.startswith("the scenario cannot be planned: topologies.json: ")
+
+
+def test_an_archive_without_a_record_runs_nothing_either(archive):
+    (run,) = read_archive(archive)
+    del run.own["topologies.json"]
+    (found,) = contradictions(run)
+    assert 'found "./relay.py" without a record of its networks' in found
+
+
+def test_an_archive_s_scenario_is_not_written_through_a_link_to_a_vector(tmp_path, run_fake):
+    """The links to stored vectors bear names of the archive's choice; one of them could be the scenario's own."""
+    (tmp_path / "of_the_user").mkdir()
+    vector = tmp_path / "of_the_user" / "scenario.yaml"
+    vector.write_text("100\n200\n")
+    errors = f"links: {{hop: {{data: {{errors: {{model: vector-file, file: {vector}}}}}}}}}"
+    ping = "workloads: [{kind: ping, name: ping, from: ws1, to: ws2}]"
+    (tmp_path / "mine.yaml").write_text(f"kind: scenario\nversion: 1\ntitle: Vectors\ntopology: fy97\n{errors}\n{ping}\n")
+    archive = write_archive([run_fake(str(tmp_path / "mine.yaml")).folder], tmp_path / "a.tar.gz")
+    contradictions(read_archive(archive)[0])
+    assert vector.read_text() == "100\n200\n"

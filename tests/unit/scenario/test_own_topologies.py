@@ -1,0 +1,267 @@
+"""A topology of the user's own: a Python file beside a scenario, in any folder; its mistakes are told with file and line."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import yaml
+
+from scpslab import ownership, planning, scenario
+from scpslab.errors import ScenarioError
+from scpslab.scenario.recorded import Recorded
+from scpslab.scenario.topologies import OnDisk, TopologyError
+
+RELAY = """\
+from scpslab.topology import Direction, Network, Parameters, duration, rate
+
+PARAMETERS = Parameters(data_rate=rate("1 Mbit/s", "rate of the hop"), delay=duration("270 ms", "delay of the hop"))
+
+
+def describe(p):
+    net = Network("relay")
+    net.host("rover", role="source")
+    net.host("ground", role="sink")
+    net.switch("sat")
+    net.link(
+        "rover", "ground", name="hop", via="sat", a_ip="10.0.0.1/24", b_ip="10.0.0.2/24",
+        forward=Direction("data", p["data_rate"], 0, None, p["delay"]),
+        reverse=Direction("ack", p["data_rate"], 0, None, p["delay"]),
+    )
+    return net
+"""
+SCENARIO = """\
+kind: scenario
+version: 1
+title: A rover
+topology: ./relay.py
+workloads: [{kind: ping, name: ping, from: rover, to: ground}]
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a scenario and its topology, and a current folder that is another one."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    write(tmp_path / "mine", RELAY.replace("0, None, p", "0, Queue(limit_bytes=64000), p").replace("Parameters, d", "Parameters, Queue, d"))
+    return tmp_path / "mine"
+
+
+def write(folder, topology, text=SCENARIO):
+    (folder / "relay.py").write_text(topology)
+    (folder / "rover.yaml").write_text(text)
+
+
+def load(place, overrides=(), **options):
+    return scenario.load(str(place / "rover.yaml"), overrides, OnDisk(**options))
+
+
+def complaint(place, **options):
+    with pytest.raises(ScenarioError) as caught:
+        load(place, **options)
+    return str(caught.value).replace(f"{place}/", "")
+
+
+def changed(place, before, after):
+    source = (place / "relay.py").read_text()
+    assert before in source
+    (place / "relay.py").write_text(source.replace(before, after))
+
+
+def test_a_path_counts_from_the_scenario_s_folder_and_the_plan_has_the_network(place):
+    (cell,) = scenario.cells(load(place, ["parameters.data_rate=2 Mbit/s"]))
+    plan = planning.plan(cell)
+    assert plan.topology == "relay"
+    assert [direction.rate_bps for direction in plan.links[0].directions] == [2_000_000, 2_000_000]
+    assert scenario.load(str(place / "rover.yaml"), ["topology=../mine/relay.py"]).network == cell.scenario.network.__class__(**vars(load(place).network))
+    assert load(place, [f"topology={place}/relay.py"]).network == load(place).network
+
+
+def test_parameters_are_those_that_the_file_declares(place):
+    with pytest.raises(ScenarioError, match=r'parameters\.rate: found the unknown parameter "rate"; expected one of data_rate, delay'):
+        load(place, ["parameters.rate=1 Mbit/s"])
+
+
+def test_a_path_is_never_a_name_of_the_project_s(place):
+    (place / "fy97.py").write_text((place / "relay.py").read_text())
+    assert load(place, ["topology=./fy97.py"]).network.name == "relay"
+    assert scenario.load("fy97/fig04").network.name == "fy97"
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (
+            "relay",
+            'topology: found "relay"; expected one of fy97, point_to_point, sgls, shared_router, star.',
+        ),
+        ("pont_to_point", "Did you mean point_to_point?"),
+        (
+            "relay.py",
+            "For a file, write ./relay.py.",
+        ),
+        ("relay", "For your own file, write ./relay.py"),
+        ("./relay", "expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py"),
+        ("./really.py", "really.py: found no such file; expected a topology. Paths count from the scenario's folder. Did you mean ./relay.py?"),
+        ("./.py/../../", "ends with .py"),
+    ],
+)
+def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, named, said):
+    (place / "rover.yaml").write_text(SCENARIO.replace("./relay.py", named))
+    found = complaint(place)
+    assert found.startswith("rover.yaml:4: topology: ")
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("def describe(p):", "def describe(p)", "relay.py:6: found expected ':'; expected Python. Correct the line."),
+        (
+            "PARAMETERS =",
+            "PARAMETER =",
+            "relay.py: found no PARAMETERS; expected PARAMETERS = Parameters(…) and def describe(p). See docs/write-a-topology.md.",
+        ),
+        ("PARAMETERS = Parameters(", "PARAMETERS = dict(", "relay.py: found PARAMETERS of type dict; expected Parameters(…)."),
+        (
+            'rate("1 Mbit/s"',
+            'rate("1 Mbits"',
+            'relay.py:3: found "1 Mbits" (unit "Mbits"); expected one of bit/s, kbit/s, Mbit/s, Gbit/s, as in "2 Mbit/s". Correct the line.',
+        ),
+        ('p["data_rate"], 0', 'p["rate"], 0', "relay.py:13: found KeyError: 'rate'; expected a description of a network. Correct the file."),
+        ("    return net\n", "", 'relay.py:6: describe: found nothing; expected a Network. End the function with "return net".'),
+        ("    return net\n", "    return [net]\n", "relay.py:6: describe: found list; expected a Network."),
+        ('net.switch("sat")', "raise SystemExit(3)", "relay.py:10: found SystemExit: 3; expected a description"),
+        ('net.switch("sat")', 'net.host("ground")', "relay.py:10: node ground: found the name a second time; expected it once."),
+        ('via="sat", ', "", "relay.py:11: link rover-ground: found a delay without a via node; expected a switch that holds the delay."),
+        ('net.switch("sat")', "pass", 'relay.py:6: describe: link hop.via: found "sat"; expected one of none, for there is none. Correct the network.'),
+        ('"ground", name', '"gruond", name', 'relay.py:6: describe: link hop.ends[1].node: found "gruond"; expected one of'),
+        ('p["data_rate"], 0, Q', "2e6, 0, Q", "relay.py:6: describe: link hop.directions[0].rate_bps: found 2000000.0; expected a whole number"),
+        ('"10.0.0.2/24"', '"10.0.0.2"', 'relay.py:6: describe: link hop.ends[1].ip: found "10.0.0.2"; expected an IPv4 address with its prefix'),
+        ('"rover"', '"perseverance-rover"', "relay.py:6: describe: interface perseverance-rover-hop: found 22 characters; expected at most 15."),
+        ('net = Network("relay")', "import itertools; net = Network(str(next(COUNT)))", "relay.py:6: describe: found another network at the second call"),
+        ("from scpslab.topology", "import numppy\nfrom scpslab.topology", "relay.py:1: found ModuleNotFoundError: No module named 'numppy'"),
+        ('p["delay"]),\n        reverse', "describe(p)),\n        reverse", "found RecursionError: maximum"),
+        ("return net", "return net.link", "describe: found method"),
+        ('net.switch("sat")', 'net.nodes.append("sat")', "describe: found AttributeError"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_with_its_line(place, before, after, said):
+    if "COUNT" in after:
+        changed(place, "PARAMETERS =", "import itertools; COUNT = itertools.count(); PARAMETERS =")
+    changed(place, before, after)
+    found = complaint(place)
+    assert found.startswith("rover.yaml:4: topology: relay.py")
+    assert said in found
+    assert "Traceback" not in found
+    assert len(found.splitlines()) == 1
+
+
+def test_a_file_that_is_no_topology_is_not_run(place):
+    (place / "relay.py").write_text(f"open({str(place / 'was_here')!r}, 'w').close()\n")
+    assert "found no PARAMETERS and no describe" in complaint(place)
+    assert not (place / "was_here").exists()
+
+
+def test_what_the_file_prints_does_not_come_between_our_output(place, capsys):
+    changed(place, "    net.switch", "    print('here I am')\n    net.switch")
+    load(place)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "here I am" in said.err
+
+
+def test_nothing_compiled_is_left_beside_the_file(place):
+    load(place)
+    assert sorted(file.name for file in place.iterdir()) == ["relay.py", "rover.yaml"]
+
+
+def test_a_file_that_others_may_write_is_run_only_when_it_is_trusted(place):
+    (place / "relay.py").chmod(0o666)
+    assert "relay.py: found a file that others may write; expected" in complaint(place)
+    assert "--trust" in complaint(place)
+    assert load(place, is_trusted=True).network.name == "relay"
+
+
+def test_a_file_of_another_user_is_run_only_when_it_is_trusted(place, monkeypatch):
+    (place / "relay.py").chmod(0o644)
+    owner = (place / "relay.py").stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    monkeypatch.setattr(ownership, "ROOT", owner + 2)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    assert f"relay.py: found a file of user {owner}; expected" in complaint(place)
+    assert load(place, is_trusted=True).network.name == "relay"
+
+
+def kept(place, *overrides):
+    loaded = load(place, overrides)
+    return loaded, scenario.own_files(loaded, scenario.cells(loaded))
+
+
+SWEEP = "sweep: {rate: {set: [parameters.data_rate], values: [1 Mbit/s, 2 Mbit/s]}}\n"
+
+
+def test_a_run_keeps_the_file_and_every_network_of_its_cells(place):
+    write(place, (place / "relay.py").read_text(), SCENARIO + SWEEP)
+    _, own = kept(place)
+    assert own.contents["relay.py"] == (place / "relay.py").read_bytes()
+    record = Recorded(own.contents["topologies.json"]).record
+    assert [(one.topology, one.parameters["data_rate"]) for one in record.networks] == [("./relay.py", 1_000_000), ("./relay.py", 2_000_000)]
+
+
+def test_what_a_run_keeps_plans_the_same_cells_elsewhere_without_running_anything(place, tmp_path):
+    write(place, (place / "relay.py").read_text(), SCENARIO + SWEEP)
+    loaded, own = kept(place, "topology=../mine/relay.py")
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "rover.yaml").write_text(scenario.resolved_yaml(loaded, own.renamed))
+    again = scenario.load(str(there / "rover.yaml"), topologies=Recorded(own.contents["topologies.json"]))
+    assert not (there / "relay.py").exists()
+    assert [planning.plan(cell) for cell in scenario.cells(again)] == [planning.plan(cell) for cell in scenario.cells(loaded)]
+    with pytest.raises(ScenarioError, match="of which no network is recorded"):
+        scenario.load(str(there / "rover.yaml"), ["parameters.delay=1 ms"], Recorded(own.contents["topologies.json"]))
+
+
+def test_two_topologies_are_compared_in_one_sweep(place, tmp_path):
+    (place / "slow.py").write_text(
+        (place / "relay.py")
+        .read_text()
+        .replace("1 Mbit/s", "9600 bit/s")
+        .replace(', delay=duration("270 ms", "delay of the hop")', "")
+        .replace('p["delay"]', "0")
+    )
+    cases = "sweep: {network: {cases: {fast: {topology: ./relay.py}, slow: {topology: " + str(place / "slow.py") + "}}}}\n"
+    write(place, (place / "relay.py").read_text(), SCENARIO + cases)
+    loaded, own = kept(place)
+    assert set(own.contents) == {"relay.py", "slow.py", "topologies.json"}
+    there = tmp_path / "there.yaml"
+    there.write_text(scenario.resolved_yaml(loaded, own.renamed))
+    again = scenario.load(str(there), topologies=Recorded(own.contents["topologies.json"]))
+    rates = [planning.plan(cell).links[0].directions[0].rate_bps for cell in scenario.cells(again)]
+    assert rates == [planning.plan(cell).links[0].directions[0].rate_bps for cell in scenario.cells(loaded)] == [1_000_000, 9600]
+    assert yaml.safe_load(there.read_text())["sweep"]["network"]["cases"]["slow"] == {"topology": "./slow.py"}
+
+
+def test_two_files_of_one_name_are_refused(place):
+    (place / "other").mkdir()
+    (place / "other" / "relay.py").write_text((place / "relay.py").read_text() + "# other\n")
+    cases = "sweep: {network: {cases: {one: {topology: ./relay.py}, two: {topology: ./other/relay.py}}}}\n"
+    write(place, (place / "relay.py").read_text(), SCENARIO + cases)
+    with pytest.raises(ScenarioError, match=r"found two files named relay\.py; expected names that differ"):
+        kept(place)
+
+
+def test_a_scenario_on_a_topology_of_the_project_keeps_no_files():
+    loaded = scenario.load("fy97/fig04:kernel-test")
+    assert scenario.own_files(loaded, scenario.cells(loaded)).contents == {}
+
+
+@pytest.mark.parametrize(
+    "change", [("1000000", '"much"'), ('"rover"', '"../rover"'), ('"name": "relay"', '"nom": "relay"'), ('"10.0.0.1/24"', '"nowhere"'), ("{", "[")]
+)
+def test_a_record_that_somebody_changed_is_refused(place, change):
+    _, own = kept(place)
+    with pytest.raises(TopologyError, match=r"^topologies\.json: "):
+        Recorded(own.contents["topologies.json"].replace(*(text.encode() for text in change)))
