@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import resource
@@ -11,13 +12,16 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 from scpslab.doctor import sandbox
 from scpslab.doctor.finding import Finding
+from scpslab.doctor.surroundings import Surroundings, look, on_windows_disk
+from scpslab.doctor.tracing import ptrace
 from scpslab.hostlab.capabilities import missing
-from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, cache_dir, find
+from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, cache_dir, find
 
+MEMORY_FOLDER = Path("/dev/shm")
+# A guest of the default size that uses all of it.
 NEEDED_SHM_BYTES = 700 * 10**6
 NEEDED_PROCESSES = 200
 BOOT_LIMIT_S = 20
@@ -30,6 +34,22 @@ def machine() -> Finding:
     if found == f"Linux {LAB_KERNEL_MACHINE}":
         return Finding("machine", "ok", found)
     return Finding("machine", "missing", found, "use an x86-64 Linux machine: the lab kernel runs on no other")
+
+
+def system() -> Finding:
+    """Which system is this, and is it inside something else?"""
+    places = [cache_dir(), PROJECT]
+    return judge_system(look(), [path for path in places if on_windows_disk(path.resolve(), Path("/proc/mounts").read_text())])
+
+
+def judge_system(where: Surroundings, on_windows: list[Path]) -> Finding:
+    """The finding for such surroundings. `on_windows`: our folders that are on disks of Windows."""
+    if where.wsl == 1:
+        return Finding("system", "missing", f"{where}, which has no Linux kernel", "in PowerShell: wsl --set-version DISTRIBUTION 2")
+    if where.wsl and on_windows:
+        found = f"{where}, with {' and '.join(map(str, on_windows))} on a disk of Windows"
+        return Finding("system", "warning", found, "move the clone and SCPSLAB_CACHE into the Linux file system, such as ~: Windows disks are slow there")
+    return Finding("system", "ok", str(where))
 
 
 def python() -> Finding:
@@ -55,37 +75,59 @@ def images() -> Finding:
 
 
 def boot() -> Finding:
-    """Does the lab kernel start here? It needs ptrace, which some containers forbid."""
+    """Does the lab kernel start here?"""
+    name = "lab kernel starts"
     kernel = find(KERNEL, cache_dir())
     if kernel is None:
-        return Finding("lab kernel starts", "missing", "no kernel yet", "make setup")
+        return Finding(name, "missing", "no kernel yet", "make setup")
     with tempfile.TemporaryDirectory(prefix="scpslab-") as scratch:
         command = [str(kernel), "mem=64M", "con=null", "con0=null,fd:1", "time-travel=inf-cpu", "root=none", "panic=-1"]
+        environment = {"HOME": scratch, "TMPDIR": str(MEMORY_FOLDER)}
         try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=BOOT_LIMIT_S, env={"HOME": scratch, "TMPDIR": "/dev/shm"}, check=False
-            )
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=BOOT_LIMIT_S, env=environment, check=False)
         except subprocess.TimeoutExpired:
-            return Finding(
-                "lab kernel starts", "missing", f"still booting after {BOOT_LIMIT_S} s", "allow ptrace (containers: --security-opt seccomp=unconfined)"
-            )
+            return Finding(name, "missing", f"still booting after {BOOT_LIMIT_S} s", _way_to_boot())
     text = done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
     # Without a root file system it boots until it looks for one; that far is far enough.
     if "Unable to mount root" in text or "Linux version" in text:
-        return Finding("lab kernel starts", "ok", "boots")
+        return Finding(name, "ok", "boots")
     last = (text.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    return Finding("lab kernel starts", "missing", last, "allow ptrace (containers: --security-opt seccomp=unconfined)")
+    return Finding(name, "missing", last, _way_to_boot())
+
+
+def _way_to_boot() -> str:
+    """The checks that say why the kernel does not start, if one does."""
+    causes = [finding.name for finding in (ptrace(), memory_folder()) if finding.state == "missing"]
+    return f"fix the check '{causes[0]}' first" if causes else "see docs/platforms.md"
 
 
 def memory_folder() -> Finding:
-    """Room in /dev/shm for the guests' memory?"""
-    free = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").is_dir() else 0
-    needed = NEEDED_SHM_BYTES * len(os.sched_getaffinity(0))
-    found = f"{free / 1e9:.1f} GB free in /dev/shm"
-    if free >= needed:
-        return Finding("memory folder", "ok", found)
-    state: Literal["warning", "missing"] = "warning" if free >= NEEDED_SHM_BYTES else "missing"
-    return Finding("memory folder", state, found, "scpslab run --jobs 1, or: sudo mount -o remount,size=4G /dev/shm")
+    """Room in /dev/shm for the guests' memory, and may they run from there?"""
+    if not MEMORY_FOLDER.is_dir():
+        return Finding("memory folder", "missing", f"no {MEMORY_FOLDER}", f"sudo mount -t tmpfs tmpfs {MEMORY_FOLDER}")
+    facts = os.statvfs(MEMORY_FOLDER)
+    is_noexec = bool(facts.f_flag & os.ST_NOEXEC)
+    return judge_memory_folder(facts.f_bavail * facts.f_frsize, is_noexec, len(os.sched_getaffinity(0)), look())
+
+
+def judge_memory_folder(free_bytes: int, is_noexec: bool, cores: int, where: Surroundings) -> Finding:
+    """The finding for so much room, with as many cells at a time as there are cores."""
+    name, size = "memory folder", f"{math.ceil(NEEDED_SHM_BYTES * cores / 1e9)}g"
+    free = f"{free_bytes / 1e9:.1f} GB" if free_bytes >= 10**9 else f"{free_bytes / 1e6:.0f} MB"
+    if where.run_command:
+        fix = f"{where.run_command} --tmpfs {MEMORY_FOLDER}:exec,size={size}"
+    elif where.container == "kubernetes":
+        fix = f"mount a volume emptyDir with medium: Memory at {MEMORY_FOLDER}"
+    else:
+        fix = f"sudo mount -o remount,exec,size={size} {MEMORY_FOLDER}"
+    if is_noexec:
+        return Finding(name, "missing", f"{MEMORY_FOLDER} is mounted noexec: the lab kernel cannot run from there", fix)
+    found, fits = f"{free} free in {MEMORY_FOLDER}", free_bytes // NEEDED_SHM_BYTES
+    if fits >= cores:
+        return Finding(name, "ok", found)
+    if fits:
+        return Finding(name, "warning", f"{found}: enough for {fits} of {cores} cells at a time", f"scpslab run --jobs {fits}, or: {fix}")
+    return Finding(name, "missing", f"{found}; a cell needs {NEEDED_SHM_BYTES / 1e6:.0f} MB", fix)
 
 
 def disk() -> Finding:
@@ -126,8 +168,8 @@ def host() -> list[Finding]:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    *(machine, python, programs, images, boot, sandbox.lock, sandbox.confinement),
-    *(memory_folder, disk, processes, cores),
+    *(machine, system, python, programs, images, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
+    *(disk, processes, cores),
 )
 
 

@@ -17,6 +17,11 @@ from scpslab.plan import Plan
 from scpslab.runfolder import CellFiles
 
 CONSOLE_LINES_KEPT = 12
+# What the lab kernel says when this machine lacks something, and what to do then.
+ADVICE = {
+    "mount likely just ran out of space": "Run fewer cells at a time (--jobs), or make /dev/shm larger; scpslab doctor shows how",
+    "check_ptrace": "ptrace is forbidden here; scpslab doctor shows what to do",
+}
 
 
 class CellFolder:
@@ -71,6 +76,7 @@ class CellFolder:
             status: dict[str, Any] = json.loads(self.out.status_file.read_text())
             return status
         reason = ended or f"{lab} ended without a result: {self.console_tail() or 'nothing on its console'}"
+        reason += "".join(f". {advice}" for words, advice in ADVICE.items() if words in reason)
         status = {"status": "failed", "reason": reason, "epoch_realtime_ns": None, "virtual_s": None}
         self.out.write_status(status)
         return status

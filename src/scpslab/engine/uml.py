@@ -60,6 +60,7 @@ class UmlEngine(ProcessEngine):
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
         _check_processes()
+        _check_memory_folder()
         plans = list(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
             images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
@@ -182,3 +183,13 @@ def _check_processes() -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if os.geteuid() != 0 and allowed != resource.RLIM_INFINITY and allowed < PROCESSES_PER_CELL:
         raise CapabilityError(f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell that runs. Raise the limit.")
+
+
+def _check_memory_folder() -> None:
+    """Checks that a kernel can run from its memory file. Docker mounts /dev/shm so that it cannot."""
+    is_there = Path(MEMORY_FOLDER).is_dir()
+    if not is_there or os.statvfs(MEMORY_FOLDER).f_flag & os.ST_NOEXEC:
+        raise CapabilityError(
+            f"{MEMORY_FOLDER}: found {'it mounted noexec' if is_there else 'no such folder'}; expected a folder from which the lab kernel can run. "
+            'Run "scpslab doctor": it shows how to mount it, or how to start a container that has it.'
+        )

@@ -93,6 +93,20 @@ def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path):
     assert files.log("console").read_text() == "one\ntwo\n"
 
 
+@pytest.mark.parametrize(
+    ("says", "advice"),
+    [
+        ("Bus error - the host /dev/shm or /tmp mount likely just ran out of space", "make /dev/shm larger; scpslab doctor shows how"),
+        ("check_ptrace : expected SIGSTOP, got status = 9", "ptrace is forbidden here; scpslab doctor shows what to do"),
+    ],
+)
+def test_a_kernel_for_which_this_machine_lacks_something_says_what_to_do(tmp_path, says, advice):
+    status, _ = run(ScriptEngine(f"print({says!r})"), tmp_path)
+
+    assert says in status["reason"]
+    assert status["reason"].endswith(advice)
+
+
 def test_a_lab_that_was_killed_says_by_which_signal(tmp_path):
     status, _ = run(ScriptEngine("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), tmp_path)
 
