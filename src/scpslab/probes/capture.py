@@ -29,7 +29,11 @@ class Capture(Observer):
     node: Name = key(says="Where.", example="ws2")
     link: str | None = key(None, says="Capture on the node's interface to this link. Default: its first interface.", example="hop")
     snaplen: Size = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
-    filter: str = key("", says="tcpdump filter, as in pcap-filter(7). `validate` finds most mistakes, and the lab the others before anything is sent.", example="tcp port 5001")
+    filter: str = key(
+        "",
+        says="tcpdump filter, as in pcap-filter(7). `validate` finds most mistakes, and the lab the others before anything is sent.",
+        example="tcp port 5001",
+    )
 
 
 def problems(probe: Capture, network: Network) -> Iterator[Problem]:
