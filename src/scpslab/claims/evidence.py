@@ -17,7 +17,9 @@ from scpslab.documents.quantities import AxisValue
 from scpslab.figures.source import axis_number
 from scpslab.results.statistics import number_in
 from scpslab.results.table import read_results
+from scpslab.runfolder import RunFolder
 from scpslab.scenario import current_name
+from scpslab.scenario.altered import altered
 from scpslab.scenario.load import evidence_variants
 
 ENDED = ("completed", "incomplete")
@@ -56,8 +58,10 @@ class Sample:
 class Evidence:
     """All rows of some runs, in the order in which the runs were named."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[Row], changed: Mapping[Path, tuple[str, ...]] | None = None) -> None:
         self.rows = tuple(rows)
+        # The runs with other conditions than their scenario, and which.
+        self.changed = dict(changed or {})
         self._chosen: dict[tuple[object, ...], tuple[Row, ...]] = {}
 
     @classmethod
@@ -67,7 +71,8 @@ class Evidence:
         Raises:
             ResultError: a run that cannot be read.
         """
-        return cls(row for run in runs for row in _rows(run))
+        changed = {run: found for run in runs if (found := changes_of(run))}
+        return cls((row for run in runs for row in _rows(run, is_changed=run in changed)), changed)
 
     def select(self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None) -> tuple[Row, ...]:
         """The rows of a series whose columns also have the values `at`, each cell once; failed cells say nothing and are left out.
@@ -101,12 +106,26 @@ class Evidence:
         return self._chosen[key]
 
 
-def _rows(run: Path) -> Iterable[Row]:
+def scenario_of(run: Path) -> str:
+    """The run's scenario with its variant, under today's name; "" where the manifest has none."""
+    found = RunFolder(run).manifest().get("scenario") if RunFolder(run).manifest_file.is_file() else None
+    return current_name(found) if isinstance(found, str) else ""
+
+
+def changes_of(run: Path) -> tuple[str, ...]:
+    """The conditions in which a run differs from its scenario in the project."""
+    return altered(scenario_of(run), RunFolder(run).resolved)
+
+
+def _rows(run: Path, *, is_changed: bool) -> Iterable[Row]:
     results = read_results(run)
+    asked, _, asked_variant = scenario_of(run).partition(":")
     for values in results.rows:
-        # A run of an earlier version has the name of its time.
+        # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the variant.
         scenario, _, variant = current_name(values["scenario"]).partition(":")
-        yield Row(run, scenario, variant in evidence_variants(scenario), tuple(sorted((name, values[name]) for name in results.axes)), values)
+        variant = variant or (asked_variant if asked == scenario else "")
+        counts = variant in evidence_variants(scenario) and not is_changed
+        yield Row(run, scenario, counts, tuple(sorted((name, values[name]) for name in results.axes)), values)
 
 
 def _is_of(row: Row, series: Series) -> bool:

@@ -12,6 +12,8 @@ from scpslab.cli.tables import Format, as_markdown, print_for_programs, table_co
 from scpslab.errors import UsageError
 from scpslab.runfolder import runs_of
 
+NAMED = 4
+
 
 def register(app: typer.Typer) -> None:
     """Adds the command to the program."""
@@ -45,7 +47,8 @@ def claims(
         raise UsageError(f'--paper: found "{unknown[0]}"; expected one of {", ".join(item.name for item in papers)}. Choose one of these.')
     chosen = [item for item in papers if not wanted or item.name in wanted]
     folders = runs_of(runs or [])
-    verdicts = evaluate(chosen, Evidence.of_runs(folders))
+    evidence = Evidence.of_runs(folders)
+    verdicts = evaluate(chosen, evidence)
     if format_ is Format.MARKDOWN:
         typer.echo(as_markdown(scoreboard.as_list(verdicts) if details or questions else scoreboard.as_table(verdicts)), nl=False)
         return
@@ -57,4 +60,7 @@ def claims(
     if details or questions:
         console.print(scoreboard.as_list(verdicts))
     count = scoreboard.decided(verdicts)
+    for run, changes in evidence.changed.items():
+        said = f"{run.name} decides no claim, because its conditions are not those of its scenario: {'; '.join(changes[:NAMED])}"
+        console.print(f"{said}{' …' if len(changes) > NAMED else ''}", style="dim", highlight=False, markup=False)
     console.print(f"{len(folders)} runs decide {count} of {len(verdicts)} claims; --details shows each claim with its number.", style="dim", highlight=False)

@@ -1,7 +1,7 @@
 """Figure recipes: data from analysis/figures/*.yaml that say what to draw, from which runs, with which marks from the papers.
 
 A recipe may extend one base (a file whose name starts with "_", which is never drawn by itself); a base extends nothing.
-Keys of the recipe win over keys of the base; `x` and `y` are merged key by key, every other key is replaced whole.
+Keys of the recipe win over keys of the base; `x`, `y` and `conditions` are merged key by key, every other key is replaced whole.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from pydantic import Field, PrivateAttr
 from scpslab.documents import Document, Form, Part, complaints, key, one_of, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.errors import UsageError
+from scpslab.figures.conditions import Conditions
 
 RECIPES = Path(__file__).resolve().parents[3] / "analysis" / "figures"
 FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figures")
 EXTENDS = "extends"
-MERGED_KEYS = ("x", "y")
+MERGED_KEYS = ("x", "y", "conditions")
 
 Text = Annotated[str, Field(min_length=1)]
 CellChoice = dict[str, AxisValue]
@@ -38,11 +39,12 @@ class AxisStyle(Part):
 
 
 class PaperSeries(Part):
-    """Values that a paper states, drawn as marks."""
+    """Values that a paper states, drawn as marks where the run has a cell under their conditions."""
 
     label: str = key(says="Name in the legend.", example="TCP")
     source: str = key(says="The place of each value in the paper, or its derivation.", example="3.1.5.1, Fig 4")
     points: tuple[tuple[float, float], ...] = key(says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]])
+    conditions: Conditions | None = key(None, says="The conditions of these values, on top of the recipe's.", example={"hosts": {"preset": "fy97-reno"}})
     is_upper_bound: bool = key(False, says="Whether the paper says only that the values lie below these.")
 
 
@@ -52,8 +54,9 @@ class Recipe(Part):
     kind: Literal["figure"]
     version: Literal[1]
     plot: str = key(says="Kind of picture.", example="metric-vs-axis")
-    title: str = key(says="One line above the picture.")
-    source: str = key(says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
+    title: str = key(says="One line above the picture, without conditions: the line below it says them, from the plans.", example="Goodput against delay")
+    source: str = key("", says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
+    conditions: Conditions | None = key(None, says="The conditions of that figure. The caption says where the run has others.", example={"size": "4000000 B"})
     applies_to: tuple[str, ...] = key((), says="Names of the scenarios for whose runs it is drawn by default; * stands for anything.", example=["*fig04*"])
     stands_in: bool = key(False, says="Whether it is drawn by default only where no other recipe applies.")
     x: AxisStyle = key(says="The horizontal axis.")

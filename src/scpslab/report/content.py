@@ -17,9 +17,8 @@ from scpslab.claims.evaluate import CheckResult
 from scpslab.claims.model import Era
 from scpslab.claims.scoreboard import ERAS, Score, scores
 from scpslab.errors import ResultError
+from scpslab.figures.canvas import words_in
 from scpslab.figures.drawing import applicable, draw
-from scpslab.figures.plots import MODELS
-from scpslab.figures.recipe import load_all as load_recipes
 from scpslab.results.statistics import other_ends
 from scpslab.results.table import Summary, notes, read_results, summarise, with_interval
 from scpslab.runfolder import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
@@ -29,7 +28,7 @@ LARGEST_SVG_BYTES = 150_000
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as a file; `anchor` is its name on the page, `shows` describes it for readers who do not see it.
+    """A figure as a file; `anchor` is its name on the page, `conditions` what its cells have in common, `shows` describes it for who does not see it.
 
     `is_wide`: its letters would be too small where it is as wide as a phone.
     """
@@ -37,6 +36,7 @@ class Picture:
     name: str
     anchor: str
     title: str
+    conditions: str
     shows: str
     path: Path
     is_wide: bool
@@ -44,7 +44,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class RunPart:
-    """One run: its question, its table, its figures."""
+    """One run: its question, its table, its figures. `changed`: its conditions that are not those of its scenario in the project."""
 
     folder: Path
     scenario: str
@@ -58,6 +58,7 @@ class RunPart:
     cells: int
     virtual_s: float
     manifest: dict[str, Any]
+    changed: tuple[str, ...]
 
     @property
     def command(self) -> str | None:
@@ -157,8 +158,7 @@ def gather(folder: Path) -> Content:
     verdicts = evaluate(papers, evidence)
     shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if _has_data(verdict))
     questions = tuple(verdict for verdict in evaluate(load_all(QUESTIONS), evidence) if campaign or _has_data(verdict))
-    titles = {recipe.name: recipe.title for recipe in load_recipes(MODELS).values()}
-    runs = tuple(_run_part(run, titles) for run in folders)
+    runs = tuple(_run_part(run, evidence.changed.get(run, ())) for run in folders)
     known = {f"{verdict.paper.name}/{verdict.claim.id}": verdict for verdict in shown}
     contradictions = tuple(
         (item, tuple(known[name] for name in item.claims)) for item in load_contradictions(papers) if all(name in known for name in item.claims)
@@ -200,7 +200,7 @@ def _has_data(verdict: Verdict) -> bool:
     return any(finding.outcome is not Outcome.NO_DATA and result.check.operands() for result in verdict.results for finding in result.findings)
 
 
-def _run_part(folder: Path, titles: dict[str, str]) -> RunPart:
+def _run_part(folder: Path, changed: tuple[str, ...]) -> RunPart:
     results = read_results(folder)
     summary = summarise(results)
     run = RunFolder(folder)
@@ -211,16 +211,17 @@ def _run_part(folder: Path, titles: dict[str, str]) -> RunPart:
     return RunPart(
         folder,
         scenario,
-        str(resolved.get("title") or scenario),
+        str(resolved.get("title") or scenario) + (", changed" if changed else ""),
         str(resolved.get("source") or ""),
         " ".join(str(resolved.get("description") or "").split()),
         header,
         rows,
         tuple(notes(summary)),
-        _pictures(folder, titles),
+        _pictures(folder),
         len(results.rows),
         sum(_virtual_s(cell) for cell in run.planned_cells()),
         manifest,
+        changed,
     )
 
 
@@ -249,19 +250,19 @@ def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ..
     return tuple(header), tuple(rows)
 
 
-def _pictures(folder: Path, titles: dict[str, str]) -> tuple[Picture, ...]:
+def _pictures(folder: Path) -> tuple[Picture, ...]:
     names = applicable(folder)
-    missing = [name for name in names if not _is_drawn(folder, name)]
-    if missing:
+    if any(not _is_drawn(folder, name) for name in names):
         draw(folder)
     pictures = []
     for name in names:
         svg, png = (RunFolder(folder).figures / f"{name}.{suffix}" for suffix in ("svg", "png"))
-        if png.is_file():
+        words = words_in(png) if png.is_file() else None
+        if words is not None:
             # A drawing of thousands of packets is smaller as dots.
             path = svg if svg.is_file() and svg.stat().st_size <= LARGEST_SVG_BYTES else png
-            shows = f"{titles[name]}. The values are in the table of this run."
-            pictures.append(Picture(name, f"figure-{folder.name}-{name}", titles[name], shows, path, _is_wide(png)))
+            shows = f"{words.title}. {words.conditions}. The values are in the table of this run."
+            pictures.append(Picture(name, f"figure-{folder.name}-{name}", words.title, words.conditions, shows, path, _is_wide(png)))
     return tuple(pictures)
 
 
@@ -274,4 +275,4 @@ def _is_wide(png: Path) -> bool:
 def _is_drawn(folder: Path, name: str) -> bool:
     run = RunFolder(folder)
     picture = run.figures / f"{name}.png"
-    return picture.is_file() and picture.stat().st_mtime_ns >= run.results.stat().st_mtime_ns
+    return picture.is_file() and picture.stat().st_mtime_ns >= run.results.stat().st_mtime_ns and words_in(picture) is not None

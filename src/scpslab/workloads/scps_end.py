@@ -34,13 +34,13 @@ def _end(workload: Traffic, host: str, segment: str | None, setting: Setting) ->
     settings = {**node.scps, "mtu": min(hop.mtu_bytes for hop in found)}
     if segment is not None:
         settings["segment"] = units.parse("size", segment)
-    if node.paced_by_slowest_hop and (rate := _rate_that_fits(settings, found, timestamps=node.timestamps)):
+    if node.paced_by_slowest_hop and (rate := rate_that_fits(settings, found, timestamps=node.timestamps)):
         settings["rate"] = str(rate)
     ip, device = setting.take_scps(host)
     return ScpsEnd(ip=ip, device=device, settings=settings, seed=setting.seed("scps", workload.name, host))
 
 
-def _rate_that_fits(settings: Mapping[str, AxisValue], found: Way, *, timestamps: bool) -> int | None:
+def rate_that_fits(settings: Mapping[str, AxisValue], found: Way, *, timestamps: bool) -> int | None:
     """IP bits per second with which full segments just fill the slowest hop of a way; its framing is no part of their length."""
     hop = slowest(found)
     if hop is None or hop.direction.rate_bps is None:

@@ -13,7 +13,7 @@ from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, table_console
 from scpslab.cli.validate import validate
 from scpslab.errors import ScenarioError
-from scpslab.figures.canvas import new_figure, save
+from scpslab.figures.canvas import Words, new_figure, save
 from scpslab.running.events import CampaignStarted, CellDone, RunInterrupted, RunStarted
 
 EVIL = ["[/b] closes nothing", "[red]not red[/red]", ":smile:", "a [link=x] b"]
@@ -66,7 +66,7 @@ def test_progress_shows_names_and_reasons_as_they_are(evil, tmp_path):
 
 @pytest.mark.parametrize("title", ["$", "$\\nothing$", "5 $ and 6 $"])
 def test_pictures_show_a_dollar_as_a_dollar(tmp_path, title):
-    with new_figure(title, title, title) as (figure, axes):
+    with new_figure(Words(title, title, title)) as (figure, axes):
         axes.plot([0, 1], [0, 1], label=title)
     paths = save(figure, tmp_path, "picture", ("png",))
 

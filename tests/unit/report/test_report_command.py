@@ -65,6 +65,9 @@ def test_the_line_in_the_report_gives_the_same_plans_again(shell):
     assert plans_of(shell(shown, "second")) == plans_of(first) != {}
     assert all(html.escape(text, quote=False).split("&")[0].split('"')[0].split("'")[0] in page for text in SETTINGS)
     assert f"Made by scpslab {version()}" in page
+    assert "This run changed conditions of its scenario, so it decides no finding" in page
+    assert "workloads.transfer.segment: 512 B instead of 1400 B" in page
+    assert "What the scenario says of itself, without these changes: 4,000,000 bytes" in page
 
 
 def test_an_engine_other_than_the_default_is_in_the_command():

@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from pydantic import model_validator
 
 from scpslab.documents import key
 from scpslab.documents.quantities import AxisValue, OneOrMore
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MODEL_PREFIX, MUTED, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_panels
+from scpslab.figures.marks import Mark, mark_sentences, marks_of
 from scpslab.figures.model_curves import METRICS, TITLES, Path, path_of
 from scpslab.figures.model_curves import MODELS as MODEL_CURVES
 from scpslab.figures.recipe import PaperSeries, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, axis_number
+from scpslab.figures.words import points, words
+from scpslab.results.run import RunCell
 from scpslab.results.statistics import Group, group_rows
 
 # Exponents without mathematical typesetting, which is off because labels come from files (canvas.py).
@@ -36,6 +40,13 @@ class MetricVsAxis(Recipe):
     panels: str | None = key(None, says="The axis that has one panel for each value.", example="timestamps")
     where: dict[str, OneOrMore] = key({}, says="The cells to draw: axes, with a value or values for each.", example={"level": 150})
     paper: tuple[PaperSeries, ...] = key((), says="The values that the paper states.")
+
+    @model_validator(mode="after")
+    def _marks_have_conditions(self) -> Self:
+        if self.conditions is None and any(paper.conditions is None for paper in self.paper):
+            raise ValueError("found values of a paper without conditions; expected conditions in the recipe or beside the values")
+        return self
+
     models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
         (), says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.", example=["floor", "mathis"]
     )
@@ -62,25 +73,31 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
     panel_axes = tuple(name for name in (recipe.panels,) if name in results.axes)
     groups = group_rows(rows, (*panel_axes, *series_axes, recipe.axis), (recipe.metric,))
     numbers = {group.key[-1]: _number(recipe, group.key[-1]) for group in groups}
-    words = [text for text, number in numbers.items() if number is None]
-    if words:
+    unknown = [text for text, number in numbers.items() if number is None]
+    if unknown:
         raise NothingToDrawError(
-            f'{source.run_dir}: figure {recipe.name}: axis {recipe.axis}: found "{words[0]}"; expected numbers. Choose another axis in the recipe.'
+            f'{source.run_dir}: figure {recipe.name}: axis {recipe.axis}: found "{unknown[0]}"; expected numbers. Choose another axis in the recipe.'
         )
-    position = _positions(recipe, [number for number in numbers.values() if number is not None])
+    position = _Positions([number for number in numbers.values() if number is not None], is_log=recipe.x.scale == "log")
 
     by_panel: dict[str, list[Group]] = {}
     for group in groups:
         name = _panel_name(recipe, group.key[0]) if panel_axes else ""
         by_panel.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
     keys = list(dict.fromkeys(group.key[:-1] for own in by_panel.values() for group in own))
-    with new_panels(recipe.title, recipe.source, _caption(recipe, source.run_dir.name, groups), list(by_panel)) as (figure, panels):
+    cells = _cells(recipe, source)
+    in_panel = {name: [cell for cell in cells if not panel_axes or _panel_name(recipe, _axes(cell)[panel_axes[0]]) == name] for name in by_panel}
+    marks = {name: marks_of(recipe, points(own)) for name, own in in_panel.items()}
+    pooled = [name for name in results.axes if name not in (*used, *series_axes) and len({row[name] for row in rows}) > 1]
+    around = words(recipe, cells, _caption(recipe, source.run_dir.name, groups, pooled))
+    around = replace(around, caption=" ".join([around.caption, *mark_sentences(recipe, list(marks.values()), around.caption)]))
+    with new_panels(around, list(by_panel)) as (figure, panels):
         for (panel_name, own), axes in zip(by_panel.items(), panels, strict=True):
             _draw_series(axes, recipe, keys, own, position)
             if recipe.models:
                 _draw_models(axes, recipe, source, panel_axes, panel_name, position)
-            for index, paper in enumerate(recipe.paper):
-                _draw_paper(axes, paper, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
+            for index, mark in enumerate(marks[panel_name]):
+                _draw_paper(axes, mark, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
         # The panels share their axes: set the limits when all of them have their content.
         for axes in panels:
             _finish(axes, recipe, position)
@@ -91,17 +108,26 @@ def _panel_name(recipe: MetricVsAxis, value: str) -> str:
     return f"{recipe.panels} {value}".replace("_", " ")
 
 
+def _axes(cell: RunCell) -> dict[str, str]:
+    """A cell's axis values as results.csv has them."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in cell.plan.cell.axes.items()}
+
+
+def _cells(recipe: MetricVsAxis, source: Source) -> list[RunCell]:
+    """The cells whose rows are drawn."""
+    return [cell for cell in source.run.cells if _is_meant(_axes(cell), recipe.where)]
+
+
 def _draw_models(axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: tuple[str, ...], panel_name: str, position: _Positions) -> None:
     """A curve for each model through the points of the axis, from the paths that the cells' plans state."""
     if recipe.metric not in METRICS:
         found = f'found models for "{recipe.metric}"; expected {", ".join(METRICS)}. Leave out the models.'
         raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: {found}")
     paths: dict[float, Path] = {}
-    for cell in source.run.cells:
-        values = {name: str(value) for name, value in cell.plan.cell.axes.items()}
+    for cell in _cells(recipe, source):
+        values = _axes(cell)
         number = _number(recipe, values[recipe.axis])
-        is_here = not panel_axes or _panel_name(recipe, values[panel_axes[0]]) == panel_name
-        if number is None or not is_here or not _is_meant(values, recipe.where):
+        if number is None or (panel_axes and _panel_name(recipe, values[panel_axes[0]]) != panel_name):
             continue
         path = path_of(cell)
         if paths.setdefault(number, path) != path:
@@ -150,11 +176,6 @@ class _Positions:
         return number + place * STEP_SHARE * self._range
 
 
-def _positions(recipe: MetricVsAxis, numbers: Sequence[float]) -> _Positions:
-    stated = [x for paper in recipe.paper for x, _ in paper.points]
-    return _Positions([*numbers, *stated], is_log=recipe.x.scale == "log")
-
-
 def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...]], groups: Sequence[Group], position: _Positions) -> None:
     # The first axis of a series chooses colour and marker, the others the line style and whether markers are filled.
     first = list(dict.fromkeys(key[:1] for key in keys))
@@ -189,13 +210,15 @@ def _ended(group: Group) -> int:
     return group.completed + group.incomplete + group.failed
 
 
-def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group]) -> str:
+def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group], pooled: Sequence[str]) -> str:
     """The run, what bars and marks are, and the points that have no mean because no transfer completed."""
     sizes = sorted({group.completed for group in groups if group.completed})
     n = "–".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else "0"
     sentences = [f"Run {run}. Means and 95 % Student-t intervals, n = {n} per point; incomplete transfers are counted, not averaged."]
     if len({group.key[:-1] for group in groups}) > 1:
         sentences.append("Series are drawn side by side, so that their bars can be seen.")
+    if pooled:
+        sentences.append(f"Taken together: all values of {', '.join(pooled)}.")
     empty = [f"{', '.join(group.key[:-1])} at {group.key[-1]} (0/{_ended(group)})".strip() for group in groups if not group.completed]
     if empty:
         sentences.append(f"None completed: {'; '.join(empty)}.")
@@ -203,22 +226,22 @@ def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group]) -> str:
         sentences.append(
             "Grey lines are models of the path and not measurements: losses by bit errors alone, no slow start, no window's limit, never faster than the line."
         )
-    if recipe.paper:
-        sentences.append(f"Grey marks are stated values, {'; '.join(f'{paper.label}: {paper.source}' for paper in recipe.paper)}.")
     return " ".join(sentences)
 
 
-def _draw_paper(axes: Axes, paper: PaperSeries, position: _Positions, marker: str) -> None:
+def _draw_paper(axes: Axes, mark: Mark, position: _Positions, marker: str) -> None:
+    if not mark.points:
+        return
     axes.plot(
-        [position(x) for x, _ in paper.points],
-        [y for _, y in paper.points],
+        [position(x) for x, _ in mark.points],
+        [y for _, y in mark.points],
         linestyle="none",
-        marker="v" if paper.is_upper_bound else marker,
+        marker="v" if mark.paper.is_upper_bound else marker,
         markersize=9,
         markerfacecolor="none",
         markeredgecolor=PAPER_COLOUR,
         markeredgewidth=1.3,
-        label=PAPER_PREFIX + paper.label,
+        label=PAPER_PREFIX + mark.paper.label,
         zorder=5,
     )
 

@@ -15,6 +15,7 @@ from scpslab.figures.canvas import COLOURS, LINE_STYLES, MUTED, new_stack
 from scpslab.figures.plots.rate import BIN, BinWidth
 from scpslab.figures.recipe import AxisStyle, CellRecipe
 from scpslab.figures.source import NothingToDrawError, Source, Transfer, flow_at, label_of, transfer_of
+from scpslab.figures.words import words
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 from scpslab.plan.probes.tcp_info import TcpInfo
 from scpslab.plan.probes.verdicts import Verdicts
@@ -77,7 +78,7 @@ def draw(recipe: OverTime, source: Source) -> tuple[Figure, str]:
         raise NothingToDrawError(f"{cells[0].folder}: found no capture, no tcp_info and no queue probe of the transfer; expected one. Add one to the probes.")
     causes = [cause for cause in CAUSES if any(cause in history.losses for history in histories)]
     heights = [CAUSE_HEIGHT * (len(causes) + 0.5) if panel == LOST else 1.0 for panel in drawn]
-    with new_stack(recipe.title, recipe.source, _caption(source, cells, histories, left_out, recipe), heights) as (figure, panels):
+    with new_stack(words(recipe, cells, _caption(source, cells, histories, left_out, recipe)), heights) as (figure, panels):
         for panel, axes in zip(drawn, panels, strict=True):
             for index, history in enumerate(histories):
                 if panel == LOST:
@@ -264,8 +265,10 @@ def _draw_losses(axes: Axes, history: _History, causes: list[str], index: int, c
 
 def _draw_rate(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
     axes.plot(*history.rate, color=COLOURS[index % len(COLOURS)], linestyle=_style(index), linewidth=1.4, label=None if is_alone else history.label)
-    if index == 0 and history.link_bps and len(history.rate[1]) and history.rate[1].max() >= SHOWN_RATE * history.link_bps / MEGA:
-        axes.axhline(history.link_bps / MEGA, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label="link rate")
+    if history.link_bps and len(history.rate[1]) and history.rate[1].max() >= SHOWN_RATE * history.link_bps / MEGA:
+        label = f"link rate {history.link_bps / MEGA:g} Mbit/s"
+        if label not in axes.get_legend_handles_labels()[1]:
+            axes.axhline(history.link_bps / MEGA, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=label)
 
 
 _DRAWN = {WINDOW: _draw_windows, ROUND_TRIP: _draw_round_trip, DEPTH: _draw_queue, RATE: _draw_rate}

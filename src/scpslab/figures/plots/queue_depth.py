@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from scpslab.figures.canvas import COLOURS, new_figure
 from scpslab.figures.recipe import CellRecipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
+from scpslab.figures.words import words
 from scpslab.results.capture import Floats
 from scpslab.results.metrics.shape import queue_samples
 from scpslab.results.run import RunCell
@@ -39,10 +40,12 @@ def draw(recipe: QueueDepth, source: Source) -> tuple[Figure, str]:
         raise NothingToDrawError(
             f"{cell.folder}: found neither a queue probe on the data path nor a capture near the source; expected one of them. Add it to the probes."
         )
-    caption = f"Run {source.run_dir.name}, {label_of(cell)}, repeat {cell.plan.cell.repeat}; estimate: (RTT - smallest RTT) x link rate / 8."
-    with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
+    caption = f"Run {source.run_dir.name}, {label_of(cell)}, repeat {cell.plan.cell.repeat}."
+    if len(estimate_t_s):
+        caption += " Estimate: (RTT - smallest RTT) x link rate / 8."
+    with new_figure(words(recipe, [cell], caption)) as (figure, axes):
         if len(true_t_s):
-            axes.plot(true_t_s, true_bytes / KILO, drawstyle="steps-post", color=COLOURS[0], linewidth=1.2, label="queue before the hop")
+            axes.plot(true_t_s, true_bytes / KILO, drawstyle="steps-post", color=COLOURS[0], linewidth=1.2, label=f"queue before {_named(cell)}")
         if len(estimate_t_s):
             axes.plot(estimate_t_s, estimate_bytes / KILO, linestyle="none", marker="x", markersize=4, color=COLOURS[1], label="estimate from round trips")
         axes.set_xlabel(recipe.x.label)
@@ -51,6 +54,11 @@ def draw(recipe: QueueDepth, source: Source) -> tuple[Figure, str]:
         axes.set_ylim(recipe.y.min or 0, recipe.y.max)
         axes.margins(y=0.12)
     return figure, f"{recipe.name}-{cell.folder.name}" if source.wanted_cells else recipe.name
+
+
+def _named(cell: RunCell) -> str:
+    hop = bottleneck(cell.plan, transfer_of(cell))
+    return f"the link {hop.link.name}, {hop.direction.name}" if hop else "the link"
 
 
 def _true_depth(cell: RunCell) -> tuple[Floats, Floats]:

@@ -14,6 +14,7 @@ from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MUTED, new_fig
 from scpslab.figures.plots.time_sequence import start_of
 from scpslab.figures.recipe import CellRecipe, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
+from scpslab.figures.words import words
 from scpslab.plan.workloads.congestion import Congestion
 from scpslab.results.capture import UDP, Floats, Ints
 from scpslab.results.run import RunCell
@@ -50,13 +51,13 @@ def draw_data(recipe: DataRate, source: Source) -> tuple[Figure, str]:
     """
     cells = source.cells(recipe.cells)
     caption = f"Run {source.run_dir.name}, {_shown(cells)}; user bytes in {recipe.bin_s:g} s bins, captured at the {recipe.capture}."
-    with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
+    with new_figure(words(recipe, cells, caption)) as (figure, axes):
         for index, cell in enumerate(cells):
             flow = flow_at(cell, recipe.capture)
             zero = start_of(flow)
             at, rate = binned_rate(flow.t_s - zero, flow.end - flow.seq, recipe.bin_s, 0.0, float(flow.t_s.max(initial=zero)) - zero)
             _draw_bins(axes, at + recipe.bin_s / 2, rate, index, label_of(cell))
-        _draw_link_rate(axes, cells[0])
+        _draw_link_rates(axes, cells)
         _finish(axes, recipe)
     return figure, _stem(recipe, source, cells)
 
@@ -72,16 +73,16 @@ def draw_aggregate(recipe: AggregateRate, source: Source) -> tuple[Figure, str]:
     cell = cells[0]
     bulk, congestion = _sizes(cell)
     caption = f"Run {source.run_dir.name}, {_shown(cells)}; whole IP packets towards the sink in {recipe.bin_s:g} s bins, captured near the source."
-    with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
+    with new_figure(words(recipe, cells, caption)) as (figure, axes):
         end_s = float(bulk[0].max(initial=0.0))
         at, bulk_rate = binned_rate(*bulk, recipe.bin_s, 0.0, end_s)
         _, congestion_rate = binned_rate(*congestion, recipe.bin_s, 0.0, end_s)
         middle = at + recipe.bin_s / 2
-        _draw_bins(axes, middle, bulk_rate, 0, "bulk transfer")
+        _draw_bins(axes, middle, bulk_rate, 0, "transfer")
         if len(congestion[0]):
             _draw_bins(axes, middle, congestion_rate, 1, "congestion")
             _draw_bins(axes, middle, bulk_rate + congestion_rate, 2, "sum")
-        _draw_link_rate(axes, cell)
+        _draw_link_rates(axes, cells)
         _finish(axes, recipe)
     return figure, _stem(recipe, source, cells)
 
@@ -115,8 +116,9 @@ def _draw_bins(axes: Axes, middle_s: Floats, rate_bps: Floats, index: int, label
     )
 
 
-def _draw_link_rate(axes: Axes, cell: RunCell) -> None:
-    if rate_bps := bottleneck_bps(cell.plan, transfer_of(cell)):
+def _draw_link_rates(axes: Axes, cells: list[RunCell]) -> None:
+    rates_bps = {bottleneck_bps(cell.plan, transfer_of(cell)) for cell in cells}
+    for rate_bps in sorted(filter(None, rates_bps)):
         axes.axhline(rate_bps / MBIT, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=f"link rate {rate_bps / MBIT:g} Mbit/s")
 
 

@@ -12,6 +12,7 @@ from scpslab.documents import key
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, new_figure
 from scpslab.figures.recipe import CellRecipe
 from scpslab.figures.source import Source, flow_at, label_of
+from scpslab.figures.words import words
 from scpslab.results.run import RunCell
 from scpslab.results.traces import Flow
 
@@ -39,7 +40,7 @@ def draw(recipe: TimeSequence, source: Source) -> tuple[Figure, str]:
     caption = f"Run {source.run_dir.name}, {shown}; captured at the {recipe.capture}."
     if len(flows) > 1 and any(np.any(flow.is_repeated) for flow in flows):
         caption += " Lines lead through new data; open marks are data sent again."
-    with new_figure(recipe.title, recipe.source, caption) as (figure, axes):
+    with new_figure(words(recipe, cells, caption)) as (figure, axes):
         if len(flows) == 1:
             _draw_packets(axes, flows[0], recipe.x.max)
         else:

@@ -1,0 +1,82 @@
+"""What a run changed in a scenario of the project: a run with other conditions says nothing about the scenario's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scpslab import units
+from scpslab.errors import ScenarioError
+from scpslab.scenario.load import FOLDER, load
+from scpslab.scenario.resolve import resolved_yaml
+
+# Keys that change which cells run or what is recorded of them, but not what a cell is.
+FREE = ("title", "source", "description", "repeats", "seed", "limits", "probes", "checks", "skip", "sweep")
+
+
+def altered(name: str, resolved: Path) -> tuple[str, ...]:
+    """Where a run's resolved scenario has other conditions than the project's scenario `name[:variant]`: key, found and expected.
+
+    Nothing for a scenario that the project does not have, or for a file that cannot be read: other commands say that.
+    """
+    try:
+        base = _of_project(name)
+        return tuple(_changes(base, _data(str(resolved)))) if base is not None else ()
+    except ScenarioError:
+        return ()
+
+
+@cache
+def _of_project(name: str) -> dict[str, Any] | None:
+    return _data(name) if (FOLDER / f"{name.partition(':')[0]}.yaml").is_file() else None
+
+
+def _data(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(resolved_yaml(load(name)))
+    return found
+
+
+def _changes(base: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[str]:
+    for key in dict.fromkeys((*base, *mine)):
+        if key not in FREE:
+            yield from _differences(base.get(key), mine.get(key), key)
+    axes, own = base.get("sweep", {}), mine.get("sweep", {})
+    for axis in dict.fromkeys((*axes, *own)):
+        if axis not in axes or axis not in own:
+            yield f"sweep.{axis}: {'new' if axis in own else 'missing'}"
+            continue
+        yield from _differences(axes[axis].get("set"), own[axis].get("set"), f"sweep.{axis}.set")
+        cases = axes[axis].get("cases", {})
+        for label, settings in own[axis].get("cases", {}).items():
+            if label in cases:
+                yield from _differences(cases[label], settings, f"sweep.{axis}.cases.{label}")
+
+
+def _differences(base: Any, mine: Any, at: str) -> Iterator[str]:
+    if isinstance(base, dict) and isinstance(mine, dict):
+        for key in dict.fromkeys((*base, *mine)):
+            yield from _differences(base.get(key), mine.get(key), f"{at}.{key}")
+    elif isinstance(base, list) and isinstance(mine, list) and len(base) == len(mine):
+        for index, pair in enumerate(zip(base, mine, strict=True)):
+            named = pair[0].get("name") if isinstance(pair[0], dict) else None
+            yield from _differences(*pair, f"{at}.{named or index}")
+    elif base != mine and not _is_same_quantity(base, mine):
+        yield f"{at}: {_shown(mine)} instead of {_shown(base)}"
+
+
+def _is_same_quantity(base: Any, mine: Any) -> bool:
+    """Whether two texts are one quantity, such as 4 MB and 4000000 B."""
+    for kind in units.KINDS:
+        try:
+            return units.parse(kind, base) == units.parse(kind, mine)
+        except units.UnitError:
+            continue
+    return False
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else str(value)[:80]
