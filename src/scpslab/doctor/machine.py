@@ -66,6 +66,30 @@ def programs() -> Finding:
     return Finding("build programs", "warning" if built else "missing", "not found: " + ", ".join(missing), "make packages")
 
 
+def mounts() -> Finding:
+    """May the guest image be built here? mmdebstrap mounts /dev and /proc for the programs that it installs."""
+    where, is_root = look(), os.geteuid() == 0
+    if not (is_root or where.container):
+        # A plain user's mmdebstrap makes a user namespace; what may do so differs from program to program (AppArmor), so nobody else can try.
+        return judge_mounts(True, True, where)
+    words = ["unshare", *([] if is_root else ["--user", "--map-root-user"]), "--mount", "true"]
+    try:
+        allowed = subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except OSError:
+        allowed = True
+    return judge_mounts(allowed, all(find(part, cache_dir()) for part in PARTS), where)
+
+
+def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
+    """The finding for a machine on which mounts are allowed or not, and everything is built or not."""
+    name = "mounts for building"
+    if allowed:
+        return Finding(name, "ok", "allowed")
+    share = "share a cache folder that was built elsewhere (docs/platforms.md)"
+    fix = f"{where.run_command} --cap-add SYS_ADMIN, as root, for make setup; or {share}" if where.run_command else f"allow mounts for make setup; or {share}"
+    return Finding(name, "warning" if built else "missing", "refused: the guest image cannot be built here", fix)
+
+
 def images() -> Finding:
     """Kernel, guest image and programs built?"""
     missing = [part.title for part in PARTS if find(part, cache_dir()) is None]
@@ -168,7 +192,7 @@ def host() -> list[Finding]:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    *(machine, system, python, programs, images, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
+    *(machine, system, python, programs, mounts, images, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
     *(disk, processes, cores),
 )
 

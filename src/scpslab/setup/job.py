@@ -24,6 +24,10 @@ HINTS = (
     ("Could not connect", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
     ("Cannot initiate the connection", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
     ("NO_PUBKEY", "Update the Debian archive keys: sudo apt-get install debian-archive-keyring."),
+    (
+        "cannot mount because CAP_SYS_ADMIN",
+        "Build in a container that may mount (docker run --cap-add SYS_ADMIN), or share a cache folder that was built elsewhere (docs/platforms.md).",
+    ),
     ("newuidmap", "Give this user subordinate ids: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER."),
     ("unshare syscall failed", "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1, or build once as root."),
 )

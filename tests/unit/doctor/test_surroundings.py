@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.doctor.machine import judge_system
+from scpslab.doctor.machine import judge_mounts, judge_system
 from scpslab.doctor.surroundings import Surroundings, look, on_windows_disk
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\n'
@@ -69,3 +69,13 @@ def test_wsl_1_is_missing_and_a_windows_disk_a_warning():
     assert judge_system(Surroundings("Ubuntu", wsl=2), []).state == "ok"
     # 9p and virtiofs are the disks of other virtual machines too.
     assert judge_system(Surroundings("Debian"), [Path("/home")]).state == "ok"
+
+
+def test_mounts_that_are_refused_matter_until_everything_is_built():
+    docker = Surroundings("Debian", "docker")
+    assert judge_mounts(True, False, docker).state == "ok"
+    assert judge_mounts(False, True, docker).state == "warning"
+    found = judge_mounts(False, False, docker)
+    assert found.state == "missing"
+    assert found.fix.startswith("docker run --cap-add SYS_ADMIN, as root, for make setup; or share a cache folder")
+    assert "docker" not in judge_mounts(False, False, Surroundings("Debian", "lxc")).fix

@@ -82,6 +82,7 @@ def test_a_program_that_is_not_there_is_named_with_what_to_run(tmp_path):
     ("said", "advice"),
     [
         ("cc1: fatal error: error writing to /x: No space left on device", "Free disk space"),
+        ("W: cannot mount because CAP_SYS_ADMIN is not in the effective set", "docker run --cap-add SYS_ADMIN"),
         ("W: Failed to fetch x  Temporary failure resolving 'deb.example'", "Connect to the network"),
         ("newuidmap: uid range not allowed", "usermod --add-subuids"),
         ("something else", "Read "),
