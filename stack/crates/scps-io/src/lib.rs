@@ -8,6 +8,7 @@ mod byte_stream;
 mod clock;
 mod device;
 mod fp;
+mod sequence;
 mod stack;
 mod stream;
 mod sys;
@@ -19,6 +20,7 @@ pub use byte_stream::{exact_timers, wait_for, ByteEnd, EndAddress, Interest, Rea
 pub use clock::Clock;
 pub use device::{Device, DeviceStats};
 pub use fp::{KernelNet, TpNet};
+pub use sequence::SequenceRecord;
 pub use stack::Stack;
 pub use stream::{Listener, SharedStack, Stream};
 pub use sys::{cpu_time, entropy_seed};

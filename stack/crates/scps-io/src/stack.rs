@@ -2,8 +2,11 @@
 
 use crate::clock::Clock;
 use crate::device::Device;
+use crate::sequence::SequenceRecord;
 use crate::sys::Epoll;
 use crate::IoError;
+use scps_net::Protection;
+use scps_sp::Notice;
 use scps_tp::{
     Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, RecvError, RouteConfig, SendError,
     SocketAddr, TraceRecord,
@@ -21,6 +24,8 @@ pub struct Stack {
     now: Instant,
     events: VecDeque<Event>,
     has_device_room: bool,
+    /// Where the sequence numbers of SP are written down.
+    record: SequenceRecord,
 }
 
 impl Stack {
@@ -30,7 +35,33 @@ impl Stack {
         let epoll = Epoll::new(device.fd()).map_err(IoError::system("epoll"))?;
         let now = clock.now();
         let endpoint = Endpoint::new(config, route, seed, now);
-        Ok(Stack { endpoint, device, epoll, clock, now, events: VecDeque::new(), has_device_room: true })
+        let (events, record) = (VecDeque::new(), SequenceRecord::default());
+        Ok(Stack { endpoint, device, epoll, clock, now, events, has_device_room: true, record })
+    }
+
+    /// Puts SP beneath all connections, of which there are none yet. `record` is of the keys that packets leave under.
+    pub fn protect(&mut self, protection: Protection, record: SequenceRecord) -> Result<(), IoError> {
+        self.endpoint.protect(protection);
+        self.record = record;
+        self.reserve_numbers()
+    }
+
+    /// Something SP has to tell.
+    pub fn poll_notice(&mut self) -> Option<Notice> {
+        self.endpoint.protection_mut()?.sp.poll_notice(self.now)
+    }
+
+    fn reserve_numbers(&mut self) -> Result<(), IoError> {
+        let Some(protection) = self.endpoint.protection_mut() else { return Ok(()) };
+        while let Some(name) = protection.sp.wanted() {
+            let numbers = self.record.reserve(name)?;
+            protection.sp.grant(name, numbers).map_err(|refused| IoError::Device {
+                what: name.to_string(),
+                advice: "make a new key with scps sp-key",
+                source: std::io::Error::new(std::io::ErrorKind::InvalidData, refused),
+            })?;
+        }
+        Ok(())
     }
 
     /// Time as the engine counts it, as of the last look at the clock. Every [`Stack::turn`] looks when it begins and when
@@ -198,6 +229,7 @@ impl Stack {
         if !self.has_device_room {
             return Ok(());
         }
+        self.reserve_numbers()?;
         let now = self.now;
         loop {
             let mut is_drained = false;

@@ -1,6 +1,6 @@
 //! IPv4 with ICMP (RFC 791, RFC 792, RFC 1191).
 
-use crate::{Carriage, Envelope, Layer, Quote, Refusal, Report, ReportKind, TooBig};
+use crate::{Carriage, Envelope, Layer, Quote, Refusal, Report, ReportKind, Services, TooBig};
 use scps_wire::icmp::{IcmpError, IcmpKind};
 use scps_wire::ipv4::{self, Ipv4};
 use scps_wire::protocol;
@@ -56,7 +56,16 @@ impl Layer for Ipv4Layer {
         if header.is_fragment {
             return Err(Refusal::Fragment);
         }
-        Ok((Envelope { src: header.src, dst: header.dst, protocol: header.protocol, precedence: None }, payload))
+        Ok((
+            Envelope {
+                src: header.src,
+                dst: header.dst,
+                protocol: header.protocol,
+                precedence: None,
+                services: Services::NONE,
+            },
+            payload,
+        ))
     }
 
     fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal> {
@@ -86,6 +95,7 @@ mod tests {
         dst: std::net::Ipv4Addr::new(10, 0, 0, 2),
         protocol: 6,
         precedence: None,
+        services: Services::NONE,
     };
     const ROUTE: Carriage = Carriage { mtu: 1500, dont_fragment: true };
 

@@ -3,14 +3,18 @@
 //! A transport says for whom a segment is ([`Envelope`]) and what its route may carry ([`Carriage`]); it knows neither the
 //! header nor its length. [`Network`] is one of a closed set of layers, each a file with the same five verbs: `overhead`,
 //! `octets_max`, `wrap`, `unwrap`, `report`. Addresses are those of the service interface, IPv4 addresses, whatever the layer
-//! writes on the wire. Forwarding and queues are not here: a layer never sees a packet that is not its host's own.
+//! writes on the wire. Forwarding and queues are not here: a layer never sees a packet that is not its host's own. Between
+//! transport and layer there may be SP ([`Protection`]): a segment then has [`Room`] behind it as well.
 
 mod ipv4;
 mod np;
+mod sp;
 
 pub use np::NpConfig;
+pub use scps_sp::{Room, Services};
+pub use sp::Protection;
 
-use scps_types::{Precedence, SeqNum};
+use scps_types::{Instant, Precedence, SeqNum};
 use std::net::Ipv4Addr;
 
 /// For whom a segment is.
@@ -24,6 +28,8 @@ pub struct Envelope {
     pub protocol: u8,
     /// How urgent it is; `None` leaves that to the layer. IPv4 does not carry it.
     pub precedence: Option<Precedence>,
+    /// Security services that its sender demands, beyond what an association gives in any case.
+    pub services: Services,
 }
 
 impl Envelope {
@@ -53,6 +59,17 @@ pub struct TooBig {
     pub max: usize,
 }
 
+/// Why a packet does not leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unsent {
+    /// It is too long.
+    #[error(transparent)]
+    TooBig(#[from] TooBig),
+    /// It would leave without the protection that is demanded.
+    #[error(transparent)]
+    Unprotected(#[from] scps_sp::Refused),
+}
+
 /// Why a packet is not for the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
@@ -64,6 +81,8 @@ pub enum Refusal {
     BadReport,
     /// Something of another protocol, or a control message that concerns no transport.
     Foreign,
+    /// It lacks the protection that is demanded, or it is forged, replayed, or of no known key.
+    Unprotected(scps_sp::Dropped),
 }
 
 /// What a control message says.
@@ -140,9 +159,12 @@ pub enum NetworkConfig {
     Np(Box<NpConfig>),
 }
 
-/// A network layer in operation.
-#[derive(Clone, Debug)]
-pub struct Network(Kind);
+/// A network layer in operation, and what protects the segments on it.
+#[derive(Debug)]
+pub struct Network {
+    kind: Kind,
+    protection: Option<Box<Protection>>,
+}
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -150,47 +172,105 @@ enum Kind {
     Np(np::NpLayer),
 }
 
-impl Network {
-    /// The layer of `config`. IPv4 packets are numbered from the one after `last_id`.
-    pub fn new(config: &NetworkConfig, last_id: u16) -> Self {
-        Network(match config {
-            NetworkConfig::Ipv4 => Kind::Ipv4(ipv4::Ipv4Layer::new(last_id)),
-            NetworkConfig::Np(config) => Kind::Np(np::NpLayer::new((**config).clone())),
-        })
-    }
-
+impl Kind {
     fn layer(&self) -> &dyn Layer {
-        match &self.0 {
+        match self {
             Kind::Ipv4(layer) => layer,
             Kind::Np(layer) => layer,
         }
     }
 
-    /// Octets that the header before a segment of `envelope` has.
+    fn layer_mut(&mut self) -> &mut dyn Layer {
+        match self {
+            Kind::Ipv4(layer) => layer,
+            Kind::Np(layer) => layer,
+        }
+    }
+}
+
+impl Network {
+    /// The layer of `config`. IPv4 packets are numbered from the one after `last_id`.
+    pub fn new(config: &NetworkConfig, last_id: u16) -> Self {
+        let kind = match config {
+            NetworkConfig::Ipv4 => Kind::Ipv4(ipv4::Ipv4Layer::new(last_id)),
+            NetworkConfig::Np(config) => Kind::Np(np::NpLayer::new((**config).clone())),
+        };
+        Network { kind, protection: None }
+    }
+
+    /// Puts SP between the transport and the layer.
+    pub fn protect(&mut self, protection: Protection) {
+        let ip_protocol = match self.kind {
+            Kind::Ipv4(_) => protection.ip_protocol,
+            // NP has a TPID for it, whatever IP calls it.
+            Kind::Np(_) => scps_wire::protocol::SCPS_SP,
+        };
+        self.protection = Some(Box::new(Protection { ip_protocol, ..protection }));
+    }
+
+    /// SP, if it protects the segments.
+    pub fn protection(&self) -> Option<&Protection> {
+        self.protection.as_deref()
+    }
+
+    /// SP, for its keys and sequence numbers.
+    pub fn protection_mut(&mut self) -> Option<&mut Protection> {
+        self.protection.as_deref_mut()
+    }
+
+    /// The most octets that a packet has around a segment of `envelope`.
     pub fn overhead(&self, envelope: &Envelope) -> usize {
-        self.layer().overhead(envelope)
+        match &self.protection {
+            None => self.kind.layer().overhead(envelope),
+            Some(protection) => protection.overhead(self.kind.layer(), envelope),
+        }
     }
 
     /// Octets of the longest packet that the layer's length field can tell.
     pub fn octets_max(&self) -> usize {
-        self.layer().octets_max()
+        self.kind.layer().octets_max()
     }
 
-    /// Writes the header into the first [`Network::overhead`] octets of `packet`, behind which the segment is.
-    pub fn wrap(&mut self, envelope: &Envelope, carriage: Carriage, packet: &mut [u8]) -> Result<(), TooBig> {
-        match &mut self.0 {
-            Kind::Ipv4(layer) => layer.wrap(envelope, carriage, packet),
-            Kind::Np(layer) => layer.wrap(envelope, carriage, packet),
+    /// Octets that the packet has around a segment of `len` octets now.
+    pub fn room(&mut self, now: Instant, envelope: &Envelope, len: usize) -> Result<Room, Unsent> {
+        match &mut self.protection {
+            None => Ok(Room { head: self.kind.layer().overhead(envelope), tail: 0 }),
+            Some(protection) => protection.room(now, self.kind.layer(), envelope, len),
         }
     }
 
-    /// Takes the header off.
-    pub fn unwrap<'a>(&self, packet: &'a [u8]) -> Result<(Envelope, &'a [u8]), Refusal> {
-        self.layer().unwrap(packet)
+    /// Completes `packet`, in which the segment has the `room` around it that [`Network::room`] asked for at the same `now`.
+    pub fn wrap(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        carriage: Carriage,
+        room: Room,
+        packet: &mut [u8],
+    ) -> Result<(), Unsent> {
+        let layer = self.kind.layer_mut();
+        match &mut self.protection {
+            None => Ok(layer.wrap(envelope, carriage, packet)?),
+            Some(protection) => protection.wrap(now, layer, envelope, carriage, room, packet),
+        }
+    }
+
+    /// Takes off what is around the segment, which is in `packet`, or in `opened` if it was encrypted.
+    pub fn unwrap<'a>(
+        &mut self,
+        now: Instant,
+        packet: &'a [u8],
+        opened: &'a mut Vec<u8>,
+    ) -> Result<(Envelope, &'a [u8]), Refusal> {
+        let outer = self.kind.layer().unwrap(packet)?;
+        match &mut self.protection {
+            None => Ok(outer),
+            Some(protection) => protection.unwrap(now, outer, opened),
+        }
     }
 
     /// Reads what came in an envelope of no transport protocol.
     pub fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal> {
-        self.layer().report(envelope, message)
+        self.kind.layer().report(envelope, message)
     }
 }

@@ -1,6 +1,6 @@
 //! NP with SCMP (scps-np), as an end system speaks them.
 
-use crate::{Carriage, Envelope, Layer, Quote, Refusal, Report, ReportKind, TooBig};
+use crate::{Carriage, Envelope, Layer, Quote, Refusal, Report, ReportKind, Services, TooBig};
 use scps_np::scmp::{BadMessage, Message, Restored, Unreachable};
 use scps_np::{tpid, BasicQos, Datagram, Dialect, Header, Tables, DATAGRAM_MAX};
 use scps_types::{Precedence, SeqNum};
@@ -64,6 +64,7 @@ impl NpLayer {
                 protocol::ICMP => tpid::SCMP,
                 protocol::SCPS_COMPRESSED => tpid::SCPS_COMPRESSED,
                 protocol::UDP => tpid::UDP,
+                protocol::SCPS_SP => tpid::SCPS_SP,
                 _ => tpid::SCPS_TP,
             },
             addresses: self.config.tables.addresses_to(envelope.src, envelope.dst),
@@ -112,11 +113,12 @@ impl Layer for NpLayer {
             tpid::SCMP => protocol::ICMP,
             tpid::SCPS_COMPRESSED => protocol::SCPS_COMPRESSED,
             tpid::UDP => protocol::UDP,
+            tpid::SCPS_SP => protocol::SCPS_SP,
             tpid::SCPS_TP => self.config.transport,
             _ => return Err(Refusal::Foreign),
         };
         let precedence = header.qos.map(|qos| qos.precedence);
-        Ok((Envelope { src, dst, protocol, precedence }, datagram.payload()))
+        Ok((Envelope { src, dst, protocol, precedence, services: Services::NONE }, datagram.payload()))
     }
 
     fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal> {
@@ -158,7 +160,8 @@ mod tests {
 
     const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-    const TO_PEER: Envelope = Envelope { src: US, dst: PEER, protocol: protocol::TCP, precedence: None };
+    const TO_PEER: Envelope =
+        Envelope { src: US, dst: PEER, protocol: protocol::TCP, precedence: None, services: Services::NONE };
     const ROUTE: Carriage = Carriage { mtu: 1500, dont_fragment: true };
 
     fn layer() -> NpLayer {
@@ -177,7 +180,7 @@ mod tests {
 
     #[test]
     fn unwrap_undoes_wrap_for_every_protocol_and_precedence() {
-        for protocol in [protocol::TCP, protocol::SCPS_COMPRESSED, protocol::UDP, protocol::ICMP] {
+        for protocol in [protocol::TCP, protocol::SCPS_COMPRESSED, protocol::UDP, protocol::ICMP, protocol::SCPS_SP] {
             for precedence in [None].into_iter().chain(Precedence::all().map(Some)) {
                 let envelope = Envelope { protocol, precedence, ..TO_PEER };
                 let packet = wrapped(&mut layer(), &envelope, b"segment");
@@ -206,7 +209,7 @@ mod tests {
     #[test]
     fn upper_protocols_nobody_assigned_are_refused() {
         let addresses = Addresses::Basic { dst: 0x7290, src: 0x7292 };
-        for tpid in (0..16).filter(|tpid| ![1, 4, 5, 6].contains(tpid)) {
+        for tpid in (0..16).filter(|tpid| ![1, 4, 5, 6, 8].contains(tpid)) {
             let header = Header { tpid, addresses, ..Header::default() };
             let mut packet = vec![0; header.emit_len() + 20];
             header.emit(Dialect::default(), 1500, &mut packet).unwrap();

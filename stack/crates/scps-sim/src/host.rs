@@ -1,8 +1,10 @@
 //! A host: the engine and a user who sends a stream, receives one, or both.
 
-use scps_net::NetworkConfig;
+use scps_net::{NetworkConfig, Protection};
+use scps_sp::{KeyName, BLOCK};
 use scps_tp::{Config, ConnectionId, Endpoint, EndpointConfig, Event, RecvError, RouteConfig, Trust};
 use scps_types::{Instant, Seed};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// A host with one transfer to make or take.
@@ -34,6 +36,8 @@ pub struct Host {
     pub reads: bool,
     /// Whether the peer's end was read.
     pub is_at_end: bool,
+    /// Sequence numbers of SP that were given out, by key: the record that a real host keeps in a file.
+    reserved: BTreeMap<KeyName, u64>,
 }
 
 impl Host {
@@ -54,6 +58,25 @@ impl Host {
             closes: true,
             reads: true,
             is_at_end: false,
+            reserved: BTreeMap::new(),
+        }
+    }
+
+    /// Puts SP beneath its connections, which do not exist yet.
+    pub fn protect(&mut self, protection: Protection) {
+        self.endpoint.protect(protection);
+        self.reserve();
+    }
+
+    /// Gives keys the sequence numbers they want.
+    fn reserve(&mut self) {
+        let Some(protection) = self.endpoint.protection_mut() else { return };
+        while let Some(name) = protection.sp.wanted() {
+            let first = self.reserved.entry(name).or_insert(1);
+            let numbers = *first..*first + BLOCK;
+            *first = numbers.end;
+            let granted = protection.sp.grant(name, numbers);
+            debug_assert!(granted.is_ok(), "numbers are reserved once");
         }
     }
 
@@ -74,6 +97,7 @@ impl Host {
 
     /// Lets the user act until nothing is left to do.
     pub fn act(&mut self, now: Instant) {
+        self.reserve();
         while let Some(event) = self.endpoint.poll_event() {
             if let Event::Accepted(_, id) = event {
                 self.connection = Some(id);

@@ -2,6 +2,7 @@
 //!
 //! Profiles name their source. Nothing here validates: the types cannot hold nonsense, and limits are clamped where used.
 
+use scps_net::Services;
 use scps_types::{Bitrate, Duration, Precedence, SeqNum};
 use scps_wire::scps::BindingSpace;
 
@@ -27,6 +28,8 @@ pub struct Config {
     /// Precedence of its packets, where the network layer carries one; `None` for the layer's default, or on a listener for
     /// that of the SYN (scps-np §7).
     pub precedence: Option<Precedence>,
+    /// Security services demanded of SP, beyond what the association gives in any case (scps-sp §4.2).
+    pub services: Services,
     /// Binding spaces sent in an extended capability option (scps-tp §2.3).
     pub binding_spaces: Vec<BindingSpace>,
     /// Octets of data waiting or unacknowledged (scps-tp §8).
@@ -204,6 +207,7 @@ impl Default for Config {
             timestamps: true,
             window_scaling: true,
             precedence: None,
+            services: Services::NONE,
             binding_spaces: Vec::new(),
             send_buffer: 32_768,
             receive_buffer: 32_768,

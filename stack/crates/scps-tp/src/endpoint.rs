@@ -17,9 +17,10 @@ use crate::schedule::Schedule;
 use crate::state::State;
 use crate::stats::{Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
-use scps_net::{Envelope, Network, NetworkConfig};
+use scps_net::{Envelope, Network, NetworkConfig, Protection, Unsent};
 use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::options::Options;
+use scps_wire::protocol;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -133,6 +134,8 @@ pub struct Endpoint {
     drops: [u64; DropReason::COUNT],
     gone: Totals,
     network: Network,
+    /// What SP decrypted of the packet in hand.
+    opened: Vec<u8>,
     now: Instant,
 }
 
@@ -167,6 +170,7 @@ impl Endpoint {
             drops: [0; DropReason::COUNT],
             gone: Totals::default(),
             network,
+            opened: Vec::new(),
             now,
         }
     }
@@ -223,6 +227,22 @@ impl Endpoint {
         self.route_table.get(&dst).copied().unwrap_or_default()
     }
 
+    /// Puts SP beneath all connections. There must be none yet: a segment's size is agreed on when a connection is made.
+    pub fn protect(&mut self, protection: Protection) {
+        debug_assert!(self.slots.is_empty(), "connections are protected from the start");
+        self.network.protect(protection);
+    }
+
+    /// SP, for its counters.
+    pub fn protection(&self) -> Option<&Protection> {
+        self.network.protection()
+    }
+
+    /// SP, for its keys and sequence numbers.
+    pub fn protection_mut(&mut self) -> Option<&mut Protection> {
+        self.network.protection_mut()
+    }
+
     // Opening and closing.
 
     /// Asks for a connection. A local port of 0 lets the endpoint choose.
@@ -237,6 +257,9 @@ impl Endpoint {
         let local = (local.0, if local.1 == 0 { self.choose_port(local.0, remote)? } else { local.1 });
         if self.by_tuple.contains_key(&(local, remote)) {
             return Err(ConnectError::InUse);
+        }
+        if let Err(Unsent::Unprotected(reason)) = self.network.room(now, &envelope_of(local, remote, &config), 0) {
+            return Err(ConnectError::Unprotected(reason));
         }
         let spared = self.fallbacks.get(&remote.0).is_some_and(|until| now < *until);
         let with_scps = config.scps && !(spared && config.fallback_after_syns.is_some());
@@ -281,8 +304,7 @@ impl Endpoint {
         // RFC 6528 §3: ISN = M + F(tuple, secret), M counting 4 microseconds.
         let isn = (now.as_nanos() / 4000).wrapping_add(self.seed.keyed_hash("isn", &tuple));
         let iss = config.initial_sequence.unwrap_or(SeqNum(isn as u32));
-        let protocol = self.routes[route.0].config().protocol;
-        let envelope = Envelope { src: local.0, dst: remote.0, protocol, precedence: config.precedence };
+        let envelope = envelope_of(local, remote, &config);
         let birth = Birth {
             id,
             local,
@@ -641,6 +663,12 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// For whom the segments of a connection are.
+fn envelope_of(local: SocketAddr, remote: SocketAddr, config: &Config) -> Envelope {
+    let Config { precedence, services, .. } = *config;
+    Envelope { src: local.0, dst: remote.0, protocol: protocol::TCP, precedence, services }
 }
 
 /// Settings of a route whose packets the layer can write.

@@ -9,6 +9,9 @@ pub enum ConnectError {
     /// No free local port is left.
     #[error("no free local port")]
     NoPort,
+    /// Packets to there cannot be protected as demanded.
+    #[error(transparent)]
+    Unprotected(scps_sp::Refused),
 }
 
 /// Why data is not taken.

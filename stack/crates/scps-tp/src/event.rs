@@ -79,9 +79,11 @@ pub enum DropReason {
     ForeignReport,
     /// Too many pieces out of order.
     TooManyPieces,
+    /// SP refused it; its own counters tell why.
+    Unprotected,
 }
 
 impl DropReason {
     /// Every reason, in order.
-    pub const COUNT: usize = 17;
+    pub const COUNT: usize = 18;
 }

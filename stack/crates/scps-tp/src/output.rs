@@ -11,7 +11,7 @@ use crate::scoreboard::Sent;
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::TraceEvent;
-use scps_net::{Envelope, Network};
+use scps_net::{Envelope, Network, Room, Unsent};
 use scps_types::{Duration, Instant};
 use scps_wire::options::{Options, Timestamps};
 use scps_wire::protocol::SCPS_COMPRESSED;
@@ -432,27 +432,36 @@ impl Connection {
             dst,
             protocol: if compressed.is_some() { SCPS_COMPRESSED } else { protocol },
             precedence: self.config.precedence,
+            services: self.config.services,
         };
-        let network_len = sending.network.overhead(&envelope);
-        sending.route.take(network_len + header_len + draft.len, sending.now)?;
+        let len = header_len + draft.len;
+        let room = sending.network.room(sending.now, &envelope, len);
+        let around = room.unwrap_or(Room { head: self.network_header.into(), tail: 0 });
+        sending.route.take(around.len() + len, sending.now)?;
         let start = sending.out.len();
         // Room for both headers; the data is appended behind, so no octet of it is written twice.
-        sending.out.resize(start + network_len + header_len, 0);
+        sending.out.resize(start + around.head + header_len, 0);
         if has_data {
             let (a, b) = self.send.slices(draft.position, draft.len);
             sending.out.extend_from_slice(a);
             sending.out.extend_from_slice(b);
         }
+        sending.out.resize(start + around.len() + len, 0);
         let packet = &mut sending.out[start..];
-        let segment = &mut packet[network_len..];
+        let segment = &mut packet[around.head..around.head + len];
         match &compressed {
             Some(c) => c.emit(segment, src, dst, protocol),
             None => tcp.emit(segment, src, dst, protocol),
         }
-        if sending.network.wrap(&envelope, sending.route.carriage(), packet).is_err() {
-            // It is lost before it left, and like any loss it is repaired in time, should the route by then carry it.
+        let carriage = sending.route.carriage();
+        let wrapped = room.and_then(|room| sending.network.wrap(sending.now, &envelope, carriage, room, packet));
+        if let Err(reason) = wrapped {
+            // It is lost before it left, and like any loss it is repaired in time, should that by then be possible.
             sending.out.truncate(start);
-            self.stats.too_big += 1;
+            match reason {
+                Unsent::TooBig(_) => self.stats.too_big += 1,
+                Unsent::Unprotected(_) => self.stats.unprotected += 1,
+            }
         }
         self.stats.segments_sent += 1;
         self.stats.compressed_sent += u64::from(compressed.is_some());

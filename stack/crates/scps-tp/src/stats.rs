@@ -34,6 +34,8 @@ pub struct Stats {
     pub probes_sent: u64,
     /// Segments that the network layer refused, because neither it nor the route carries so much.
     pub too_big: u64,
+    /// Segments that did not leave because they could not be protected as demanded.
+    pub unprotected: u64,
     /// Packets that left with a compressed header.
     pub compressed_sent: u64,
     /// When the first data segment came.

@@ -24,6 +24,8 @@ pub mod protocol {
     pub const TCP: u8 = 6;
     /// UDP.
     pub const UDP: u8 = 17;
+    /// SCPS-SP: the number for any private encryption (scps-sp §1).
+    pub const SCPS_SP: u8 = 99;
     /// Compressed SCPS-TP, registered as "SCPS".
     pub const SCPS_COMPRESSED: u8 = 105;
     /// Uncompressed SCPS-TP of the stand-alone reference stack; a compatibility setting only.

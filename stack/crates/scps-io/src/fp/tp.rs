@@ -106,6 +106,11 @@ impl TpNet {
         self.stack.endpoint().totals()
     }
 
+    /// The stack, for what SP has to tell.
+    pub fn stack_mut(&mut self) -> &mut Stack {
+        &mut self.stack
+    }
+
     /// Turns the stack until everything given up is delivered, at most for `longest`.
     pub fn linger(&mut self, longest: Duration) -> io::Result<()> {
         let until = self.stack.now() + longest;

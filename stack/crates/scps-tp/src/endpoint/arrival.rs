@@ -16,7 +16,21 @@ use std::net::Ipv4Addr;
 
 impl Endpoint {
     pub(super) fn dispatch(&mut self, now: Instant, packet: &[u8], trust: Trust) -> Result<(), DropReason> {
-        let (envelope, payload) = self.network.unwrap(packet)?;
+        // Kept for its memory: what SP decrypts is written there.
+        let mut opened = std::mem::take(&mut self.opened);
+        let result = self.dispatch_into(now, packet, trust, &mut opened);
+        self.opened = opened;
+        result
+    }
+
+    fn dispatch_into(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        trust: Trust,
+        opened: &mut Vec<u8>,
+    ) -> Result<(), DropReason> {
+        let (envelope, payload) = self.network.unwrap(now, packet, opened)?;
         if !self.config.addresses.is_empty() && !self.config.addresses.contains(&envelope.dst) {
             return Err(DropReason::NotOurs);
         }
@@ -190,7 +204,7 @@ impl Endpoint {
         }
         let route = self.route_to(envelope.src).0;
         let mtu = self.routes[route].config().mtu;
-        let Ok(packet) = reply::reset(&mut self.network, envelope, mtu, tcp, data_len) else { return };
+        let Ok(packet) = reply::reset(now, &mut self.network, envelope, mtu, tcp, data_len) else { return };
         if self.routes[route].take(packet.len(), now).is_ok() {
             self.replies.push_back((envelope.src, packet));
         }
@@ -204,6 +218,7 @@ impl From<Refusal> for DropReason {
             Refusal::Fragment => DropReason::Fragment,
             Refusal::BadReport => DropReason::BadSegment,
             Refusal::Foreign => DropReason::UnknownProtocol,
+            Refusal::Unprotected(_) => DropReason::Unprotected,
         }
     }
 }
