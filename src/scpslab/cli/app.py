@@ -18,6 +18,7 @@ from scpslab.version import version
 COMMANDS = {
     "doctor": "doctor",
     "list": "catalogue",
+    "new": "new",
     "validate": "validate",
     "plan": "plan",
     "run": "run",

@@ -1,0 +1,118 @@
+"""`scpslab new` writes files that validate, and none over another."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from scpslab import planning, scenario, workloads
+from scpslab.scenario import fresh
+from scpslab.topology import catalogue
+
+EVERYTHING = list(itertools.product(catalogue.names(), fresh.workload_kinds()))
+
+
+@pytest.mark.parametrize(("topology", "workload"), EVERYTHING)
+def test_every_network_with_every_traffic_makes_cells_with_the_defaults(tmp_path, scpslab, topology, workload):
+    path = tmp_path / "mine.yaml"
+    code, said, explained = scpslab("new", str(path), "--topology", topology, "--workload", workload, "--repeats", "2")
+
+    assert (code, said) == (0, f"{path}\n")
+    assert "8 cells of at least" in explained
+    for command in ("validate", "run", "results", "compare", "plot"):
+        assert f"scpslab {command} " in explained
+    assert scpslab("validate", str(path))[0] == 0
+    loaded = scenario.load(str(path))
+    assert loaded.model.workloads[0].kind == workload
+    assert [list(cell.axes.values()) for cell in scenario.cells(loaded)[::2]] == [["cubic", 0], ["cubic", 1e-6], ["bbr", 0], ["bbr", 1e-6]]
+    plans = [planning.plan(cell) for cell in scenario.cells(loaded)]
+    assert planning.warnings({plan.cell.id: plan for plan in plans}, "") == []
+
+
+@pytest.mark.parametrize("topology", catalogue.names())
+def test_the_parameters_of_the_comment_are_the_defaults(tmp_path, scpslab, topology):
+    """With the comment's signs removed, the plans are the same."""
+    path, other = tmp_path / "mine.yaml", tmp_path / "other.yaml"
+    scpslab("new", str(path), "--topology", topology)
+    other.write_text(re.sub(r"^# ?(parameters:|  )", r"\1", path.read_text(), flags=re.MULTILINE))
+
+    assert "\nparameters:\n" in other.read_text()
+    one, two = (scenario.load(str(file)) for file in (path, other))
+    assert one.network == two.network
+
+
+@pytest.mark.parametrize("stack", list(fresh.stack_cases()))
+def test_every_stack_that_is_offered_carries_a_transfer(tmp_path, scpslab, stack):
+    path = tmp_path / "mine.yaml"
+    assert scpslab("new", str(path), "--stacks", stack, "--ber", "0", "--repeats", "1", "--seed", "7")[0] == 0
+    (cell,) = scenario.cells(scenario.load(str(path)))
+    assert (cell.axes["stack"], cell.scenario.seed) == (stack, 7)
+    planning.plan(cell)
+
+
+def test_a_file_is_never_overwritten(tmp_path, scpslab):
+    path = tmp_path / "mine.yaml"
+    path.write_text("mine")
+    code, said, wrong = scpslab("new", str(path))
+    assert (code, said, path.read_text()) == (2, "", "mine")
+    assert f"{path}: found a file; expected none, because nothing is overwritten." in wrong
+    dangling = tmp_path / "link.yaml"
+    dangling.symlink_to(tmp_path / "nowhere.yaml")
+    assert scpslab("new", str(dangling))[0] == 2
+    assert not (tmp_path / "nowhere.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["mine"], 'found the name "mine"; expected letters'),
+        (["mine.txt"], 'found the name "mine.txt"'),
+        (["nowhere/mine.yaml"], "found no folder nowhere"),
+        (["mine.yaml", "--topology", "fy98"], '--topology: found "fy98"; expected one of'),
+        (["mine.yaml", "--workload", "bulc"], "Did you mean bulk?"),
+        (["mine.yaml", "--stacks", "cubik,bbr"], 'found "cubik"'),
+        (["mine.yaml", "--ber", "0,2"], '--ber: found "0,2"; expected numbers from 0 to 1'),
+        (["mine.yaml", "--ber", "many"], '--ber: found "many"; expected numbers, such as 0,1e-6'),
+        (["mine.yaml", "--size", "4"], '--size: found "4" (no unit)'),
+        (["mine.yaml", "--workload", "ping", "--size", "4 MB"], "the workload ping, which has no size"),
+        (["mine.yaml", "--topology", "sgls", "--stacks", "scps-fy97-rate", "--workload", "bulk", "--size", "0 B"], "found"),
+    ],
+)
+def test_what_does_not_fit_is_said_and_nothing_is_written(tmp_path, monkeypatch, scpslab, words, expected):
+    monkeypatch.chdir(tmp_path)
+    code, said, wrong = scpslab("new", *words)
+    assert (code, said) == (2, "")
+    assert expected in wrong
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_kind_of_workload_can_be_chosen_but_loads_and_images():
+    left_out = set(workloads.KINDS) - set(fresh.workload_kinds())
+    assert left_out == {name for name, kind in workloads.KINDS.items() if kind.is_load or kind.knows_images} == {"congestion", "endpoint"}
+
+
+def test_at_a_terminal_it_asks_until_the_answers_fit(tmp_path):
+    """Answers: the default network, bulk, a stack that is none and then one that is, rates, a size without and with a unit, repeats."""
+    answers = ["", "bulk", "cubik", "reno,scps-modern", "2", "1e-5", "5", "20 kB", "many", "3"]
+    controller, terminal = pty.openpty()
+    environment = os.environ | {"TERM": "dumb", "COLUMNS": "200"}
+    command = [sys.executable, "-m", "scpslab", "new", "mine.yaml"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=environment, text=True)
+    os.close(terminal)
+    os.write(controller, "".join(f"{answer}\n" for answer in answers).encode())
+    said, _ = process.communicate(timeout=120)
+    shown = os.read(controller, 1 << 16).decode()
+    os.close(controller)
+
+    assert (process.returncode, said) == (0, "mine.yaml\n"), shown
+    assert "Did you mean cubic?" in shown
+    assert "expected numbers from 0 to 1" in shown
+    loaded = scenario.load(str(tmp_path / "mine.yaml"))
+    assert [cell.id for cell in scenario.cells(loaded)][::3] == ["stack=reno,ber=1e-05,r1", "stack=scps-modern,ber=1e-05,r1"]
+    assert loaded.model.workloads[0].size == "20 kB"
