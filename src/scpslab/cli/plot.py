@@ -27,7 +27,8 @@ def plot(
     """Draw the figures of a run.
 
     The command writes the figures to RUN/figures/ and prints their paths, one per line. The recipes in analysis/figures/*.yaml say
-    which figures belong to which scenario, and hold the values that the papers state. A scenario without a recipe gets the figure over-time.
+    which figures belong to which scenario, and hold the values that the papers state. A scenario without a recipe gets the figures
+    over-time and points.
 
     Examples: scpslab plot last · scpslab plot last --figure fy97-a1 --cell "stack=cubic,ber=0,r1" · scpslab plot last --format xpl
     """

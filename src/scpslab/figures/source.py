@@ -9,8 +9,11 @@ from pathlib import Path
 
 from scpslab.errors import ResultError, UsageError
 from scpslab.plan.workloads.bulk import Bulk
+from scpslab.plan.workloads.fp import Fp
+from scpslab.plan.workloads.ftp import Ftp
 from scpslab.plan.workloads.iperf3 import Iperf3
 from scpslab.results.metrics.base import Subject
+from scpslab.results.metrics.data_connection import client_sends, data_connection
 from scpslab.results.run import Run, RunCell, open_run
 from scpslab.results.table import Results, read_results
 from scpslab.results.traces import Flow, flow_of
@@ -18,7 +21,9 @@ from scpslab.results.viewpoints import capture_at, capture_near
 from scpslab.runfolder import CellFiles
 from scpslab.units import KINDS, UnitError, parse
 
-Transfer = Bulk | Iperf3
+Transfer = Bulk | Iperf3 | Ftp | Fp
+
+KINDS_DRAWN = f"{Bulk.kind}, {Iperf3.kind}, {Ftp.kind} or {Fp.kind}"
 
 
 class NothingToDrawError(ResultError):
@@ -68,7 +73,7 @@ class Source:
 
 
 def transfer_of(cell: RunCell) -> Transfer:
-    """The workload whose packets are drawn: the first bulk transfer or iperf3 workload of the plan.
+    """The workload whose packets are drawn: the first of the plan that sends a file or a stream.
 
     Raises:
         NothingToDrawError: the cell has none.
@@ -76,7 +81,7 @@ def transfer_of(cell: RunCell) -> Transfer:
     for workload in cell.plan.workloads:
         if isinstance(workload, Transfer):
             return workload
-    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {Bulk.kind} or {Iperf3.kind}. Draw another cell.")
+    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {KINDS_DRAWN}. Draw another cell.")
 
 
 def flow_at(cell: RunCell, where: str) -> Flow:
@@ -90,11 +95,13 @@ def flow_at(cell: RunCell, where: str) -> Flow:
     probe = capture_near(plan, workload.from_) if where == "source" else capture_at(plan, workload.to)
     if probe is None:
         raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
-    connection = Subject(cell, workload).connection(probe.name)
+    connection = data_connection(cell, workload, probe.name) if isinstance(workload, Ftp | Fp) else Subject(cell, workload).connection(probe.name)
     if connection is None:
         raise NothingToDrawError(
             f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its connection. Check the filter."
         )
+    if isinstance(workload, Ftp | Fp):
+        return flow_of(connection, from_client=client_sends(connection))
     return flow_of(connection, from_client=not (isinstance(workload, Iperf3) and workload.reverse))
 
 

@@ -102,7 +102,7 @@ def test_a_scenario_without_a_recipe_gets_it_and_others_do_not(run_dir):
         plan = json.loads((cell / "plan.json").read_text())
         plan["cell"]["scenario"] = "mine"
         (cell / "plan.json").write_text(json.dumps(plan))
-    assert [path.name for path in draw(run_dir, formats=("svg",))] == ["over-time.svg"]
+    assert [path.name for path in draw(run_dir, formats=("svg",))] == ["over-time.svg", "points.svg"]
 
 
 def test_a_pdf_is_the_same_bytes_every_time(run_dir):

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from scpslab.figures.plots import metric_vs_axis, over_time, queue_depth, rate, time_sequence
+from scpslab.figures.plots import metric_vs_axis, over_time, points, queue_depth, rate, time_sequence
 from scpslab.figures.recipe import Recipe
 from scpslab.figures.source import Source
 
@@ -17,6 +17,7 @@ PLOTS: dict[str, tuple[type[Recipe], Callable[[Any, Source], tuple[Figure, str]]
     "data-rate": (rate.DataRate, rate.draw_data),
     "metric-vs-axis": (metric_vs_axis.MetricVsAxis, metric_vs_axis.draw),
     "over-time": (over_time.OverTime, over_time.draw),
+    "points": (points.Points, points.draw),
     "queue-depth": (queue_depth.QueueDepth, queue_depth.draw),
     "time-sequence": (time_sequence.TimeSequence, time_sequence.draw),
 }

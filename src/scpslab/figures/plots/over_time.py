@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from scpslab import units
 from scpslab.documents import key
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, MUTED, new_stack
 from scpslab.figures.plots.rate import BIN, BinWidth
@@ -19,6 +20,8 @@ from scpslab.figures.words import words
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 from scpslab.plan.probes.tcp_info import TcpInfo
 from scpslab.plan.probes.verdicts import Verdicts
+from scpslab.plan.workloads.fp import Fp
+from scpslab.plan.workloads.ftp import Ftp
 from scpslab.results.capture import Floats, Ints
 from scpslab.results.metrics.base import number
 from scpslab.results.run import RunCell
@@ -156,9 +159,9 @@ def _samples(cell: RunCell, workload: Transfer) -> list[dict[str, float]]:
     probe = next((probe for probe in cell.plan.probes if isinstance(probe, TcpInfo) and probe.node == workload.from_), None)
     connections: dict[str, list[dict[str, Any]]] = {}
     for line in cell.records(probe.name) if probe else ():
-        if line.get("remote") == f"{workload.to_ip}:{workload.port}":
+        if _is_of(workload, str(line.get("remote"))):
             connections.setdefault(str(line.get("local")), []).append(line)
-    # iperf3 has a second connection, for control.
+    # iperf3 and the file protocols have another connection, for control.
     lines = max(connections.values(), key=lambda lines: number(lines[-1], "bytes_acked") or 0, default=[])
     found = []
     for line in lines:
@@ -166,6 +169,12 @@ def _samples(cell: RunCell, workload: Transfer) -> list[dict[str, float]]:
         keys = {"cwnd": ("cwnd_segments", mss), "ssthresh": ("ssthresh_segments", mss), "flight": ("unacked", mss), "srtt_ms": ("srtt_ms", 1)}
         found.append(_plain(line, keys))
     return found
+
+
+def _is_of(workload: Transfer, remote: str) -> bool:
+    """Whether a connection of the sender with this other end may carry the transfer: a file's data connection has a port of its own."""
+    address, _, port = remote.rpartition(":")
+    return address == workload.to_ip and (port != str(workload.port) if isinstance(workload, Ftp | Fp) else port == str(workload.port))
 
 
 def _plain(line: dict[str, Any], keys: dict[str, tuple[str, float]]) -> dict[str, float]:
@@ -266,7 +275,7 @@ def _draw_losses(axes: Axes, history: _History, causes: list[str], index: int, c
 def _draw_rate(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
     axes.plot(*history.rate, color=COLOURS[index % len(COLOURS)], linestyle=_style(index), linewidth=1.4, label=None if is_alone else history.label)
     if history.link_bps and len(history.rate[1]) and history.rate[1].max() >= SHOWN_RATE * history.link_bps / MEGA:
-        label = f"link rate {history.link_bps / MEGA:g} Mbit/s"
+        label = f"link rate {units.text('rate', history.link_bps)}"
         if label not in axes.get_legend_handles_labels()[1]:
             axes.axhline(history.link_bps / MEGA, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=label)
 
@@ -291,7 +300,7 @@ def _caption(source: Source, cells: list[RunCell], histories: list[_History], le
         sentences.append("Round trips: single samples from the capture at the source.")
     rates = sorted({history.link_bps for history in histories if history.link_bps})
     if rates:
-        sentences.append(f"Link rate: {', '.join(f'{rate / MEGA:g}' for rate in rates)} Mbit/s.")
+        sentences.append(f"Link rate: {', '.join(units.text('rate', rate) for rate in rates)}.")
     lost = {cause: sum(len(history.losses.get(cause, ())) for history in histories) for cause in CAUSES}
     if any(lost.values()):
         sentences.append(f"Lost: {', '.join(f'{packets} {cause}' for cause, packets in lost.items() if packets)}.")

@@ -16,6 +16,8 @@ from scpslab.figures.recipe import CellRecipe, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
 from scpslab.figures.words import words
 from scpslab.plan.workloads.congestion import Congestion
+from scpslab.plan.workloads.fp import Fp
+from scpslab.plan.workloads.ftp import Ftp
 from scpslab.results.capture import UDP, Floats, Ints
 from scpslab.results.run import RunCell
 from scpslab.results.traces import binned_rate
@@ -90,6 +92,8 @@ def draw_aggregate(recipe: AggregateRate, source: Source) -> tuple[Figure, str]:
 def _sizes(cell: RunCell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
     """Times since the epoch and IP bytes of the transfer's packets, and of the congestion generator's, both towards the sink."""
     workload = transfer_of(cell)
+    if isinstance(workload, Ftp | Fp):
+        raise NothingToDrawError(f"{cell.folder}: found a workload of kind {workload.kind}, whose data connection has no port of its own; expected another.")
     probe = capture_beside(cell.plan, workload.from_) or capture_at(cell.plan, workload.from_)
     packets = cell.packets(probe.name) if probe else None
     if packets is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from scpslab.plan.workloads.fp import Fp
@@ -10,6 +12,9 @@ from scpslab.results.capture import ACK, FIN, RST, SYN, Connection, split_connec
 from scpslab.results.metrics.base import Column, Subject, Value
 from scpslab.results.traces import flow_of, round_trips, transfer_times
 from scpslab.results.viewpoints import capture_at
+
+if TYPE_CHECKING:
+    from scpslab.results.run import RunCell
 
 CAPTURE_TRANSFER = Column(
     "capture_transfer_s", 9, "At the receiving host: arrival of the data connection's first packet to sending of the acknowledgement of the last byte."
@@ -27,18 +32,18 @@ def measure_capture(subject: Subject[Fp | Ftp], arrived_bytes: int | None) -> di
     values: dict[str, Value] = {}
     received, sent = (_data_connection(subject, node) for node in (subject.workload.to, subject.workload.from_))
     if received is not None:
-        flow = flow_of(received, from_client=_client_sends(received))
+        flow = flow_of(received, from_client=client_sends(received))
         times = transfer_times(flow)
         if times is not None and flow.total_bytes == arrived_bytes:
             values[CAPTURE_TRANSFER.name] = times[1] - (flow.t_s[0] if flow.syn_t_s is None else min(flow.syn_t_s, float(flow.t_s[0])))
         values[ACK_LENGTH.name] = _ack_bytes(received)
     if sent is not None:
-        flow = flow_of(sent, from_client=_client_sends(sent))
+        flow = flow_of(sent, from_client=client_sends(sent))
         _, rtt_s = round_trips(flow)
         values[SENT_AGAIN.name] = int(flow.is_repeated.sum())
         values[RTT_MIN.name] = float(rtt_s.min()) if len(rtt_s) else None
     if received is not None and sent is not None:
-        values[HANDSHAKE_RTT.name] = _handshake_rtt_s(sent if _client_sends(sent) else received)
+        values[HANDSHAKE_RTT.name] = _handshake_rtt_s(sent if client_sends(sent) else received)
     return values
 
 
@@ -50,17 +55,22 @@ def _handshake_rtt_s(at_client: Connection) -> float | None:
 
 
 def _data_connection(subject: Subject[Fp | Ftp], node: str) -> Connection | None:
-    """The connection with the most payload that is not the control connection, in the capture on `node`."""
+    """The data connection in the capture on `node`."""
     probe = capture_at(subject.cell.plan, node)
-    packets = subject.cell.packets(probe.name) if probe else None
+    return data_connection(subject.cell, subject.workload, probe.name) if probe else None
+
+
+def data_connection(cell: RunCell, workload: Fp | Ftp, probe: str) -> Connection | None:
+    """The connection with the most payload that is not the control connection, in a capture."""
+    packets = cell.packets(probe)
     if packets is None:
         return None
-    found = split_connections(packets, subject.cell.epoch_realtime_ns)
-    data = [connection for connection in found if subject.workload.port not in (connection.server_port, connection.client_port)]
+    found = split_connections(packets, cell.epoch_realtime_ns)
+    data = [connection for connection in found if workload.port not in (connection.server_port, connection.client_port)]
     return max(data, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
 
 
-def _client_sends(connection: Connection) -> bool:
+def client_sends(connection: Connection) -> bool:
     """Whether the side that opened the connection sends the file (in active mode the server opens it)."""
     from_client = int(connection.payload_bytes[connection.from_client].sum())
     return from_client * 2 > int(connection.payload_bytes.sum())
@@ -68,5 +78,5 @@ def _client_sends(connection: Connection) -> bool:
 
 def _ack_bytes(connection: Connection) -> int | None:
     is_bare = (connection.payload_bytes == 0) & (connection.flags & ACK != 0) & (connection.flags & (SYN | FIN | RST) == 0)
-    lengths = connection.ip_bytes[is_bare & (connection.from_client != _client_sends(connection))]
+    lengths = connection.ip_bytes[is_bare & (connection.from_client != client_sends(connection))]
     return int(np.bincount(lengths).argmax()) if len(lengths) else None

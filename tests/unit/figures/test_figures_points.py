@@ -1,0 +1,110 @@
+"""The figure that every run can have, and over-time for files: what they show is what results.csv, records and captures say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scpslab import plan as plans
+from scpslab import planning, scenario
+from scpslab.errors import ResultError
+from scpslab.figures import draw
+from scpslab.figures.plots import MODELS, PLOTS, over_time, points
+from scpslab.figures.recipe import RECIPES, load
+from scpslab.figures.source import Source, flow_at
+from scpslab.results.run import open_cell
+from scpslab.results.table import read_results
+
+
+def drawn(run_dir, **keys):
+    recipe = load(RECIPES / "points.yaml", MODELS)
+    assert isinstance(recipe, points.Points)
+    figure, _ = points.draw(recipe.model_copy(update=keys), Source(run_dir))
+    return figure
+
+
+def rows_of(figure):
+    """The labels of the rows, and the values of the dots in each."""
+    (axes,) = figure.axes
+    dots = [sorted(line.get_xdata()) for line in axes.lines if line.get_marker() == "o"]
+    return [text.get_text() for text in axes.texts], dots
+
+
+def test_each_repeat_is_a_dot_in_the_row_of_its_point(run_dir):
+    figure = drawn(run_dir)
+    labels, dots = rows_of(figure)
+    results = read_results(run_dir)
+    found = [
+        sorted(float(row["transfer_s"]) for row in results.rows if (row["stack"], row["ber"]) == (stack, ber) and row["transfer_s"])
+        for stack in ("bbr", "reno")
+        for ber in ("0", "1e-06", "1e-05")
+    ]
+    assert labels == ["bbr, 0", "bbr, 1e-06", "bbr, 1e-05", "reno, 0", "reno, 1e-06", "reno, 1e-05  (1 of 2 completed)"]
+    assert dots == found
+    assert figure.words.title == "One value of every cell: transfer_s"
+    assert "Rows: stack, ber." in figure.words.caption
+    assert figure.axes[0].get_xlim()[1] > max(max(values) for values in dots if values)
+
+
+def test_another_metric_can_be_named_and_one_that_is_not_there_is_refused(run_dir):
+    assert drawn(run_dir, metric="goodput_bps").axes[0].get_xlabel() == "goodput_bps (bit/s)"
+    with pytest.raises(ResultError, match="no value of colour"):
+        drawn(run_dir, metric="colour")
+
+
+def test_a_scenario_without_probes_and_without_a_recipe_has_a_figure(run_dir):
+    for path in run_dir.glob("cells/*/plan.json"):
+        plan = plans.read(json.loads(path.read_text()))
+        path.write_text(plans.text(replace(plan, cell=replace(plan.cell, scenario="mine"), probes=())))
+        shutil.rmtree(path.parent / "captures", ignore_errors=True)
+    assert [path.name for path in draw(run_dir, formats=("svg",))] == ["points.svg"]
+
+
+def test_more_rows_than_a_screen_shows_are_counted(run_dir, monkeypatch):
+    monkeypatch.setattr(points, "MOST_ROWS", 2)
+    figure = drawn(run_dir)
+    assert len(rows_of(figure)[0]) == 2
+    assert "4 other points of the sweep are not drawn" in figure.words.caption
+
+
+@pytest.fixture
+def file_run(tmp_path, synthetic, monkeypatch):
+    """A cell of sgls/aero-fig02 whose captures have a control connection and a data connection."""
+    cell = next(iter(scenario.cells(scenario.load("sgls/aero-fig02:test"))))
+    plan = planning.plan(cell)
+    (transfer,) = plan.workloads
+    folder = tmp_path / "run-0001" / "cells" / cell.id
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text(plans.text(plan))
+    (folder / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 9.0}))
+    (folder.parents[1] / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/aero-fig02:test", "status": "completed"}))
+    # The address of the sender has no prefix length in a packet.
+    sender = next(end.ip.split("/")[0] for end in plan.serial_links[0].ends if end.node == transfer.from_)
+    monkeypatch.setattr(synthetic, "CLIENT", (sender, 40001))
+    packets = {"satellite": [], "ground": []}
+    for port, size in ((transfer.port, 900), (20_001, transfer.bytes_)):
+        monkeypatch.setattr(synthetic, "SERVER", (transfer.to_ip, port))
+        sent = synthetic.simulate(size, 1000, set(), rate_bps=92_160)
+        packets["satellite"] += sent.source
+        packets["ground"] += sent.sink
+    for node, seen in packets.items():
+        synthetic.write_capture(folder / "captures" / f"{node}.pcap", seen)
+    return folder
+
+
+def test_over_time_shows_the_data_connection_of_a_file(file_run):
+    flow = flow_at(open_cell(file_run), "sink")
+    assert flow.total_bytes == 10_000
+    recipe = load(RECIPES / "over-time.yaml", MODELS)
+    assert isinstance(recipe, over_time.OverTime)
+    figure, _ = PLOTS["over-time"][1](recipe, Source(file_run.parents[1]))
+    panels = {axes.get_ylabel(): axes for axes in figure.axes}
+    assert list(panels) == ["window (kB)", "round trip (ms)", "rate (Mbit/s)"]
+    t_s, rate = panels["rate (Mbit/s)"].lines[0].get_data()
+    assert np.sum(rate) * recipe.bin_s * 1e6 / 8 == pytest.approx(10_000)
+    assert len(t_s) == len(rate)
+    assert figure.words.conditions.startswith("sgls · kernel TCP, reno · ftp: 10,000 bytes · 115200 baud")
