@@ -9,6 +9,7 @@ import typer
 from scpslab import planning, scenario
 from scpslab.cli.terminal import harmless
 from scpslab.errors import ScenarioError
+from scpslab.scenario.altered import changes_conditions
 from scpslab.scenario.campaign import is_campaign, load_campaign
 from scpslab.scenario.topologies import OnDisk
 
@@ -44,7 +45,7 @@ def validate(
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)
         return
-    typer.echo(harmless(f"{loaded.name}: {loaded.title}: {_counted(cells)}"))
+    typer.echo(harmless(f"{loaded.name}: {loaded.title}{', changed' if changes_conditions(set_ or []) else ''}: {_counted(cells)}"))
     if loaded.name == loaded.base_name:
         wrong: list[str] = []
         for variant in loaded.variants:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import yaml
 
 from scpslab import units
+from scpslab.documents.document import read
 from scpslab.errors import ScenarioError
-from scpslab.scenario.load import FOLDER, load
+from scpslab.scenario.load import FOLDER, FORM, load
+from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.resolve import resolved_yaml
 
 # Keys that change which cells run or what is recorded of them, but not what a cell is.
@@ -25,24 +27,35 @@ def altered(name: str, resolved: Path) -> tuple[str, ...]:
     """
     try:
         base = _of_project(name)
-        return tuple(_changes(base, _data(str(resolved)))) if base is not None else ()
+        if base is None:
+            return ()
+        # The file may come from a stranger: it is read, and no topology that it names is run.
+        mine = read(resolved, FORM).held_against(ScenarioFile)
+        return tuple(_changes(base, mine.model_dump(mode="json", by_alias=True, exclude={"variants"}, exclude_none=True)))
     except ScenarioError:
         return ()
 
 
+def changes_conditions(overrides: Sequence[str]) -> bool:
+    """Whether one of these `KEY=VALUE` sets something else than which cells run and what is recorded of them."""
+    return any(text.partition("=")[0].strip().split(".")[0] not in FREE for text in overrides)
+
+
 @cache
 def _of_project(name: str) -> dict[str, Any] | None:
-    return _data(name) if (FOLDER / f"{name.partition(':')[0]}.yaml").is_file() else None
-
-
-def _data(name: str) -> dict[str, Any]:
+    if not (FOLDER / f"{name.partition(':')[0]}.yaml").is_file():
+        return None
     found: dict[str, Any] = yaml.safe_load(resolved_yaml(load(name)))
     return found
 
 
 def _changes(base: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[str]:
     for key in dict.fromkeys((*base, *mine)):
-        if key not in FREE:
+        if key == "parameters":
+            # A topology may have got parameters since.
+            both = {name: value for name, value in base.get(key, {}).items() if name in mine.get(key, {})}
+            yield from _differences(both, mine.get(key, {}), key)
+        elif key not in FREE:
             yield from _differences(base.get(key), mine.get(key), key)
     axes, own = base.get("sweep", {}), mine.get("sweep", {})
     for axis in dict.fromkeys((*axes, *own)):

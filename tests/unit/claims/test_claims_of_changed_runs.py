@@ -54,6 +54,14 @@ def test_a_small_variant_decides_nothing_although_its_cells_carry_the_scenario_s
     assert [row.run.name for row in rows] == ["demo"]
 
 
+def test_a_run_of_a_stranger_s_is_compared_without_running_its_topology(tmp_path):
+    run = run_of(tmp_path / "run", "fy97/fig14")
+    (run / "mine.py").write_text("raise SystemExit('ran')\n")
+    file = run / "scenario.resolved.yaml"
+    file.write_text(file.read_text().replace("topology: fy97", "topology: ./mine.py"))
+    assert "topology: ./mine.py instead of fy97" in altered("fy97/fig14", file)
+
+
 def test_a_scenario_of_the_user_s_own_is_compared_with_nothing(tmp_path):
     assert altered("mine", tmp_path / "scenario.resolved.yaml") == ()
     (tmp_path / "scenario.resolved.yaml").write_text("title: x\n")
