@@ -5,18 +5,23 @@ A campaign has one row for all of its scenarios. It shows the virtual hours done
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from scpslab.cli.notes import Notes
+from scpslab.cli.remaining import LONG_S, Remaining, in_words
 from scpslab.running.events import (
     CampaignDone,
     CampaignFailed,
     CampaignInterrupted,
     CampaignStarted,
     CellDone,
+    CellStarted,
     Event,
     Note,
     RunDone,
@@ -28,12 +33,31 @@ from scpslab.running.events import (
 )
 
 
-class ConsoleProgress:
-    """A listener that shows the progress of runs. In a campaign it names the scenario and shows the pace in hours per minute."""
+class LeftColumn(ProgressColumn):
+    """The time that a run still takes."""
 
-    def __init__(self, console: Console) -> None:
-        self.console, self.notes = console, Notes(console)
+    def __init__(self, remaining: Remaining) -> None:
+        super().__init__()
+        self.remaining = remaining
+
+    def render(self, task: Task) -> Text:
+        """The time left; a tilde as long as it is only expected."""
+        seconds = self.remaining.seconds()
+        return Text("-" if seconds is None else f"{'' if self.remaining.is_measured else '~'}{in_words(seconds)}", style="progress.remaining")
+
+
+class ConsoleProgress:
+    """A listener that shows the progress of runs. In a campaign it names the scenario and shows the pace in hours per minute.
+
+    `jobs`: how many cells run at a time (None: one per core); `now`: a clock, in seconds.
+    """
+
+    def __init__(self, console: Console, jobs: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self.console, self.notes, self.now = console, Notes(console), now
+        self.jobs = jobs or len(os.sched_getaffinity(0))
         self.scenarios: tuple[str, ...] = ()
+        self.remaining = Remaining({}, self.jobs, now)
+        self.has_forecast = False
         self._begin(0)
 
     def __call__(self, event: Event) -> None:
@@ -49,9 +73,15 @@ class ConsoleProgress:
                 self.number += 1
                 self.scenario = f"{self.number} of {len(self.scenarios)} {event.scenario}"
             case RunStarted():
+                self.remaining = Remaining(event.expected, self.jobs, self.now)
+                self.has_forecast = False
                 self._begin(len(event.cells))
+            case CellStarted():
+                self._forecast()
+                self.remaining.started(event.cell)
             case CellDone():
                 self.tally(event)
+                self.remaining.done(event.cell)
                 self._cell_done(event)
             case CampaignDone() | CampaignInterrupted() | CampaignFailed():
                 self._end(is_done=isinstance(event, CampaignDone))
@@ -62,7 +92,7 @@ class ConsoleProgress:
                 self._say_what_is_kept(event)
 
     def _begin(self, total: int) -> None:
-        self.total, self.tally, self.number, self.scenario, self.started = total, Tally(), 0, "", time.monotonic()
+        self.total, self.tally, self.number, self.scenario, self.started = total, Tally(), 0, "", self.now()
         self.bar: Progress | None = None
         if total and self.console.is_terminal:
             self.bar = Progress(
@@ -72,12 +102,20 @@ class ConsoleProgress:
                 TextColumn("cells"),
                 TimeElapsedColumn(),
                 TextColumn("left"),
-                TimeRemainingColumn(),
+                TimeRemainingColumn() if self.scenarios else LeftColumn(self.remaining),
                 TextColumn("{task.description}", markup=False),
                 console=self.console,
             )
             self.task = self.bar.add_task("", total=total)
             self.bar.start()
+
+    def _forecast(self) -> None:
+        """Says how long a long run takes, once, before its first cell that has no result yet."""
+        if self.has_forecast or self.scenarios:
+            return
+        self.has_forecast = True
+        if (self.remaining.seconds() or 0) >= LONG_S:
+            self.console.print(f"{self.remaining.forecast()} (a guess, which cells that end correct)", highlight=False, soft_wrap=True)
 
     def _end(self, *, is_done: bool) -> None:
         if self.bar:
@@ -104,14 +142,14 @@ class ConsoleProgress:
 
     def _pace(self) -> str:
         """Virtual seconds per wall second so far."""
-        wall_s, virtual_s = max(time.monotonic() - self.started, 1e-9), self.tally.virtual_s
+        wall_s, virtual_s = max(self.now() - self.started, 1e-9), self.tally.virtual_s
         if self.scenario:
             return f"{virtual_s / 3600:.1f} virtual h, {virtual_s / 60 / wall_s:.2f} h per minute; {self.scenario}"
         return f"{virtual_s / wall_s:.0f} virtual s per s" if virtual_s else "from the cache"
 
     def _summary(self) -> str:
         """The closing line, for all scenarios together."""
-        parts = [f"{self.tally.done} cells in {time.monotonic() - self.started:.1f} s"]
+        parts = [f"{self.tally.done} cells in {self.now() - self.started:.1f} s"]
         if self.tally.cached:
             parts.append(f"{self.tally.cached} of them from the cache")
         if self.tally.virtual_s:

@@ -54,7 +54,7 @@ def run(  # typer calls it by name
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
     options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, out=out, overrides=list(set_ or []), trust=trust)
-    listeners = [ConsoleProgress(console)]
+    listeners = [ConsoleProgress(console, jobs)]
     scenario = todays_name(scenario)
     if is_campaign(scenario):
         campaign = run_campaign(scenario, options, listeners)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sized
 from typing import Annotated
 
 import typer
 
 from scpslab import planning, scenario
+from scpslab.cli.remaining import LONG_S, forecast
 from scpslab.cli.terminal import harmless
 from scpslab.errors import ScenarioError
+from scpslab.plan import Plan
 from scpslab.scenario.altered import changes_conditions
 from scpslab.scenario.campaign import is_campaign, load_campaign
 from scpslab.scenario.topologies import OnDisk
@@ -41,17 +45,20 @@ def validate(
         _campaign(name, set_ or [], is_trusted=trust)
         return
     loaded = scenario.load(name, set_ or [], OnDisk(is_trusted=trust))
-    cells = checked_cells(loaded)
+    planned = checked_plans(loaded)
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)
         return
-    typer.echo(harmless(f"{loaded.name}: {loaded.title}{', changed' if changes_conditions(set_ or []) else ''}: {_counted(cells)}"))
+    typer.echo(harmless(f"{loaded.name}: {loaded.title}{', changed' if changes_conditions(set_ or []) else ''}: {_counted(planned)}"))
+    expected = [planning.expected(plan) for plan in planned.values()]
+    if sum(cell.wall_s for cell in expected) >= LONG_S:
+        typer.echo(f"  {forecast(expected, len(os.sched_getaffinity(0)))} in engine virtual")
     if loaded.name == loaded.base_name:
         wrong: list[str] = []
         for variant in loaded.variants:
             try:
                 smaller = scenario.load(f"{name}:{variant}", set_ or [], OnDisk(is_trusted=trust))
-                typer.echo(f"{smaller.name}: {_counted(checked_cells(smaller))}")
+                typer.echo(f"{smaller.name}: {_counted(checked_plans(smaller))}")
             except ScenarioError as error:
                 wrong += [f"{loaded.base_name}:{variant}: {line}" for line in str(error).splitlines()]
         if wrong:
@@ -72,7 +79,7 @@ def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:
     wrong: list[str] = []
     for member in loaded.members:
         try:
-            typer.echo(f"{member.name}: {_counted(checked_cells(member.load(overrides, OnDisk(is_trusted=is_trusted))))}")
+            typer.echo(f"{member.name}: {_counted(checked_plans(member.load(overrides, OnDisk(is_trusted=is_trusted))))}")
         except ScenarioError as error:
             wrong += str(error).splitlines()
     for pattern in loaded.left_out:
@@ -81,14 +88,13 @@ def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
 
 
-def checked_cells(loaded: scenario.Scenario) -> list[scenario.Cell]:
-    """The cells of a scenario, each of them planned. Prints a warning if the sweep makes no difference somewhere."""
-    cells = scenario.cells(loaded)
-    planned = {cell.id: planning.plan(cell) for cell in cells}
+def checked_plans(loaded: scenario.Scenario) -> dict[str, Plan]:
+    """The plans of a scenario's cells, by their ids. Prints a warning if the sweep makes no difference somewhere."""
+    planned = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
     for warning in planning.warnings(planned, loaded.places.of(("sweep",))):
         typer.echo(harmless(warning), err=True)
-    return cells
+    return planned
 
 
-def _counted(cells: list[scenario.Cell]) -> str:
+def _counted(cells: Sized) -> str:
     return f"{len(cells)} {'cell' if len(cells) == 1 else 'cells'}, all planned"

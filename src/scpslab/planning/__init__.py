@@ -1,7 +1,7 @@
 """Planning: from a cell to the plan that the lab program carries out (docs/plan-format.md)."""
 
 from scpslab.planning.alike import warnings
-from scpslab.planning.estimate import least_virtual_s
+from scpslab.planning.estimate import Expected, expected, least_virtual_s
 from scpslab.planning.plan import plan
 
-__all__ = ["least_virtual_s", "plan", "warnings"]
+__all__ = ["Expected", "expected", "least_virtual_s", "plan", "warnings"]

@@ -50,7 +50,7 @@ def notes(comparison: Comparison) -> list[str]:
     """What a reader must know beside the numbers."""
     certain = sum(pair.is_certain for pair in comparison.pairs)
     tested = sum(pair.effect.p is not None for pair in comparison.pairs)
-    certainty = f"{certain} of {tested} differences are certain: p below {SIGNIFICANT} after Holm's correction for {tested} comparisons"
+    certainty = f"{certain} of {tested} differences are certain: p below {SIGNIFICANT} after Holm's correction for {_counted(tested, 'comparison')}"
     found = [
         f"{certainty}. {TESTS[comparison.options.test]}.",
         *_pairings(comparison),
@@ -139,14 +139,14 @@ def _pairings(comparison: Comparison) -> Iterator[str]:
         where = f" ({_points(tuple(dict.fromkeys(keys)))})" if len(points) > 1 else ""
         yield f"{'in pairs of one repeat' if is_paired else 'not in pairs'}{where}: {why}."
     if comparison.left_out_repeats:
-        yield f"left out: {comparison.left_out_repeats} cells whose repeat the other side does not have."
+        yield f"left out: {_counted(comparison.left_out_repeats, 'cell')} whose repeat the other side does not have."
 
 
 def _too_few(comparison: Comparison, tested: int) -> Iterator[str]:
     """Comparisons that cannot be certain, whatever their values are."""
     untested = sum(pair.effect.p is None and min(pair.first.n, pair.second.n) == 1 for pair in comparison.pairs)
     if untested:
-        yield f"{untested} comparisons have one value on a side and no p; expected at least two. Repeat more."
+        yield f"{_counted(untested, 'comparison')} with one value on a side and no p; expected at least two. Repeat more."
     bounded = [pair for pair in comparison.pairs if pair.effect.least_p]
     hopeless: dict[tuple[str, float], int] = {}
     for pair in bounded:
@@ -154,14 +154,14 @@ def _too_few(comparison: Comparison, tested: int) -> Iterator[str]:
         if least >= SIGNIFICANT:
             hopeless[_number(pair), least] = hopeless.get((_number(pair), least), 0) + 1
     for (number, least), count in hopeless.items():
-        yield f"too few: with {number} the smallest possible p is {_p(least)}, so {count} comparisons cannot be certain, whatever the values are."
+        yield f"too few: with {number} the smallest possible p is {_p(least)}, so {_counted(count, 'comparison')} cannot be certain, whatever the values are."
     least_of_all = min((pair.effect.least_p for pair in comparison.pairs if pair.effect.least_p is not None), default=None)
     if least_of_all and least_of_all * tested >= SIGNIFICANT:
         limit = SIGNIFICANT / tested
         wanted = [f"{needed(least_signed_rank_p, limit)} pairs"] if any(pair.pairing.is_paired for pair in bounded) else []
         wanted += [f"{needed(lambda n: least_rank_sum_p(n, n), limit)} cells a side"] if any(not pair.pairing.is_paired for pair in bounded) else []
         advice = f"Take {' or '.join(wanted)}, or compare less (--metric, --by)."
-        yield f"too few: after correction for {tested} comparisons no p can be below {SIGNIFICANT}. {advice}"
+        yield f"too few: after correction for {_counted(tested, 'comparison')} no p can be below {SIGNIFICANT}. {advice}"
 
 
 def _missing(comparison: Comparison) -> Iterator[str]:
@@ -227,6 +227,10 @@ def _number(pair: Pair) -> str:
     if pair.pairing.is_paired:
         return f"{pair.first.n} pairs"
     return f"{pair.first.n} and {pair.second.n}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _digits(number: float) -> str:

@@ -10,10 +10,12 @@ had started but was not done when its run ended has no result. A Note may come a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from scpslab.planning import Expected
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,13 @@ class Note:
 
 @dataclass(frozen=True)
 class RunStarted:
-    """A run begins in its folder, whose lock it holds, with all these cells."""
+    """A run begins in its folder, whose lock it holds, with all these cells; `expected`: what each takes, as far as its plan tells."""
 
     scenario: str
     folder: Path
     engine: str
     cells: tuple[str, ...]
+    expected: Mapping[str, Expected] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

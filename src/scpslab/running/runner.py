@@ -122,7 +122,7 @@ class PlansRun:
         self._drop_foreign_cells()
         started = time.monotonic()
         name, folder = self.scenario.name, self.folder.path
-        self._tell(RunStarted(name, folder, self.engine.name, self.cells))
+        self._tell(RunStarted(name, folder, self.engine.name, self.cells, self._expected()))
         try:
             self._carry_out()
             wall_s = round(time.monotonic() - started, 2)
@@ -138,6 +138,10 @@ class PlansRun:
         self._tell(RunDone(name, folder, wall_s))
         counts = list(self.statuses.values())
         return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.checks)
+
+    def _expected(self) -> dict[str, planning.Expected]:
+        """What each cell takes. An engine whose results can be repeated has virtual time; in the others time is real."""
+        return {cell_id: planning.expected(plan, in_virtual_time=self.engine.deterministic) for cell_id, plan in self.plans.items()}
 
     def _open(self, facts: dict[str, Any]) -> dict[str, Any]:
         """The manifest of the folder. A damaged manifest is set aside if the engine can repeat its cells; otherwise it is an error."""

@@ -114,6 +114,10 @@ def _no_time(_planned: Any, _rate_bps: int | None) -> int:
     return 0
 
 
+def _no_least_packets(_planned: Any, _rate_bps: int | None, _mtu_bytes: int) -> int:
+    return 0
+
+
 def _no_packets(_workload: Any) -> int:
     return 0
 
@@ -124,6 +128,7 @@ class Kind(Generic[Model, Planned]):
 
     `model`: what a scenario says of it. `plan`: its part of the plan. `problems`: what does not fit once both hosts are known. `serves`: the host
     and port where it listens. `busy_ns`: how long it takes at least, given the slowest rate on its way. `packets`: how many a capture may see of it.
+    `least_packets`: how many packets of data it sends at least, given that rate and the smallest MTU.
     `families`: its metrics, modules of results/metrics in the order of their columns. `knows_images`: hosts may be images of somebody else's.
     `is_load`: others are measured under it; a host that does nothing else has the image of generators.
     """
@@ -134,6 +139,7 @@ class Kind(Generic[Model, Planned]):
     serves: Callable[[Model], tuple[str, int] | None] = _nobody
     busy_ns: Callable[[Planned, int | None], int] = _no_time
     packets: Callable[[Model], int] = _no_packets
+    least_packets: Callable[[Planned, int | None, int], int] = _no_least_packets
     families: tuple[str, ...] = ()
     knows_images: bool = False
     is_load: bool = False

@@ -69,12 +69,18 @@ def packets(workload: Bulk) -> int:
     return 2 * units.parse("size", workload.size) // units.parse("size", workload.segment)
 
 
+def least_packets(workload: planned.Bulk, _rate_bps: int | None, _mtu_bytes: int) -> int:
+    """Full segments."""
+    return -(-workload.bytes_ // workload.segment_bytes)
+
+
 KIND = Kind(
     model=Bulk,
     plan=plan,
     problems=problems,
     serves=at_receiver,
     busy_ns=ns_to_send,
+    least_packets=least_packets,
     packets=packets,
     families=("bulk", "wire", "shape"),
 )

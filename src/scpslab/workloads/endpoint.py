@@ -11,7 +11,7 @@ from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.stacks import SCPS
 from scpslab.plan.workloads import endpoint as planned
 from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
-from scpslab.workloads.in_time import fits_in_time, ns_to_send
+from scpslab.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
 from scpslab.workloads.listening import at_receiver
 
 
@@ -51,4 +51,13 @@ def plan(workload: Endpoint, setting: Setting) -> planned.Endpoint:
     )
 
 
-KIND = Kind(model=Endpoint, plan=plan, problems=problems, serves=at_receiver, busy_ns=ns_to_send, families=("endpoint",), knows_images=True)
+KIND = Kind(
+    model=Endpoint,
+    plan=plan,
+    problems=problems,
+    serves=at_receiver,
+    busy_ns=ns_to_send,
+    least_packets=packets_to_send,
+    families=("endpoint",),
+    knows_images=True,
+)

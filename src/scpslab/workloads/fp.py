@@ -13,7 +13,7 @@ from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.stacks import SCPS
 from scpslab.plan.workloads import fp as planned
 from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
-from scpslab.workloads.in_time import fits_in_time, ns_to_send
+from scpslab.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
 from scpslab.workloads.scps_end import scps_ends
 from scpslab.workloads.segments import fits_mtu
 
@@ -128,4 +128,4 @@ def plan(workload: Fp, setting: Setting) -> planned.Fp:
     )
 
 
-KIND = Kind(model=Fp, plan=plan, problems=problems, serves=serves, busy_ns=ns_to_send, families=("fp",))
+KIND = Kind(model=Fp, plan=plan, problems=problems, serves=serves, busy_ns=ns_to_send, least_packets=packets_to_send, families=("fp",))

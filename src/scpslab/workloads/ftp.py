@@ -10,7 +10,7 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.workloads import ftp as planned
 from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
-from scpslab.workloads.in_time import fits_in_time, ns_to_send
+from scpslab.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
 from scpslab.workloads.kernel_only import kernel_only
 
 
@@ -55,4 +55,4 @@ def plan(workload: Ftp, setting: Setting) -> planned.Ftp:
     )
 
 
-KIND = Kind(model=Ftp, plan=plan, problems=problems, serves=serves, busy_ns=ns_to_send, families=("ftp",))
+KIND = Kind(model=Ftp, plan=plan, problems=problems, serves=serves, busy_ns=ns_to_send, least_packets=packets_to_send, families=("ftp",))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from scpslab import units
+from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 
 if TYPE_CHECKING:
     from scpslab.workloads.base import Problem, Surroundings
@@ -46,6 +47,11 @@ def fits_in_time(workload: HasSize, around: Surroundings) -> Iterator[Problem]:
 def ns_to_send(workload: HasBytes, rate_bps: int | None) -> int:
     """As long as its bytes take."""
     return _ns_on_a_link(workload.bytes_ or 0, rate_bps)
+
+
+def packets_to_send(workload: HasBytes, _rate_bps: int | None, mtu_bytes: int) -> int:
+    """Full packets for its bytes."""
+    return -(-(workload.bytes_ or 0) // max(1, mtu_bytes - IP_TCP_HEADERS_BYTES - TIMESTAMP_BYTES))
 
 
 def _ns_on_a_link(sent_bytes: int, rate_bps: int | None) -> int:

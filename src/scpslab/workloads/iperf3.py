@@ -13,7 +13,7 @@ from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
 from scpslab.plan.workloads import iperf3 as planned
 from scpslab.stacks.kernel import Congestion
 from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
-from scpslab.workloads.in_time import ns_to_send
+from scpslab.workloads.in_time import SECOND_NS, ns_to_send, packets_to_send
 from scpslab.workloads.kernel_only import kernel_only
 from scpslab.workloads.listening import at_receiver
 
@@ -71,4 +71,12 @@ def busy_ns(workload: planned.Iperf3, rate_bps: int | None) -> int:
     return workload.duration_ns or ns_to_send(workload, rate_bps)
 
 
-KIND = Kind(model=Iperf3, plan=plan, problems=problems, serves=at_receiver, busy_ns=busy_ns, families=("iperf3",))
+def least_packets(workload: planned.Iperf3, rate_bps: int | None, mtu_bytes: int) -> int:
+    """Full packets for its bytes, or as many as its rate (with TCP that of the slowest hop) lets it send in its time."""
+    if workload.duration_ns is None:
+        return packets_to_send(workload, rate_bps, mtu_bytes)
+    sent_bps = workload.udp_rate_bps or rate_bps or 0
+    return sent_bps * workload.duration_ns // SECOND_NS // 8 // (workload.segment_bytes or mtu_bytes)
+
+
+KIND = Kind(model=Iperf3, plan=plan, problems=problems, serves=at_receiver, busy_ns=busy_ns, least_packets=least_packets, families=("iperf3",))

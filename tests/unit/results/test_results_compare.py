@@ -212,7 +212,7 @@ def test_repeats_that_one_side_lacks_are_left_out_and_counted(tmp_path):
     found = compare_axis(written(tmp_path / "run", few, by_repeat), "stack")
 
     assert [pair.first.n for pair in found.pairs if pair.pairing.is_paired] == [4]
-    assert "left out: 1 cells whose repeat the other side does not have." in notes(found)
+    assert "left out: 1 cell whose repeat the other side does not have." in notes(found)
 
 
 def test_axes_taken_together_are_paired_within_their_values(tmp_path):
@@ -235,10 +235,10 @@ def test_too_few_pairs_for_an_exact_test_are_said(tmp_path):
     found = compare_axis(run, "stack", options=Options(test=Method.RANKS))
 
     assert [pair.effect.least_p for pair in found.pairs] == [pytest.approx(2 / 252), 0.0625]
-    assert "too few: with 5 pairs the smallest possible p is 0.062, so 1 comparisons cannot be certain, whatever the values are." in notes(found)
+    assert "too few: with 5 pairs the smallest possible p is 0.062, so 1 comparison cannot be certain, whatever the values are." in notes(found)
     assert not any("after correction" in line for line in notes(found) if line.startswith("too few"))
     noisy = compare_axis(dataclasses.replace(run, rows=tuple(row for row in run.rows if row["ber"] != "0")), "stack", options=Options(test=Method.RANKS))
-    assert any("after correction for 1 comparisons no p can be below 0.05. Take 6 pairs, or compare less" in line for line in notes(noisy))
+    assert any("after correction for 1 comparison no p can be below 0.05. Take 6 pairs, or compare less" in line for line in notes(noisy))
 
 
 def test_all_pairs_are_all_pairs():

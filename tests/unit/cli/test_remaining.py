@@ -1,0 +1,140 @@
+"""The time that a run still takes, with a clock that the tests turn."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scpslab import planning, scenario
+from scpslab.cli.progress import ConsoleProgress
+from scpslab.cli.remaining import Remaining, forecast, in_words
+from scpslab.cli.tables import plain_console
+from scpslab.planning.estimate import PACKET_S, START_S, Expected, expected, least_packets
+from scpslab.running.events import CellDone, CellStarted, RunDone, RunStarted
+
+TEN_S = Expected(virtual_s=100.0, wall_s=10.0)
+FOLDER = Path("runs/slow-1234")
+DONE = {"status": "completed", "reason": "", "virtual_s": 120.0}
+
+
+class Clock:
+    """A clock that stands until somebody turns it."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_cells_that_have_ended_correct_what_is_expected_of_the_others():
+    clock = Clock()
+    remaining = Remaining(dict.fromkeys("abcd", TEN_S), 1, clock)
+    assert (remaining.seconds(), remaining.is_measured) == (40, False)
+    remaining.started("a")
+    clock.now_s += 4
+    assert remaining.seconds() == 36
+    clock.now_s += 26
+    remaining.done("a")
+    # It took 30 s instead of 10 s: the other three take 90 s.
+    assert (remaining.seconds(), remaining.correction, remaining.is_measured) == (90, 3, True)
+    remaining.started("b")
+    clock.now_s += 20
+    assert remaining.seconds() == 70
+
+
+def test_cells_side_by_side_share_the_time_but_none_is_faster_than_itself():
+    clock = Clock()
+    remaining = Remaining({**dict.fromkeys("abc", TEN_S), "long": Expected(1000.0, 100.0)}, 2, clock)
+    assert remaining.seconds() == 100
+    remaining.done("long")
+    assert remaining.seconds() == 15
+
+
+def test_results_from_the_cache_say_nothing_of_the_pace():
+    remaining = Remaining(dict.fromkeys("ab", TEN_S), 1, Clock())
+    remaining.done("a")
+    assert (remaining.seconds(), remaining.is_measured) == (10, False)
+
+
+def test_a_last_cell_that_should_have_ended_has_no_time_left_that_is_known():
+    clock = Clock()
+    remaining = Remaining({"a": TEN_S}, 1, clock)
+    remaining.started("a")
+    clock.now_s += 11
+    assert remaining.seconds() is None
+    assert Remaining({}, 1, clock).seconds() is None
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(3.4, "3 s"), (119, "119 s"), (150, "2 min"), (7000, "117 min"), (9000, "2.5 h")])
+def test_times_are_said_as_people_say_them(seconds, words):
+    assert in_words(seconds) == words
+
+
+def events(console, clock, cells, jobs):
+    show = ConsoleProgress(console, jobs, clock)
+    show(RunStarted("slow", FOLDER, "virtual", tuple(cells), cells))
+    return show
+
+
+def test_a_long_run_says_before_its_first_cell_how_fast_virtual_time_goes():
+    console, clock = plain_console(), Clock()
+    console.file = io.StringIO()
+    show = events(console, clock, {f"r{number}": replace(TEN_S, wall_s=400.0) for number in range(1, 5)}, 2)
+    show(CellDone("r1", DONE, cached=True))
+    assert "about" not in console.file.getvalue()
+    show(CellStarted("r2"))
+    show(CellStarted("r3"))
+
+    first = [line for line in console.file.getvalue().splitlines() if line.startswith("about")]
+    assert first == ["about 10 min for 3 cells, 2 at a time: 5 min of virtual time at least, some 0.5 virtual s per s (a guess, which cells that end correct)"]
+
+
+def test_a_short_run_says_nothing_of_it():
+    console, clock = plain_console(), Clock()
+    console.file = io.StringIO()
+    show = events(console, clock, {"r1": TEN_S}, 1)
+    show(CellStarted("r1"))
+    clock.now_s += 5
+    show(CellDone("r1", DONE, cached=False))
+    show(RunDone("slow", FOLDER, 5.0))
+    assert console.file.getvalue().splitlines() == ["[1/1] r1: completed, 120.0 virtual s", "1 cells in 5.0 s; 120 virtual seconds, 24 virtual s per s"]
+
+
+def test_the_bar_shows_the_time_left_of_a_run_with_one_long_cell():
+    """Rich's own estimate knows nothing before the first cell has ended."""
+    console, clock = plain_console(width=150), Clock()
+    console.file = io.StringIO()
+    console._force_terminal = True
+    show = events(console, clock, {"r1": replace(TEN_S, wall_s=600.0)}, 1)
+    show(CellStarted("r1"))
+    clock.now_s += 180
+    show.bar.refresh()
+    show.bar.stop()
+    assert "left ~7 min" in console.file.getvalue()
+
+
+def test_packets_are_those_of_the_sizes_and_times():
+    def packets(*settings):
+        (cell, *_) = scenario.cells(scenario.load("fy97/fig04:kernel", list(settings)))
+        return planning.plan(cell)
+
+    plan = packets("workloads.transfer.size=1400 kB", "workloads.transfer.segment=1400 B")
+    assert least_packets(plan) == 1000
+    assert expected(plan).wall_s == pytest.approx(START_S + 1000 * PACKET_S)
+    assert expected(plan, in_virtual_time=False).wall_s == pytest.approx(START_S + expected(plan).virtual_s)
+    ten_s = packets("workloads=[{kind: iperf3, name: transfer, from: ws1, to: ws2, duration: 12 s}]")
+    # 12 s at 2 Mbit/s in packets of 1500 bytes.
+    assert least_packets(ten_s) == 2000
+    assert least_packets(packets("workloads=[{kind: ftp, name: transfer, from: ws1, to: ws2, size: 1448 kB}]")) == 1000
+    assert least_packets(packets("workloads=[{kind: ping, name: transfer, from: ws1, to: ws2}]")) == 0
+
+
+def test_a_hundred_megabits_for_an_hour_are_a_long_run():
+    """45 GB are 31 million segments: 40 min of a core; 20 of them on 2 cores 7 h."""
+    assert forecast([Expected(3600.0, 31e6 * PACKET_S)] * 20, 2) == (
+        "about 6.9 h for 20 cells, 2 at a time: 20.0 h of virtual time at least, some 2.9 virtual s per s"
+    )
