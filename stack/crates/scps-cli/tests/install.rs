@@ -64,8 +64,10 @@ fn make_installs_program_and_pages_and_takes_them_away() {
 #[ignore = "builds the program in release mode: minutes; `make -C stack test-install` runs it"]
 fn cargo_installs_the_program() {
     let scratch = tempfile::tempdir().unwrap();
+    // As docs/two-machines.md has it; cargo 1.85 takes no other.
+    let target = format!("--target={}-unknown-linux-gnu", std::env::consts::ARCH);
     let output = Command::new(env!("CARGO"))
-        .args(["install", "--locked", "--path", "stack/crates/scps-cli", "--root"])
+        .args(["install", "--locked", &target, "--path", "stack/crates/scps-cli", "--root"])
         .arg(scratch.path())
         .current_dir(stack().join(".."))
         .output()

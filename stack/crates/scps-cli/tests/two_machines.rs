@@ -188,7 +188,7 @@ fn the_other_commands_of_the_page_are_targets_and_options_that_exist() {
     let known: Vec<String> = std::iter::once(&program)
         .chain(program.get_subcommands())
         .flat_map(|c| c.get_arguments().filter_map(|a| a.get_long().map(str::to_owned)).collect::<Vec<_>>())
-        .chain(["to", "locked", "path", "add-port"].map(str::to_owned))
+        .chain(["to", "locked", "path", "target", "add-port"].map(str::to_owned))
         .collect();
     for word in page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).filter(|word| word.starts_with("--")) {
         let name = word.trim_start_matches("--");
