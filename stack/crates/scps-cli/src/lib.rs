@@ -10,12 +10,14 @@
 mod commands;
 mod error;
 mod fp;
+mod np_settings;
 mod pace;
 mod payload;
 mod progress;
 mod report;
 mod say;
 mod settings;
+mod settings_file;
 mod stop;
 mod trace;
 mod world;

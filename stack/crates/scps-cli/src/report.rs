@@ -69,12 +69,21 @@ pub struct Report {
     rtt_min_s: Option<f64>,
     rto_s: Option<f64>,
     cwnd_bytes: Option<u64>,
+    signals: SignalCounts,
     holes: Vec<(u64, u64)>,
     negotiated: Negotiated,
     cpu_s: f64,
     device_send_calls: u64,
     device_receive_calls: u64,
     device_refused: u64,
+}
+
+/// What routers told, and the transport heeded (--network np).
+#[derive(Debug, Serialize)]
+struct SignalCounts {
+    congestion: u64,
+    corruption: u64,
+    outage: u64,
 }
 
 /// What the command itself knows of a transfer.
@@ -111,6 +120,7 @@ impl Report {
         let transfer = transfer_time(facts.role, &stats);
         let goodput = transfer.filter(|t| *t > 0.0).map(|t| facts.bytes as f64 * 8.0 / t);
         let device = stack.device().stats();
+        let signals = endpoint.signals();
         let reason = facts.note.or_else(|| if facts.is_complete { None } else { facts.reason.map(|r| r.to_string()) });
         Report {
             format: 1,
@@ -153,6 +163,11 @@ impl Report {
             rtt_min_s: snapshot.and_then(|s| s.rtt_min).map(seconds),
             rto_s: snapshot.map(|s| seconds(s.rto)),
             cwnd_bytes: snapshot.map(|s| s.cwnd).filter(|c| *c < u64::MAX),
+            signals: SignalCounts {
+                congestion: signals.congestion,
+                corruption: signals.corruption,
+                outage: signals.outage,
+            },
             holes: facts.holes,
             negotiated: negotiated(&agreed, endpoint.segment_size(id).unwrap_or(0)),
             cpu_s: seconds(scps_io::cpu_time()),

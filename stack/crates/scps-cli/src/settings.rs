@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::pace::{FirstWindow, Rate};
 use clap::{Args, ValueEnum};
 use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig, VegasConfig, VegasSlowStart};
-use scps_types::Duration;
+use scps_types::{Duration, Precedence};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -160,6 +160,9 @@ pub struct Tunables {
     /// Offer header compression
     #[arg(long, value_name = "BOOL")]
     pub compression: Option<bool>,
+    /// Precedence of the connection's packets, 0 to 15; 15 leaves first and is discarded last (--network np)
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
+    pub precedence: Option<u8>,
     /// Offer the best-effort service
     #[arg(long, value_name = "BOOL")]
     pub bets: Option<bool>,
@@ -296,6 +299,11 @@ impl Tunables {
         if let Some(text) = &self.initial_window {
             let usage = |e| CliError::Usage(format!("--initial-window: {e}."));
             config.initial_window = text.parse::<FirstWindow>().map_err(usage)?.0;
+        }
+        if let Some(level) = self.precedence {
+            let found = Precedence::new(level);
+            let usage = || CliError::Usage(format!("--precedence: found {level}; expected 0 to 15."));
+            config.precedence = Some(found.ok_or_else(usage)?);
         }
         config.mss = self.mss.or(config.mss);
         if let Some(segment) = self.segment {

@@ -4,7 +4,7 @@ use crate::error::CliError;
 use scps_io::{IoError, Stack};
 use scps_types::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -68,6 +68,11 @@ impl StopSignals {
     /// Becomes readable with the first signal and stays so.
     pub fn fd(&self) -> RawFd {
         self.bell.as_raw_fd()
+    }
+
+    /// The same as something to poll.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
     }
 
     /// The signal that came.

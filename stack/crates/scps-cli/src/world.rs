@@ -1,12 +1,18 @@
 //! Where a command meets the network: the driver and its options, the seed.
 
 use crate::error::CliError;
+use crate::np_settings::NpHost;
 use crate::settings::Resolved;
 use clap::{Args, ValueEnum};
-use scps_io::{entropy_seed, Device, IoError, Stack, TunConfig, TunDevice, UdpConfig, UdpDevice};
+use scps_io::{
+    entropy_seed, Device, EndAddress, IoError, IpEncapsulation, NextHops, SerialDevice, Stack, TunConfig, TunDevice,
+    UdpAddressing, UdpConfig, UdpDevice,
+};
+use scps_net::NetworkConfig;
 use scps_tp::EndpointConfig;
 use scps_types::{Duration, Seed};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 
 /// What carries packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -15,6 +21,17 @@ pub enum DriverName {
     Tun,
     /// IP inside UDP.
     Udp,
+    /// Frames on a serial line; --network np only.
+    Serial,
+}
+
+/// The layer beneath the transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum NetworkName {
+    /// IPv4.
+    Ip,
+    /// SCPS-NP: in IP with --driver tun, in UDP, or bare on a serial line.
+    Np,
 }
 
 /// Options of the driver.
@@ -24,6 +41,15 @@ pub struct DriverArgs {
     /// What carries packets
     #[arg(long, value_enum, default_value = "tun")]
     driver: DriverName,
+    /// The layer beneath the transport
+    #[arg(long, value_enum, default_value = "ip")]
+    network: NetworkName,
+    /// NP: addresses, next hops and the rest, a JSON file (stack/README.md); without it hosts have their IPv4 addresses
+    #[arg(long, value_name = "FILE")]
+    np: Option<PathBuf>,
+    /// Serial: the line, such as /dev/ttyS0, pty:PATH or unix:PATH
+    #[arg(long, value_name = "STREAM")]
+    serial: Option<EndAddress>,
     /// TUN device; created if it does not exist, then brought up and given a route to our address
     #[arg(long, value_name = "NAME", default_value = "scps0")]
     tun: String,
@@ -53,27 +79,74 @@ impl DriverArgs {
         if address.is_unspecified() {
             return Err(CliError::Usage(format!("local address: found {address}; expected an address of this stack.")));
         }
-        let device = match self.driver {
-            DriverName::Tun => Device::Tun(TunDevice::open(&TunConfig {
-                name: self.tun.clone(),
-                mtu: resolved.route.mtu,
-                address,
-                configure: !self.tun_unconfigured,
-                offload: self.offload,
-            })?),
-            DriverName::Udp => Device::Udp(UdpDevice::open(&UdpConfig {
-                local: self.udp_local,
-                remote: self.udp_remote,
-                offload: self.offload,
-            })?),
+        let np = match self.network {
+            NetworkName::Ip => None,
+            NetworkName::Np => Some(NpHost::read(self.np.as_deref(), address, resolved.route.protocol)?),
         };
+        self.check(np.is_some(), resolved)?;
+        let device = self.device(address, np.as_ref(), resolved.route.mtu)?;
         resolved.route.overhead = resolved.route.overhead.saturating_add(device.overhead());
         let seed = match self.seed {
             Some(number) => Seed::from_u64(number),
             None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
         };
-        let endpoint = EndpointConfig { addresses: vec![address], ..EndpointConfig::default() };
+        let network = np.map_or(NetworkConfig::Ipv4, |np| NetworkConfig::Np(Box::new(np.config)));
+        let endpoint = EndpointConfig { addresses: vec![address], network, ..EndpointConfig::default() };
         Ok(Stack::new(device, endpoint, resolved.route, seed)?)
+    }
+
+    /// Options that make no sense together.
+    fn check(&self, is_np: bool, resolved: &Resolved) -> Result<(), CliError> {
+        let usage = |text: &str| Err(CliError::Usage(text.to_owned()));
+        match (is_np, self.driver) {
+            (false, DriverName::Serial) => usage("--driver: found serial with --network ip; expected --network np."),
+            (false, _) if self.np.is_some() => usage("--np: found a file with --network ip; expected --network np."),
+            (false, _) if resolved.config.precedence.is_some() => {
+                usage("--precedence: found a level with --network ip, which carries none; expected --network np.")
+            }
+            (true, _) if self.offload => usage("--offload: found it with --network np; expected --network ip."),
+            _ if (self.driver == DriverName::Serial) != self.serial.is_some() => {
+                usage("--serial: found one of --serial and --driver serial; expected both or neither.")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn device(&self, address: Ipv4Addr, np: Option<&NpHost>, mtu: u16) -> Result<Box<dyn Device>, CliError> {
+        let tun = || {
+            TunDevice::open(&TunConfig {
+                name: self.tun.clone(),
+                mtu,
+                address,
+                configure: !self.tun_unconfigured,
+                offload: self.offload,
+            })
+        };
+        let udp = |addressing| {
+            let (local, remote, offload) = (self.udp_local, self.udp_remote, self.offload);
+            UdpDevice::open(&UdpConfig { local, remote, offload, addressing })
+        };
+        Ok(match (self.driver, np, &self.serial) {
+            (DriverName::Tun, None, _) => Box::new(tun()?),
+            (DriverName::Udp, None, _) => Box::new(udp(UdpAddressing::Learned)?),
+            (DriverName::Tun, Some(np), _) => {
+                let inner = IpEncapsulation::new(tun()?, address, np.ip_protocol);
+                Box::new(NextHops::new(inner, np.config.tables.clone()))
+            }
+            (DriverName::Udp, Some(np), _) => {
+                let inner = udp(UdpAddressing::Hops { port: np.udp_port, others: np.udp_hops.clone() })?;
+                Box::new(NextHops::new(inner, np.config.tables.clone()))
+            }
+            (DriverName::Serial, _, line) => {
+                let Some(line) = line else { return Err(CliError::Usage("--serial: expected a line.".to_owned())) };
+                Box::new(SerialDevice::open(line, usize::from(mtu))?)
+            }
+        })
+    }
+
+    /// True if the layer beneath the transport is not the kernel's.
+    pub fn is_np(&self) -> bool {
+        self.network == NetworkName::Np
     }
 
     /// When to give up, counted from the start.

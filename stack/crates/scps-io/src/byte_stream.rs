@@ -5,7 +5,7 @@ use scps_types::Duration;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -91,8 +91,40 @@ impl ByteEnd {
         })
     }
 
+    /// Opens an end that waits for nobody; one that listens is refused.
+    pub fn open_now(address: &EndAddress) -> Result<Self, IoError> {
+        Self::try_open_now(address).map_err(|source| IoError::Device {
+            what: address.to_string(),
+            advice: "expected a byte stream that can be opened for reading and writing.",
+            source,
+        })
+    }
+
     fn try_open(address: &EndAddress, signals: &Signals) -> io::Result<Option<Self>> {
-        let end = |fd: OwnedFd, made_path| ByteEnd { fd, _other_side: None, made_path };
+        match address {
+            EndAddress::UnixListen(path) => {
+                let listener = UnixListener::bind(path)?;
+                if !signals.wait_before(listener.as_raw_fd())? {
+                    std::fs::remove_file(path)?;
+                    return Ok(None);
+                }
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok(Some(ByteEnd { fd: stream.into(), _other_side: None, made_path: Some(path.clone()) }))
+            }
+            EndAddress::TcpListen(address) => {
+                let listener = TcpListener::bind(address)?;
+                if !signals.wait_before(listener.as_raw_fd())? {
+                    return Ok(None);
+                }
+                tcp(listener.accept()?.0).map(Some)
+            }
+            _ => Self::try_open_now(address).map(Some),
+        }
+    }
+
+    fn try_open_now(address: &EndAddress) -> io::Result<Self> {
+        let end = |fd: OwnedFd| ByteEnd { fd, _other_side: None, made_path: None };
         match address {
             EndAddress::Pty(path) => {
                 let (fd, slave) = sys_tty::open_pty()?;
@@ -103,43 +135,38 @@ impl ByteEnd {
                     std::fs::remove_file(path)?;
                 }
                 std::os::unix::fs::symlink(&slave, path)?;
-                Ok(Some(ByteEnd { fd, _other_side: Some(other_side), made_path: Some(path.clone()) }))
+                Ok(ByteEnd { fd, _other_side: Some(other_side), made_path: Some(path.clone()) })
             }
             EndAddress::Device(path) => {
                 let file = open_device(path)?;
                 if sys_tty::is_terminal(file.as_raw_fd()) {
                     sys_tty::make_raw(file.as_raw_fd())?;
                 }
-                Ok(Some(end(file.into(), None)))
+                Ok(end(file.into()))
             }
             EndAddress::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
                 stream.set_nonblocking(true)?;
-                Ok(Some(end(stream.into(), None)))
+                Ok(end(stream.into()))
             }
-            EndAddress::UnixListen(path) => {
-                let listener = UnixListener::bind(path)?;
-                if !signals.wait_before(listener.as_raw_fd())? {
-                    std::fs::remove_file(path)?;
-                    return Ok(None);
-                }
-                let (stream, _) = listener.accept()?;
-                stream.set_nonblocking(true)?;
-                Ok(Some(end(stream.into(), Some(path.clone()))))
-            }
-            EndAddress::Tcp(address) => tcp(TcpStream::connect(address)?).map(Some),
-            EndAddress::TcpListen(address) => {
-                let listener = TcpListener::bind(address)?;
-                if !signals.wait_before(listener.as_raw_fd())? {
-                    return Ok(None);
-                }
-                tcp(listener.accept()?.0).map(Some)
+            EndAddress::Tcp(address) => tcp(TcpStream::connect(address)?),
+            EndAddress::UnixListen(_) | EndAddress::TcpListen(_) => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, "it would wait for a peer"))
             }
         }
     }
 
+    /// What to wait for.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     /// Reads at most `limit` bytes to the end of `into`.
     pub fn read(&mut self, into: &mut Vec<u8>, limit: usize) -> Result<ReadOutcome, IoError> {
+        self.read_some(into, limit).map_err(IoError::system("read"))
+    }
+
+    pub(crate) fn read_some(&mut self, into: &mut Vec<u8>, limit: usize) -> io::Result<ReadOutcome> {
         let before = into.len();
         into.resize(before + limit, 0);
         let result = sys::read_packet(self.fd.as_raw_fd(), &mut into[before..]);
@@ -149,12 +176,16 @@ impl ByteEnd {
             Ok(Some(n)) => Ok(ReadOutcome::Bytes(n)),
             Ok(None) => Ok(ReadOutcome::Nothing),
             Err(e) if matches!(e.raw_os_error(), Some(libc::EIO | libc::ECONNRESET)) => Ok(ReadOutcome::Ended),
-            Err(e) => Err(IoError::system("read")(e)),
+            Err(e) => Err(e),
         }
     }
 
     /// Writes what fits of `bytes` and takes that away from their front.
     pub fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), IoError> {
+        self.write_some(bytes).map_err(IoError::system("write"))
+    }
+
+    pub(crate) fn write_some(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
         match sys_tty::write_some(self.fd.as_raw_fd(), bytes) {
             Ok(n) => {
                 bytes.drain(..n);
@@ -165,7 +196,7 @@ impl ByteEnd {
                 bytes.clear();
                 Ok(())
             }
-            Err(e) => Err(IoError::system("write")(e)),
+            Err(e) => Err(e),
         }
     }
 }

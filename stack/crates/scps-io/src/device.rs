@@ -1,11 +1,9 @@
-//! What carries IP packets: a TUN interface or a UDP socket.
+//! What carries packets: a TUN interface, a UDP socket, a serial line; and devices that nest around any other.
 
-use crate::tun::TunDevice;
-use crate::udp::UdpDevice;
 use scps_tp::{Row, Transmit, Trust};
-use scps_wire::{ipv4, udp};
+use std::fmt::Debug;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 /// Packets by fate, as the device saw them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -20,83 +18,49 @@ pub struct DeviceStats {
     pub send_calls: u64,
     /// System calls that received packets.
     pub receive_calls: u64,
+    /// Frames of a serial line that were not as they were sent.
+    pub damaged: u64,
 }
 
-/// A device in operation.
-#[derive(Debug)]
-pub enum Device {
-    /// Raw IP through a TUN interface.
-    Tun(TunDevice),
-    /// IP packets inside UDP.
-    Udp(UdpDevice),
-}
-
-impl Device {
+/// A device in operation. Whoever sends appends a packet to the outbox, queues it, and flushes when nothing more is to be
+/// appended now.
+pub trait Device: Debug {
     /// Octets that the device adds to each packet on the way, which the packet's route cannot carry.
-    pub fn overhead(&self) -> u16 {
-        match self {
-            Device::Tun(_) => 0,
-            Device::Udp(_) => (ipv4::HEADER_LEN + udp::HEADER_LEN) as u16,
-        }
-    }
+    fn overhead(&self) -> u16;
 
-    pub(crate) fn fd(&self) -> RawFd {
-        match self {
-            Device::Tun(d) => d.fd(),
-            Device::Udp(d) => d.fd(),
-        }
-    }
+    /// What to wait for.
+    fn fd(&self) -> BorrowedFd<'_>;
 
-    /// The octets of packets waiting to leave; the engine appends to it.
-    pub(crate) fn outbox(&mut self) -> &mut Vec<u8> {
-        match self {
-            Device::Tun(d) => &mut d.outbox,
-            Device::Udp(d) => &mut d.outbox,
-        }
-    }
+    /// The octets of packets waiting to leave; a sender appends to it.
+    fn outbox(&mut self) -> &mut Vec<u8>;
 
-    /// Notes a packet just appended to the outbox.
-    pub(crate) fn queue(&mut self, packet: Transmit) {
-        match self {
-            Device::Tun(d) => d.queue(packet),
-            Device::Udp(d) => d.queue(packet),
-        }
-    }
+    /// Notes a packet just appended to the outbox. Returns how many octets it is on the line, as far as the device knows.
+    fn queue(&mut self, packet: Transmit) -> usize;
 
     /// True if the outbox is worth flushing before more is appended.
-    pub(crate) fn is_full(&self) -> bool {
-        let octets = match self {
-            Device::Tun(d) => d.outbox.len(),
-            Device::Udp(d) => d.outbox.len(),
-        };
-        octets >= OUTBOX_OCTETS
+    fn is_full(&mut self) -> bool {
+        self.outbox().len() >= OUTBOX_OCTETS
     }
 
     /// Sends the outbox; false if the kernel took only a part and wants to be waited for.
-    pub(crate) fn flush(&mut self) -> io::Result<bool> {
-        match self {
-            Device::Tun(d) => Ok(d.flush()),
-            Device::Udp(d) => d.flush(),
-        }
-    }
+    fn flush(&mut self) -> io::Result<bool>;
 
-    /// Hands every packet that is there, up to a batch, to `take`; false if there was none. What the kernel joined
-    /// comes as one row.
-    pub(crate) fn receive(&mut self, take: impl FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
-        match self {
-            Device::Tun(d) => d.receive(take),
-            Device::Udp(d) => d.receive(take),
-        }
-    }
+    /// Hands every packet that is there, up to a batch, to `take`; false if there was none. What the kernel joined comes as
+    /// one row.
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool>;
 
     /// Counters.
-    pub fn stats(&self) -> DeviceStats {
-        match self {
-            Device::Tun(d) => d.stats,
-            Device::Udp(d) => d.stats,
-        }
-    }
+    fn stats(&self) -> DeviceStats;
 }
 
 /// Octets gathered before they are handed to the kernel: a few of its largest joined packets, which fit in the cache.
 const OUTBOX_OCTETS: usize = 256 * 1024;
+
+/// The packets of a row that nobody joined.
+pub(crate) fn packets_of(octets: &[u8], row: Row) -> impl Iterator<Item = &[u8]> {
+    let len = match row {
+        Row::Packets(len) => len,
+        Row::Joined(_) => octets.len(),
+    };
+    octets.chunks(len.max(1))
+}

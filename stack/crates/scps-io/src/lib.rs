@@ -7,8 +7,13 @@
 mod byte_stream;
 mod clock;
 mod device;
+mod encapsulation;
+mod forwarding;
 mod fp;
+#[cfg(test)]
+mod memory;
 mod sequence;
+mod serial;
 mod stack;
 mod stream;
 mod sys;
@@ -19,13 +24,16 @@ mod udp;
 pub use byte_stream::{exact_timers, wait_for, ByteEnd, EndAddress, Interest, ReadOutcome, Signal, Signals};
 pub use clock::Clock;
 pub use device::{Device, DeviceStats};
+pub use encapsulation::{IpEncapsulation, NextHops};
+pub use forwarding::{Forwarder, Port, PortNotice};
 pub use fp::{KernelNet, TpNet};
 pub use sequence::SequenceRecord;
+pub use serial::SerialDevice;
 pub use stack::Stack;
 pub use stream::{Listener, SharedStack, Stream};
 pub use sys::{cpu_time, entropy_seed};
 pub use tun::{TunConfig, TunDevice};
-pub use udp::{UdpConfig, UdpDevice};
+pub use udp::{UdpAddressing, UdpConfig, UdpDevice};
 
 /// Why a device or the loop does not work.
 #[derive(Debug, thiserror::Error)]

@@ -13,12 +13,13 @@ use scps_tp::{
 };
 use scps_types::{Duration, Instant, Seed};
 use std::collections::VecDeque;
+use std::os::fd::AsRawFd;
 
 /// A host's transport in operation. Calls never block but [`Stack::turn`].
 #[derive(Debug)]
 pub struct Stack {
     endpoint: Endpoint,
-    device: Device,
+    device: Box<dyn Device>,
     epoll: Epoll,
     clock: Clock,
     now: Instant,
@@ -30,9 +31,14 @@ pub struct Stack {
 
 impl Stack {
     /// Joins a device to a new engine.
-    pub fn new(device: Device, config: EndpointConfig, route: RouteConfig, seed: Seed) -> Result<Self, IoError> {
+    pub fn new(
+        device: Box<dyn Device>,
+        config: EndpointConfig,
+        route: RouteConfig,
+        seed: Seed,
+    ) -> Result<Self, IoError> {
         let clock = Clock::new();
-        let epoll = Epoll::new(device.fd()).map_err(IoError::system("epoll"))?;
+        let epoll = Epoll::new(device.fd().as_raw_fd()).map_err(IoError::system("epoll"))?;
         let now = clock.now();
         let endpoint = Endpoint::new(config, route, seed, now);
         let (events, record) = (VecDeque::new(), SequenceRecord::default());
@@ -91,8 +97,8 @@ impl Stack {
     }
 
     /// The device, for its counters.
-    pub fn device(&self) -> &Device {
-        &self.device
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
     }
 
     /// Accepts connections.
@@ -190,7 +196,7 @@ impl Stack {
         if ready.readable {
             let endpoint = &mut self.endpoint;
             self.device
-                .receive(|octets, row, trust| endpoint.handle_row(now, octets, row, trust))
+                .receive(&mut |octets, row, trust| endpoint.handle_row(now, octets, row, trust))
                 .map_err(IoError::system("receive"))?;
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {

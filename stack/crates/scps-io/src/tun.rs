@@ -3,14 +3,14 @@
 //! With offload each packet carries a virtio header; rows of segments are joined into one packet on the way to the
 //! kernel, and joined packets come back whole, their checksums vouched for.
 
-use crate::device::DeviceStats;
+use crate::device::{Device, DeviceStats};
 use crate::sys::{self, VNET_HEADER_LEN};
 use crate::IoError;
 use scps_tp::{Row, Transmit, Trust};
 use scps_wire::checksum::Checksum;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// Settings of a TUN device.
 #[derive(Clone, Debug)]
@@ -32,11 +32,11 @@ pub struct TunConfig {
 pub struct TunDevice {
     fd: OwnedFd,
     offload: bool,
-    pub(crate) outbox: Vec<u8>,
+    outbox: Vec<u8>,
     packets: Vec<(usize, usize)>,
     sent: usize,
     inbox: Vec<u8>,
-    pub(crate) stats: DeviceStats,
+    stats: DeviceStats,
 }
 
 /// Packets read per turn of the loop, so that timers are not starved.
@@ -77,32 +77,6 @@ impl TunDevice {
             inbox: vec![0; 65_536 + VNET_HEADER_LEN],
             stats: DeviceStats::default(),
         })
-    }
-
-    pub(crate) fn fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-
-    pub(crate) fn queue(&mut self, packet: Transmit) {
-        self.packets.push((self.outbox.len() - packet.len, packet.len));
-    }
-
-    pub(crate) fn flush(&mut self) -> bool {
-        while self.sent < self.packets.len() {
-            let count = if self.offload { self.row_len() } else { 1 };
-            self.stats.send_calls += 1;
-            match self.write_row(count) {
-                Ok(()) => self.stats.sent += count as u64,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
-                // Interface down or packet refused: lost like any packet.
-                Err(_) => self.stats.refused += count as u64,
-            }
-            self.sent += count;
-        }
-        self.packets.clear();
-        self.sent = 0;
-        self.outbox.clear();
-        true
     }
 
     fn packet(&self, index: usize) -> &[u8] {
@@ -190,8 +164,45 @@ impl TunDevice {
         }
         sys::write_packet(self.fd.as_raw_fd(), &pieces)
     }
+}
 
-    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+impl Device for TunDevice {
+    fn overhead(&self) -> u16 {
+        0
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    fn outbox(&mut self) -> &mut Vec<u8> {
+        &mut self.outbox
+    }
+
+    fn queue(&mut self, packet: Transmit) -> usize {
+        self.packets.push((self.outbox.len() - packet.len, packet.len));
+        packet.len
+    }
+
+    fn flush(&mut self) -> io::Result<bool> {
+        while self.sent < self.packets.len() {
+            let count = if self.offload { self.row_len() } else { 1 };
+            self.stats.send_calls += 1;
+            match self.write_row(count) {
+                Ok(()) => self.stats.sent += count as u64,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                // Interface down or packet refused: lost like any packet.
+                Err(_) => self.stats.refused += count as u64,
+            }
+            self.sent += count;
+        }
+        self.packets.clear();
+        self.sent = 0;
+        self.outbox.clear();
+        Ok(true)
+    }
+
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
         for i in 0..READS_MAX {
             self.stats.receive_calls += 1;
             let Some(n) = sys::read_packet(self.fd.as_raw_fd(), &mut self.inbox)? else {
@@ -209,6 +220,10 @@ impl TunDevice {
             take(&self.inbox[skip..n], row, trust);
         }
         Ok(true)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.stats
     }
 }
 

@@ -1,16 +1,17 @@
-//! IP packets inside UDP (scps-tp §11): the whole inner packet, one per datagram.
+//! IP packets or NP datagrams inside UDP (scps-tp §11, scps-np §4.4): the whole inner packet, one per datagram.
 //!
 //! A peer's outer address is configured, or learned once from its first packet and then kept: a later packet cannot
 //! redirect the traffic (scps-tp §13.3 item 13).
 
-use crate::device::DeviceStats;
+use crate::device::{Device, DeviceStats};
 use crate::sys::{self, Outgoing, ReceiveBatch};
 use crate::IoError;
 use scps_tp::{Row, Transmit, Trust};
+use scps_wire::{ipv4, udp};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Settings of UDP encapsulation.
 #[derive(Clone, Debug)]
@@ -21,6 +22,22 @@ pub struct UdpConfig {
     pub remote: Option<SocketAddrV4>,
     /// Let the kernel join and cut rows of datagrams (UDP GSO and GRO).
     pub offload: bool,
+    /// How a packet finds its peer.
+    pub addressing: UdpAddressing,
+}
+
+/// How a packet finds its peer.
+#[derive(Clone, Debug)]
+pub enum UdpAddressing {
+    /// IP packets: an inner address is where its first packet came from, or else at the configured peer.
+    Learned,
+    /// NP datagrams: the destination that the sender names is the outer address of the next hop, unless a peer is configured.
+    Hops {
+        /// Its port.
+        port: u16,
+        /// Hops that are elsewhere.
+        others: BTreeMap<Ipv4Addr, SocketAddrV4>,
+    },
 }
 
 /// A UDP socket that carries IP packets.
@@ -30,10 +47,11 @@ pub struct UdpDevice {
     remote: Option<SocketAddrV4>,
     learned: BTreeMap<Ipv4Addr, SocketAddrV4>,
     offload: bool,
-    pub(crate) outbox: Vec<u8>,
+    addressing: UdpAddressing,
+    outbox: Vec<u8>,
     messages: Vec<Outgoing>,
     inbox: ReceiveBatch,
-    pub(crate) stats: DeviceStats,
+    stats: DeviceStats,
 }
 
 /// Outer addresses remembered.
@@ -62,6 +80,7 @@ impl UdpDevice {
             remote: config.remote,
             learned: BTreeMap::new(),
             offload: config.offload,
+            addressing: config.addressing.clone(),
             outbox: Vec::new(),
             messages: Vec::new(),
             inbox,
@@ -74,16 +93,37 @@ impl UdpDevice {
         self.socket.local_addr()
     }
 
-    pub(crate) fn fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+    /// Where a packet for `dst` goes.
+    fn outer(&self, dst: Ipv4Addr) -> Option<SocketAddrV4> {
+        match &self.addressing {
+            UdpAddressing::Learned => self.learned.get(&dst).copied().or(self.remote),
+            UdpAddressing::Hops { port, others } => {
+                self.remote.or_else(|| others.get(&dst).copied()).or(Some(SocketAddrV4::new(dst, *port)))
+            }
+        }
+    }
+}
+
+impl Device for UdpDevice {
+    fn overhead(&self) -> u16 {
+        (ipv4::HEADER_LEN + udp::HEADER_LEN) as u16
     }
 
-    pub(crate) fn queue(&mut self, packet: Transmit) {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn outbox(&mut self) -> &mut Vec<u8> {
+        &mut self.outbox
+    }
+
+    fn queue(&mut self, packet: Transmit) -> usize {
+        let on_the_line = packet.len + usize::from(self.overhead());
         let start = self.outbox.len() - packet.len;
-        let Some(to) = self.learned.get(&packet.dst).copied().or(self.remote) else {
+        let Some(to) = self.outer(packet.dst) else {
             self.stats.refused += 1;
             self.outbox.truncate(start);
-            return;
+            return 0;
         };
         if let Some(last) = self.messages.last_mut().filter(|_| self.offload) {
             // A row grows while datagrams are of one size; a shorter one ends it.
@@ -92,13 +132,14 @@ impl UdpDevice {
             if joins && is_open && last.count < ROW_MAX && last.len + packet.len <= ROW_OCTETS_MAX {
                 last.len += packet.len;
                 last.count += 1;
-                return;
+                return on_the_line;
             }
         }
         self.messages.push(Outgoing { start, len: packet.len, segment: packet.len, count: 1, to });
+        on_the_line
     }
 
-    pub(crate) fn flush(&mut self) -> io::Result<bool> {
+    fn flush(&mut self) -> io::Result<bool> {
         let mut done = 0;
         while done < self.messages.len() {
             self.stats.send_calls += 1;
@@ -124,13 +165,14 @@ impl UdpDevice {
         Ok(true)
     }
 
-    pub(crate) fn receive(&mut self, mut take: impl FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
         self.stats.receive_calls += 1;
         let (learned, stats, fixed) = (&mut self.learned, &mut self.stats, self.remote);
+        let learns = matches!(self.addressing, UdpAddressing::Learned);
         let result = self.inbox.receive(self.socket.as_raw_fd(), |message| {
             for packet in message.octets.chunks(message.segment) {
                 stats.received += 1;
-                if packet.len() >= 20 && fixed != Some(message.from) && learned.len() < LEARNED_MAX {
+                if learns && packet.len() >= 20 && fixed != Some(message.from) && learned.len() < LEARNED_MAX {
                     let source = Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]);
                     learned.entry(source).or_insert(message.from);
                 }
@@ -142,6 +184,10 @@ impl UdpDevice {
             Err(e) if is_passing(&e) => Ok(true),
             Err(e) => Err(e),
         }
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.stats
     }
 }
 

@@ -2,7 +2,7 @@
 //! interface, where a datagram that was sent waits in the other socket: one turn finds all of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
-use scps_io::{Device, Stack, UdpConfig, UdpDevice};
+use scps_io::{Stack, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{AckBehaviour, Config, EndpointConfig, Event, RouteConfig, SocketAddr};
 use scps_types::{Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
@@ -25,14 +25,15 @@ struct Peer {
 impl Peer {
     /// A connection of a peer that speaks SNACK or nothing beyond RFC 793; every n-th segment is to be acknowledged.
     fn connected(n: u16, snack: bool, offload: bool) -> Peer {
-        let config = UdpConfig { local: "127.0.0.1:0".parse().unwrap(), remote: None, offload };
+        let local = "127.0.0.1:0".parse().unwrap();
+        let config = UdpConfig { local, remote: None, offload, addressing: UdpAddressing::Learned };
         let device = UdpDevice::open(&config).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(device.local_addr().unwrap()).unwrap();
         socket.set_nonblocking(true).unwrap();
         let endpoint = EndpointConfig { addresses: vec![US.0], ..EndpointConfig::default() };
         let route = RouteConfig { rate: None, ..RouteConfig::default() };
-        let mut stack = Stack::new(Device::Udp(device), endpoint, route, Seed::from_u64(1)).unwrap();
+        let mut stack = Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap();
         let mut config = Config { keepalive: None, timestamps: false, receive_buffer: 60_000, ..Config::default() };
         config.ack.behaviour = AckBehaviour::EveryNth(n);
         stack.listen(US, config);

@@ -47,7 +47,8 @@ fn packets(c: &mut Criterion) {
     c.bench_function("router_forward", |b| {
         b.iter(|| {
             router.handle_frame(Instant::ZERO, 0, black_box(&packet));
-            router.poll_frame(1).unwrap()
+            let frame = router.poll_frame(1).unwrap();
+            router.recycle(frame.octets);
         });
     });
 }

@@ -55,6 +55,26 @@ impl Counter {
         Counter::HopDiscard,
     ];
 
+    /// Its name in the MIB.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Counter::OutRequests => "npOutRequests",
+            Counter::OutDiscards => "npOutDiscards",
+            Counter::OutNoRoutes => "npOutNoRoutes",
+            Counter::InReceives => "npInReceives",
+            Counter::InBadLength => "npInBadLength",
+            Counter::InBadVersion => "npInBadVersion",
+            Counter::InBadAddress => "npInBadAddress",
+            Counter::InBadChecksum => "npInBadChecksum",
+            Counter::InAddrErrors => "npInAddrErrors",
+            Counter::InUnknownProtos => "npInUnknownProtos",
+            Counter::InDiscards => "npInDiscards",
+            Counter::InDelivers => "npInDelivers",
+            Counter::ForwDatagrams => "npForwDatagrams",
+            Counter::HopDiscard => "npHopDiscard",
+        }
+    }
+
     pub(crate) const fn of_bad(bad: BadDatagram) -> Self {
         match bad {
             BadDatagram::Length => Counter::InBadLength,
@@ -92,7 +112,35 @@ pub enum ScmpCounter {
 }
 
 impl ScmpCounter {
-    const COUNT: usize = 10;
+    /// Every counter, in order.
+    pub const ALL: [ScmpCounter; 10] = [
+        ScmpCounter::Msgs,
+        ScmpCounter::Errors,
+        ScmpCounter::DestUnreachs,
+        ScmpCounter::TimeExcds,
+        ScmpCounter::ParmProbs,
+        ScmpCounter::SrcQuenchs,
+        ScmpCounter::CorrExps,
+        ScmpCounter::Redirects,
+        ScmpCounter::Echos,
+        ScmpCounter::EchoReps,
+    ];
+
+    /// Its name in the MIB, behind `scmpIn` or `scmpOut`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ScmpCounter::Msgs => "Msgs",
+            ScmpCounter::Errors => "Errors",
+            ScmpCounter::DestUnreachs => "DestUnreachs",
+            ScmpCounter::TimeExcds => "TimeExcds",
+            ScmpCounter::ParmProbs => "ParmProbs",
+            ScmpCounter::SrcQuenchs => "SrcQuenchs",
+            ScmpCounter::CorrExps => "CorrExps",
+            ScmpCounter::Redirects => "Redirects",
+            ScmpCounter::Echos => "Echos",
+            ScmpCounter::EchoReps => "EchoReps",
+        }
+    }
 
     const fn of(message: &Message<'_>) -> Self {
         match message {
@@ -112,8 +160,8 @@ impl ScmpCounter {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
     datagrams: [u32; Counter::ALL.len()],
-    scmp_in: [u32; ScmpCounter::COUNT],
-    scmp_out: [u32; ScmpCounter::COUNT],
+    scmp_in: [u32; ScmpCounter::ALL.len()],
+    scmp_out: [u32; ScmpCounter::ALL.len()],
 }
 
 impl Counters {

@@ -22,6 +22,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const OUTAGE_TOLD_MAX: usize = 100;
 /// Datagrams for this node that wait to be taken.
 const DELIVERED_MAX: usize = 1024;
+/// Frames whose room is kept for others, and the octets of a new one.
+const SPARE_MAX: usize = 256;
+const ROOM: usize = 1536;
 
 /// Settings of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,6 +97,12 @@ pub struct Router {
     links: Vec<Link>,
     counters: Counters,
     delivered: VecDeque<Vec<u8>>,
+    /// Room of frames that have left, for those that come: a node at work asks for no memory.
+    spare: Vec<Vec<u8>>,
+    /// Where a datagram goes on, and what is discarded for it: empty between two calls.
+    hops: Vec<Ipv4Addr>,
+    onward: Vec<(usize, Ipv4Addr)>,
+    discarded: Vec<Vec<u8>>,
     flooded: BTreeMap<u64, Instant>,
     quenches: PerSource,
     errors: PerSource,
@@ -118,6 +127,10 @@ impl Router {
             links: links.into_iter().map(link).collect(),
             counters: Counters::default(),
             delivered: VecDeque::new(),
+            spare: Vec::new(),
+            hops: Vec::new(),
+            onward: Vec::new(),
+            discarded: Vec::new(),
             flooded: BTreeMap::new(),
             quenches: PerSource::new(INTERVAL),
             errors: PerSource::new(INTERVAL),
@@ -169,26 +182,22 @@ impl Router {
         if is_ours || datagram.header.intermediate_delivery {
             self.deliver(now, link, &datagram);
         }
-        let hops = if is_flood { self.neighbours() } else { self.tables.next_hops(addresses) };
-        let hops: Vec<(usize, Ipv4Addr)> = hops.into_iter().filter_map(|hop| Some((self.link_to(hop)?, hop))).collect();
-        if hops.is_empty() {
+        let mut onward = std::mem::take(&mut self.onward);
+        self.find_onward(addresses, is_flood, &mut onward);
+        if onward.is_empty() {
             if !is_ours {
                 self.refuse_unroutable(now, &datagram);
             }
-            return;
-        }
-        let onward: Vec<_> =
-            hops.into_iter().filter(|(out, _)| *out != link || is_single(addresses, is_flood)).collect();
-        if onward.is_empty() {
-            return;
-        }
-        if !self.config.forwards {
-            if !is_ours {
+        } else {
+            onward.retain(|(out, _)| *out != link || is_single(addresses, is_flood));
+            if self.config.forwards {
+                self.forward(now, link, &datagram, &onward);
+            } else if !onward.is_empty() && !is_ours {
                 self.counters.count(Counter::InAddrErrors);
             }
-            return;
         }
-        self.forward(now, link, &datagram, &onward);
+        onward.clear();
+        self.onward = onward;
     }
 
     /// The data link has something to say.
@@ -218,6 +227,14 @@ impl Router {
         self.links[link].queue.put_back(frame.precedence, (frame.next_hop, frame.octets));
     }
 
+    /// Takes the room of a frame that has left.
+    pub fn recycle(&mut self, mut octets: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX {
+            octets.clear();
+            self.spare.push(octets);
+        }
+    }
+
     /// A datagram for this node.
     pub fn poll_delivered(&mut self) -> Option<Vec<u8>> {
         self.delivered.pop_front()
@@ -226,12 +243,12 @@ impl Router {
     /// Makes a datagram of this node and queues it.
     pub fn originate(&mut self, now: Instant, header: &Header, data: &[u8]) {
         self.counters.count(Counter::OutRequests);
-        let hops = self.tables.next_hops(header.addresses);
-        let mut is_routed = false;
-        for hop in hops {
-            let Some(link) = self.link_to(hop) else { continue };
-            is_routed = true;
-            let mut octets = vec![0; header.emit_len()];
+        let mut onward = std::mem::take(&mut self.onward);
+        self.find_onward(header.addresses, false, &mut onward);
+        for (link, hop) in &onward {
+            let (link, hop) = (*link, *hop);
+            let mut octets = self.room();
+            octets.resize(header.emit_len(), 0);
             octets.extend_from_slice(data);
             let config = &self.links[link].config;
             if header.emit(config.dialect, usize::from(config.mtu), &mut octets).is_err() {
@@ -240,9 +257,11 @@ impl Router {
             }
             self.enqueue(now, link, hop, self.level(header), octets);
         }
-        if !is_routed {
+        if onward.is_empty() {
             self.counters.count(Counter::OutNoRoutes);
         }
+        onward.clear();
+        self.onward = onward;
     }
 
     // Private steps.
@@ -255,8 +274,20 @@ impl Router {
         self.links.iter().position(|link| link.config.neighbours.contains(&hop))
     }
 
-    fn neighbours(&self) -> Vec<Ipv4Addr> {
-        self.links.iter().flat_map(|link| link.config.neighbours.iter().copied()).collect()
+    /// The links and next hops of a datagram; of a flooded one all of them.
+    fn find_onward(&mut self, addresses: Addresses, is_flood: bool, onward: &mut Vec<(usize, Ipv4Addr)>) {
+        let mut hops = std::mem::take(&mut self.hops);
+        if is_flood {
+            hops.extend(self.links.iter().flat_map(|link| link.config.neighbours.iter().copied()));
+        } else {
+            self.tables.next_hops(addresses, &mut hops);
+        }
+        onward.extend(hops.drain(..).filter_map(|hop| Some((self.link_to(hop)?, hop))));
+        self.hops = hops;
+    }
+
+    fn room(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_else(|| Vec::with_capacity(ROOM))
     }
 
     fn deliver(&mut self, now: Instant, link: usize, datagram: &Datagram<'_>) {
@@ -310,17 +341,20 @@ impl Router {
                 self.tell_outage(now, *out, datagram);
                 continue;
             }
-            let mut octets = datagram.octets.to_vec();
-            if let Some(count) = hop_count {
-                set_hop_count(&mut octets, count, dialect);
-            }
-            if out_dialect != dialect {
-                octets = vec![0; header.emit_len()];
+            let mut octets = self.room();
+            if out_dialect == dialect {
+                octets.extend_from_slice(datagram.octets);
+                if let Some(count) = hop_count {
+                    set_hop_count(&mut octets, count, dialect);
+                }
+            } else {
+                octets.resize(header.emit_len(), 0);
                 octets.extend_from_slice(datagram.payload());
                 // Its length is checked below, with the message that belongs to it.
                 let _ = Header { hop_count, ..*header }.emit(out_dialect, DATAGRAM_MAX, &mut octets);
             }
             if octets.len() > usize::from(mtu) {
+                self.recycle(octets);
                 self.counters.count(Counter::OutDiscards);
                 self.report(now, datagram, &Message::TooBig { mtu, quote: quote_of(datagram) });
                 continue;
@@ -335,15 +369,18 @@ impl Router {
 
     /// Queues a frame. Whoever sent what is discarded for it is quenched.
     fn enqueue(&mut self, now: Instant, link: usize, hop: Ipv4Addr, level: Precedence, octets: Vec<u8>) {
-        let mut discarded = Vec::new();
+        // A quench is queued itself, and may be one too many: what it discards is looked at in a list of its own.
+        let mut discarded = std::mem::take(&mut self.discarded);
         self.links[link].queue.push(level, (hop, octets), |_, (_, octets)| discarded.push(octets));
         let dialect = self.links[link].config.dialect;
-        for octets in discarded {
+        for octets in discarded.drain(..) {
             self.counters.count(Counter::OutDiscards);
             if let Ok(datagram) = Datagram::parse(&octets, dialect) {
                 self.quench(now, &datagram);
             }
+            self.recycle(octets);
         }
+        self.discarded = discarded;
     }
 
     // Control messages.

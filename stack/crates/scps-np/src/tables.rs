@@ -239,23 +239,26 @@ impl Tables {
         self.is_own(dst)
     }
 
-    /// The link addresses to which a datagram goes on, without those of this node (scps-np §4.2). A broadcast goes nowhere.
-    pub fn next_hops(&self, addresses: Addresses) -> Vec<Ipv4Addr> {
-        let Some(dst) = addresses.dst().filter(|dst| !dst.is_broadcast()) else { return Vec::new() };
+    /// Adds the link addresses to which a datagram goes on, without those of this node (scps-np §4.2). A broadcast goes nowhere.
+    pub fn next_hops(&self, addresses: Addresses, hops: &mut Vec<Ipv4Addr>) {
+        let Some(dst) = addresses.dst().filter(|dst| !dst.is_broadcast()) else { return };
         if let Addresses::Path(_) = addresses {
             let dsts = self.paths.get(&dst).map(|path| &path.dsts);
-            let others = dsts.into_iter().flatten().filter(|dst| !self.is_own(**dst));
-            let hops: BTreeSet<Ipv4Addr> = others.filter_map(|dst| self.next_hops.get(dst).copied()).collect();
-            return hops.into_iter().collect();
+            for other in dsts.into_iter().flatten().filter(|dst| !self.is_own(**dst)) {
+                // One copy for all that are behind the same node.
+                hops.extend(self.next_hops.get(other).filter(|hop| !hops.contains(hop)).copied());
+            }
+        } else if dst.is_multicast() {
+            hops.extend(self.group_hops.get(&dst).into_iter().flatten());
+        } else if !self.is_own(dst) {
+            hops.extend(self.next_hop(dst));
         }
-        if dst.is_multicast() {
-            return self.group_hops.get(&dst).cloned().unwrap_or_default();
-        }
-        if self.is_own(dst) {
-            return Vec::new();
-        }
+    }
+
+    /// The link address to which datagrams for an end system go on.
+    pub fn next_hop(&self, dst: Address) -> Option<Ipv4Addr> {
         let translated = || self.ip_of(dst).and_then(|ip| self.to_np.get(&ip)).and_then(|np| self.next_hops.get(np));
-        self.next_hops.get(&dst).or_else(translated).copied().into_iter().collect()
+        self.next_hops.get(&dst).or_else(translated).copied()
     }
 }
 

@@ -129,6 +129,7 @@ impl Network {
         while self.links[link].free_at() <= self.now {
             let Some(frame) = self.routers[router].poll_frame(port) else { return };
             self.links[link].send(self.now, &frame.octets);
+            self.routers[router].recycle(frame.octets);
         }
     }
 

@@ -220,6 +220,8 @@ fn source_quench_slows_the_quoted_connection_only() {
     assert!(before[0].cwnd > 4 * mss);
     assert_eq!((after[0].cwnd, after[0].ssthresh), (mss, 2 * mss));
     assert_eq!(after[1], before[1]);
+    let signals = m.network.hosts[0].endpoint.signals();
+    assert_eq!((signals.congestion, signals.corruption, signals.outage), (1, 0, 0));
 }
 
 #[test]
@@ -231,6 +233,7 @@ fn corruption_changes_no_window_and_no_timeout_and_makes_losses_harmless() {
         if is_told {
             m.tell(ROUTER_NP, &Message::Corruption);
             assert_eq!(m.snapshots(), before);
+            assert_eq!(m.network.hosts[0].endpoint.signals().corruption, 1);
         }
         let mut lowest = before[0].cwnd.min(before[1].cwnd);
         for _ in 0..100 {
@@ -258,6 +261,7 @@ fn an_outage_suspends_until_the_link_is_available() {
     let quote = m.in_flight(0);
     m.tell(ROUTER_NP, &Message::Unreachable(Unreachable::LinkOutage, &quote[..50]));
     m.run(Duration::from_millis(200));
+    assert_eq!(m.network.hosts[0].endpoint.signals().outage, 1);
     let (rtos, sent) = (m.network.hosts[0].endpoint.totals().rtos, m.sent(0));
     // Ten minutes of probes: none counts as a retry, nothing new leaves, no timer doubles.
     m.run(Duration::from_secs(600));

@@ -15,7 +15,7 @@ use crate::output::{Polled, Sending};
 use crate::route::{Route, RouteId};
 use crate::schedule::Schedule;
 use crate::state::State;
-use crate::stats::{Snapshot, Stats, Totals};
+use crate::stats::{Signals, Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
 use scps_net::{Envelope, Network, NetworkConfig, Protection, Unsent};
 use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
@@ -125,6 +125,7 @@ pub struct Endpoint {
     events: VecDeque<Event>,
     traces: VecDeque<TraceRecord>,
     replies: VecDeque<(Ipv4Addr, Vec<u8>)>,
+    signals: Signals,
     owed: Owed,
     /// The packet in hand came in one row with the one before it.
     is_in_row: bool,
@@ -163,6 +164,7 @@ impl Endpoint {
             events: VecDeque::new(),
             traces: VecDeque::new(),
             replies: VecDeque::new(),
+            signals: Signals::default(),
             owed: Owed::default(),
             is_in_row: false,
             joined: None,
@@ -392,6 +394,11 @@ impl Endpoint {
     /// Counters of a connection.
     pub fn stats(&self, id: ConnectionId) -> Option<Stats> {
         self.find(id).map(|c| c.stats)
+    }
+
+    /// What routers told.
+    pub fn signals(&self) -> Signals {
+        self.signals
     }
 
     /// Counters of all connections together.

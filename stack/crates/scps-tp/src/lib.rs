@@ -73,5 +73,5 @@ pub use event::{CloseReason, DropReason, Event};
 pub use negotiation::Agreed;
 pub use route::{Route, RouteId};
 pub use state::State;
-pub use stats::{Snapshot, Stats, Totals};
+pub use stats::{Signals, Snapshot, Stats, Totals};
 pub use trace::{Cause, TraceEvent, TraceRecord};

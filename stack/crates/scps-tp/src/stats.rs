@@ -63,6 +63,17 @@ pub struct Totals {
     pub superfluous_resends: u64,
 }
 
+/// What routers told the connections of an endpoint, as far as it was heeded.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Signals {
+    /// Queues that are too long (source quench).
+    pub congestion: u64,
+    /// Damage on a link of the way.
+    pub corruption: u64,
+    /// A link of the way that is down.
+    pub outage: u64,
+}
+
 impl Totals {
     pub(crate) fn add(&mut self, stats: &Stats) {
         self.rtos += stats.rtos;

@@ -4,10 +4,11 @@
 //! bytes), `emit_len`, and `Display` where a person reads it. A malformed packet is malformed: `parse` never panics
 //! and never reads outside what it was given.
 //!
-//! Sources: docs/protocol/scps-tp.md, RFC 791, 793, 768, 792, 2018, 7323.
+//! Sources: docs/protocol/scps-tp.md, RFC 791, 793, 768, 792, 1662, 2018, 7323.
 
 pub mod checksum;
 pub mod compressed;
+pub mod hdlc;
 pub mod icmp;
 pub mod ipv4;
 pub mod options;
@@ -30,6 +31,8 @@ pub mod protocol {
     pub const SCPS_COMPRESSED: u8 = 105;
     /// Uncompressed SCPS-TP of the stand-alone reference stack; a compatibility setting only.
     pub const SCPS_STANDALONE: u8 = 106;
+    /// SCPS-NP in IP, as the reference implementation numbers it; registered to another protocol (scps-np §4.4).
+    pub const SCPS_NP: u8 = 118;
 }
 
 /// Why bytes are not the packet they claim to be.

@@ -8,6 +8,7 @@ mod fpd;
 mod line_spec;
 mod opening;
 mod recv;
+mod router;
 mod send;
 
 use crate::error::CliError;
@@ -27,6 +28,8 @@ pub enum Command {
     Fp(Box<fp::FpArgs>),
     /// Serve files to `scps fp`, or to FTP clients
     Fpd(Box<fpd::FpdArgs>),
+    /// Forward NP datagrams between TUN devices, UDP sockets and serial lines
+    Router(router::RouterArgs),
     /// Print the packets of a capture, one line each
     Decode(decode::DecodeArgs),
 }
@@ -40,6 +43,7 @@ impl Command {
             Command::Channel(args) => args.run(),
             Command::Fp(args) => args.run(),
             Command::Fpd(args) => args.run(),
+            Command::Router(args) => args.run(),
             Command::Decode(args) => args.run(),
         }
     }

@@ -98,6 +98,9 @@ impl FpOptions {
     /// Opens the transport. SCPS-TP needs to know which address is its own.
     pub fn open(&self, address: IpAddr) -> Result<World, CliError> {
         match self.transport {
+            TransportName::Tcp if self.driver.is_np() => {
+                Err(CliError::Usage("--network: found np with --transport tcp; expected --transport tp.".to_owned()))
+            }
             TransportName::Tcp => {
                 let net = KernelNet::new().map_err(|source| IoError::System { what: "poll", source })?;
                 Ok(World::Kernel(net))

@@ -159,6 +159,7 @@ impl Endpoint {
             Report::Segment { kind, quote } => (kind, quote),
             Report::Corruption => {
                 self.routes.iter_mut().for_each(|route| route.on_corruption_experienced(now));
+                self.signals.corruption += 1;
                 return Ok(());
             }
             Report::Available { dst } => {
@@ -188,10 +189,12 @@ impl Endpoint {
             ReportKind::Congestion => {
                 let mss = c.full_segment(&self.routes[c.route.0]);
                 c.cc.on_source_quench(mss);
+                self.signals.congestion += 1;
             }
             ReportKind::Outage => {
                 let route = c.route;
                 self.set_route_available(now, route, false);
+                self.signals.outage += 1;
             }
         }
         self.settle(index);

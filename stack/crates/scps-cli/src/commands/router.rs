@@ -1,0 +1,173 @@
+//! `scps router`: an NP router whose interfaces are TUN devices, UDP sockets and serial lines.
+
+use crate::error::CliError;
+use crate::fp::write_whole;
+use crate::np_settings::{Carrier, Interface, RouterSettings};
+use crate::say;
+use crate::stop::StopSignals;
+use clap::Args;
+use scps_io::{
+    entropy_seed, Device, Forwarder, IoError, IpEncapsulation, Port, SerialDevice, TunConfig, TunDevice, UdpAddressing,
+    UdpConfig, UdpDevice,
+};
+use scps_np::{Counter, Router, ScmpCounter, DATAGRAM_MAX};
+use scps_types::{Instant, Precedence, Seed};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `scps router`.
+#[derive(Debug, Args)]
+pub struct RouterArgs {
+    /// Settings: address, tables, interfaces (JSON; stack/README.md has an example)
+    config: PathBuf,
+    /// Seed of what tells flooded datagrams apart; real entropy without it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Write "ready" to this file once the router forwards
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Ready<'a> {
+    event: &'static str,
+    interfaces: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct InterfaceDown<'a> {
+    event: &'static str,
+    interface: &'a str,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct LevelCounts {
+    precedence: u8,
+    queued: u64,
+    sent: u64,
+    discarded: u64,
+    waiting: usize,
+    waiting_max: usize,
+}
+
+#[derive(Serialize)]
+struct InterfaceCounts<'a> {
+    name: &'a str,
+    received: u64,
+    sent: u64,
+    refused: u64,
+    damaged: u64,
+    levels: Vec<LevelCounts>,
+}
+
+#[derive(Serialize)]
+struct Counts<'a> {
+    event: &'static str,
+    np: BTreeMap<&'static str, u32>,
+    scmp_in: BTreeMap<&'static str, u32>,
+    scmp_out: BTreeMap<&'static str, u32>,
+    interfaces: Vec<InterfaceCounts<'a>>,
+}
+
+impl RouterArgs {
+    /// Forwards until a signal ends it.
+    pub fn run(&self) -> Result<ExitCode, CliError> {
+        let settings = RouterSettings::read(&self.config)?;
+        let seed = match self.seed {
+            Some(number) => Seed::from_u64(number),
+            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
+        };
+        let signals = StopSignals::install()?;
+        scps_io::exact_timers()?;
+        let (mut ports, mut links) = (Vec::new(), Vec::new());
+        for interface in &settings.interfaces {
+            let device = open(interface, settings.address)?;
+            let mut link = interface.link.clone();
+            // What the carrier adds has to fit as well.
+            link.mtu = link.mtu.saturating_sub(device.overhead()).min(DATAGRAM_MAX as u16);
+            links.push(link);
+            ports.push(Port { device, rate: interface.rate, framing: interface.framing });
+        }
+        let router = Router::new(settings.config, settings.tables, links, seed, Instant::ZERO);
+        let mut forwarder = Forwarder::new(router, ports);
+        let names: Vec<&str> = settings.interfaces.iter().map(|interface| interface.name.as_str()).collect();
+        tell(&Ready { event: "ready", interfaces: names.clone() })?;
+        if let Some(path) = &self.ready_file {
+            write_whole(path, "ready\n")?;
+        }
+        let cause = loop {
+            forwarder.turn(signals.bell())?;
+            while let Some(notice) = forwarder.poll_notice() {
+                let interface = names[notice.port];
+                tell(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;
+            }
+            if let Some(cause) = signals.came() {
+                break cause;
+            }
+        };
+        tell(&counts(&forwarder, &names))?;
+        Ok(cause.exit_code())
+    }
+}
+
+fn open(interface: &Interface, own: Ipv4Addr) -> Result<Box<dyn Device>, CliError> {
+    Ok(match interface.carrier.clone() {
+        Carrier::Ip { device, unconfigured, protocol } => {
+            let config = TunConfig {
+                name: device,
+                mtu: interface.link.mtu,
+                address: own,
+                configure: !unconfigured,
+                offload: false,
+            };
+            Box::new(IpEncapsulation::new(TunDevice::open(&config)?, own, protocol))
+        }
+        Carrier::Udp { local, port, others } => {
+            let addressing = UdpAddressing::Hops { port, others };
+            Box::new(UdpDevice::open(&UdpConfig { local, remote: None, offload: false, addressing })?)
+        }
+        Carrier::Serial { line, .. } => Box::new(SerialDevice::open(&line, usize::from(interface.link.mtu))?),
+    })
+}
+
+fn counts<'a>(forwarder: &Forwarder, names: &[&'a str]) -> Counts<'a> {
+    let router = forwarder.router();
+    let counters = router.counters();
+    let interface = |(index, name): (usize, &&'a str)| {
+        let stats = forwarder.device_stats(index);
+        let level = |precedence: Precedence| {
+            let counters = router.queue(index).counters(precedence);
+            (counters.queued > 0).then(|| LevelCounts {
+                precedence: precedence.level(),
+                queued: counters.queued,
+                sent: counters.sent,
+                discarded: counters.discarded,
+                waiting: counters.waiting,
+                waiting_max: counters.waiting_max,
+            })
+        };
+        InterfaceCounts {
+            name,
+            received: stats.received,
+            sent: stats.sent,
+            refused: stats.refused,
+            damaged: stats.damaged,
+            levels: Precedence::all().filter_map(level).collect(),
+        }
+    };
+    Counts {
+        event: "counters",
+        np: Counter::ALL.iter().map(|counter| (counter.name(), counters.get(*counter))).collect(),
+        scmp_in: ScmpCounter::ALL.iter().map(|counter| (counter.name(), counters.scmp_in(*counter))).collect(),
+        scmp_out: ScmpCounter::ALL.iter().map(|counter| (counter.name(), counters.scmp_out(*counter))).collect(),
+        interfaces: names.iter().enumerate().map(interface).collect(),
+    }
+}
+
+fn tell(line: &impl Serialize) -> Result<(), CliError> {
+    say::result(serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?)
+}

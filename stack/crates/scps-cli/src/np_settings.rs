@@ -1,0 +1,593 @@
+//! Settings of NP, of an end system (`--np FILE`) and of a router (`scps router FILE`): strict JSON (stack/README.md has one of
+//! each).
+
+use crate::error::CliError;
+use crate::pace::Rate;
+use crate::settings_file::SettingsFile;
+use scps_io::EndAddress;
+use scps_net::NpConfig;
+use scps_np::{Address, Dialect, DiscardRule, NpProfile, QueueConfig, RouterConfig, RouterLink, TableKind, Tables};
+use scps_types::{Bitrate, Precedence};
+use scps_wire::protocol;
+use serde::de::{self, Deserializer};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+
+/// UDP port of NP at both ends (scps-np §4.4).
+pub const UDP_PORT: u16 = 7168;
+/// How a table names the node at the other end of a serial line (scps-np §4.1).
+const SERIAL_HOP: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 1);
+const HOP_COUNT: u8 = 10;
+/// Bits of an octet on a synchronous line; an asynchronous one has 10.
+const BITS_PER_OCTET: u32 = 8;
+const INTERFACES_MAX: usize = 64;
+
+/// An NP address as the tables write it: hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Hex(Address);
+
+impl<'de> Deserialize<'de> for Hex {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let value = u32::from_str_radix(&text, 16).ok().filter(|_| !text.starts_with('+') && text.len() <= 8);
+        let wrong = || de::Error::custom(format!("found \"{text}\"; expected an NP address such as \"7290\""));
+        value.map(|value| Hex(Address::from_value(value))).ok_or_else(wrong)
+    }
+}
+
+/// 0 to 15.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Level(Precedence);
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let level = u8::deserialize(from)?;
+        let wrong = || de::Error::custom(format!("found precedence {level}; expected 0 to 15"));
+        Precedence::new(level).map(Level).ok_or_else(wrong)
+    }
+}
+
+/// A rate in words, or in bit/s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct RateWord(Option<Bitrate>);
+
+impl<'de> Deserialize<'de> for RateWord {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse::<Rate>().map(|rate| RateWord(rate.0)).map_err(de::Error::custom)
+    }
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ProfileWord {
+    #[default]
+    Ri,
+    Ccsds,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RuleWord {
+    #[default]
+    LowestOldest,
+    LowestNewest,
+    Newest,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct TablesPart<'a> {
+    #[serde(borrow)]
+    hosts: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    next_hops: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    groups: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    paths: Vec<&'a RawValue>,
+    /// Tables as files of the historic form: name of the table, path of the file.
+    #[serde(borrow)]
+    files: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostRow {
+    ip: Ipv4Addr,
+    np: Hex,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HopRow {
+    to: Hex,
+    via: Ipv4Addr,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupRow {
+    group: Hex,
+    #[serde(default)]
+    via: Vec<Ipv4Addr>,
+    #[serde(default)]
+    member: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PathRow {
+    path: Hex,
+    from: Hex,
+    to: BTreeSet<Hex>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct TableFiles {
+    ip_np: Option<String>,
+    next_hop: Option<String>,
+    multi_next_hop: Option<String>,
+    path: Option<String>,
+}
+
+/// The tables of a node with the address `own`.
+fn tables(file: &SettingsFile, part: Option<&RawValue>, own: Ipv4Addr) -> Result<Tables, CliError> {
+    let mut tables = Tables::of(own);
+    let Some(part) = part else { return Ok(tables) };
+    let rows: TablesPart<'_> = file.part(part)?;
+    if let Some(part) = rows.files {
+        read_files(file, file.part(part)?, &mut tables)?;
+    }
+    for raw in rows.hosts {
+        let row: HostRow = file.part(raw)?;
+        tables.add_host(row.ip, row.np.0).map_err(|problem| file.complaint(raw, &problem))?;
+    }
+    for raw in rows.next_hops {
+        let row: HopRow = file.part(raw)?;
+        tables.add_next_hop(row.to.0, row.via).map_err(|problem| file.complaint(raw, &problem))?;
+    }
+    for raw in rows.groups {
+        let row: GroupRow = file.part(raw)?;
+        let joined = if row.member { tables.join(row.group.0) } else { Ok(()) };
+        let added = joined.and_then(|()| tables.add_group(row.group.0, row.via));
+        added.map_err(|problem| file.complaint(raw, &problem))?;
+    }
+    for raw in rows.paths {
+        let row: PathRow = file.part(raw)?;
+        let ends = row.to.into_iter().map(|address| address.0).collect();
+        tables.add_path(row.path.0, row.from.0, ends).map_err(|problem| file.complaint(raw, &problem))?;
+    }
+    Ok(tables)
+}
+
+/// Tables of the historic form; what the last of their files says of the own address is that of this node.
+fn read_files(file: &SettingsFile, named: TableFiles, tables: &mut Tables) -> Result<(), CliError> {
+    for (kind, name) in [
+        (TableKind::IpNp, named.ip_np),
+        (TableKind::NextHop, named.next_hop),
+        (TableKind::MultiNextHop, named.multi_next_hop),
+        (TableKind::Path, named.path),
+    ] {
+        let Some(name) = name else { continue };
+        let path = file.folder().join(name);
+        let text = std::fs::read_to_string(&path).map_err(CliError::file(&path))?;
+        tables.read(kind, &text).map_err(|errors| {
+            let lines = errors.iter().map(|error| format!("{}:{}: {}.", path.display(), error.line, error.problem));
+            CliError::Usage(lines.collect::<Vec<_>>().join("\n"))
+        })?;
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct HostFile<'a> {
+    profile: ProfileWord,
+    checksum: bool,
+    require_checksum: bool,
+    accept_swapped_checksum: bool,
+    /// 0 leaves the count out.
+    hop_count: u8,
+    default_precedence: Level,
+    believed: Vec<Ipv4Addr>,
+    #[serde(borrow)]
+    tables: Option<&'a RawValue>,
+    ip_protocol: u8,
+    udp_port: u16,
+    udp_hops: BTreeMap<Ipv4Addr, SocketAddrV4>,
+}
+
+impl Default for HostFile<'_> {
+    fn default() -> Self {
+        HostFile {
+            profile: ProfileWord::default(),
+            checksum: true,
+            require_checksum: false,
+            accept_swapped_checksum: false,
+            hop_count: HOP_COUNT,
+            default_precedence: Level::default(),
+            believed: Vec::new(),
+            tables: None,
+            ip_protocol: protocol::SCPS_NP,
+            udp_port: UDP_PORT,
+            udp_hops: BTreeMap::new(),
+        }
+    }
+}
+
+/// NP as an end system has it.
+#[derive(Clone, Debug)]
+pub struct NpHost {
+    /// For the transport's network layer.
+    pub config: NpConfig,
+    /// Protocol number in IP.
+    pub ip_protocol: u8,
+    /// Port in UDP.
+    pub udp_port: u16,
+    /// Next hops that have another UDP address.
+    pub udp_hops: BTreeMap<Ipv4Addr, SocketAddrV4>,
+}
+
+impl NpHost {
+    /// The file's settings, or the defaults without one, for the end system `own`; `transport` is the number of SCPS-TP.
+    pub fn read(path: Option<&Path>, own: Ipv4Addr, transport: u8) -> Result<Self, CliError> {
+        let Some(path) = path else { return Ok(NpHost::of(HostFile::default(), Tables::of(own), transport)) };
+        let file = SettingsFile::read(path)?;
+        let settings: HostFile<'_> = file.parse()?;
+        let tables = tables(&file, settings.tables, own)?;
+        Ok(NpHost::of(settings, tables, transport))
+    }
+
+    fn of(settings: HostFile<'_>, tables: Tables, transport: u8) -> Self {
+        NpHost {
+            config: NpConfig {
+                dialect: dialect(settings.profile, settings.require_checksum, settings.accept_swapped_checksum),
+                hop_count: (settings.hop_count > 0).then_some(settings.hop_count),
+                checksum: settings.checksum,
+                default_precedence: settings.default_precedence.0,
+                transport,
+                believed: settings.believed,
+                ..NpConfig::with_tables(tables)
+            },
+            ip_protocol: settings.ip_protocol,
+            udp_port: settings.udp_port,
+            udp_hops: settings.udp_hops,
+        }
+    }
+}
+
+fn dialect(profile: ProfileWord, require_checksum: bool, accept_swapped_checksum: bool) -> Dialect {
+    let profile = match profile {
+        ProfileWord::Ri => NpProfile::Ri,
+        ProfileWord::Ccsds => NpProfile::Ccsds,
+    };
+    Dialect { profile, require_checksum, accept_swapped_checksum, ..Dialect::default() }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RouterFile<'a> {
+    address: Ipv4Addr,
+    #[serde(default)]
+    default_precedence: Level,
+    #[serde(default = "ten_hops")]
+    hop_count: u8,
+    #[serde(borrow, default)]
+    tables: Option<&'a RawValue>,
+    #[serde(borrow)]
+    interfaces: Vec<&'a RawValue>,
+}
+
+const fn ten_hops() -> u8 {
+    HOP_COUNT
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InterfacePart<'a> {
+    name: String,
+    #[serde(borrow)]
+    carrier: &'a RawValue,
+    #[serde(default)]
+    neighbours: Vec<Ipv4Addr>,
+    #[serde(default = "ethernet_mtu")]
+    mtu: u16,
+    #[serde(default)]
+    profile: ProfileWord,
+    #[serde(default)]
+    require_checksum: bool,
+    #[serde(default)]
+    accept_swapped_checksum: bool,
+    #[serde(default)]
+    rate: Option<RateWord>,
+    #[serde(default)]
+    framing: u16,
+    #[serde(borrow, default)]
+    queue: Option<&'a RawValue>,
+}
+
+const fn ethernet_mtu() -> u16 {
+    1500
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct QueuePart {
+    limit: usize,
+    purge: usize,
+    rule: RuleWord,
+}
+
+impl Default for QueuePart {
+    fn default() -> Self {
+        let QueueConfig { limit, purge, .. } = QueueConfig::default();
+        QueuePart { limit, purge, rule: RuleWord::default() }
+    }
+}
+
+/// What carries an interface's frames.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
+pub enum Carrier {
+    /// IP, through a TUN device.
+    Ip {
+        /// The device; made if it does not exist.
+        device: String,
+        /// Whether the device's MTU, state and route are left to whoever made it.
+        #[serde(default)]
+        unconfigured: bool,
+        /// The number of NP in IP.
+        #[serde(default = "np_in_ip")]
+        protocol: u8,
+    },
+    /// UDP.
+    Udp {
+        /// Where to receive.
+        #[serde(default = "np_port_everywhere")]
+        local: SocketAddrV4,
+        /// The port of neighbours.
+        #[serde(default = "np_port")]
+        port: u16,
+        /// Neighbours that are elsewhere.
+        #[serde(default)]
+        others: BTreeMap<Ipv4Addr, SocketAddrV4>,
+    },
+    /// A serial line.
+    Serial {
+        /// A byte stream, as `scps channel` names its ends.
+        #[serde(deserialize_with = "stream")]
+        line: EndAddress,
+        /// Bits on the line per octet, for the rate.
+        #[serde(default = "synchronous")]
+        bits_per_octet: u32,
+    },
+}
+
+const fn np_in_ip() -> u8 {
+    protocol::SCPS_NP
+}
+
+const fn np_port() -> u16 {
+    UDP_PORT
+}
+
+const fn np_port_everywhere() -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT)
+}
+
+const fn synchronous() -> u32 {
+    BITS_PER_OCTET
+}
+
+fn stream<'de, D: Deserializer<'de>>(from: D) -> Result<EndAddress, D::Error> {
+    String::deserialize(from)?.parse().map_err(de::Error::custom)
+}
+
+/// An interface of a router.
+#[derive(Debug)]
+pub struct Interface {
+    /// Its name in messages and counters.
+    pub name: String,
+    /// What carries its frames.
+    pub carrier: Carrier,
+    /// For the engine.
+    pub link: RouterLink,
+    /// The line rate to keep, in octets of eight bits.
+    pub rate: Option<Bitrate>,
+    /// Octets that the line adds to a frame.
+    pub framing: u16,
+}
+
+/// A router's settings.
+#[derive(Debug)]
+pub struct RouterSettings {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// For the engine.
+    pub config: RouterConfig,
+    /// Its tables.
+    pub tables: Tables,
+    /// Its interfaces.
+    pub interfaces: Vec<Interface>,
+}
+
+impl RouterSettings {
+    /// Reads a router's file.
+    pub fn read(path: &Path) -> Result<Self, CliError> {
+        RouterSettings::of(&SettingsFile::read(path)?)
+    }
+
+    fn of(file: &SettingsFile) -> Result<Self, CliError> {
+        let settings: RouterFile<'_> = file.parse()?;
+        let tables = tables(file, settings.tables, settings.address)?;
+        let mut interfaces: Vec<Interface> = Vec::new();
+        for raw in settings.interfaces {
+            let interface = interface(file, raw)?;
+            let others = || interfaces.iter();
+            if others().any(|other| other.name == interface.name) {
+                let problem = format!("found interface \"{}\" again; expected every name once", interface.name);
+                return Err(file.complaint(raw, &problem));
+            }
+            let known = |hop: &&Ipv4Addr| others().any(|other| other.link.neighbours.contains(hop));
+            if let Some(hop) = interface.link.neighbours.iter().find(known) {
+                let problem = format!("found neighbour {hop} at a second interface; expected every neighbour at one");
+                return Err(file.complaint(raw, &problem));
+            }
+            interfaces.push(interface);
+        }
+        let config = RouterConfig {
+            default_precedence: settings.default_precedence.0,
+            hop_count: settings.hop_count,
+            ..RouterConfig::default()
+        };
+        if interfaces.is_empty() || interfaces.len() > INTERFACES_MAX {
+            let found = interfaces.len();
+            return Err(CliError::Usage(format!("interfaces: found {found}; expected 1 to {INTERFACES_MAX}.")));
+        }
+        Ok(RouterSettings { address: settings.address, config, tables, interfaces })
+    }
+}
+
+fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError> {
+    let part: InterfacePart<'_> = file.part(raw)?;
+    let carrier: Carrier = file.part(part.carrier)?;
+    let queue: QueuePart = part.queue.map_or(Ok(QueuePart::default()), |queue| file.part(queue))?;
+    if queue.limit == 0 || queue.purge == 0 || queue.purge > queue.limit {
+        let (limit, purge) = (queue.limit, queue.purge);
+        let problem = format!("found limit {limit} and purge {purge}; expected 1 or more, and a purge up to the limit");
+        return Err(file.complaint(part.queue.unwrap_or(raw), &problem));
+    }
+    let mut neighbours = part.neighbours;
+    let mut rate = part.rate.and_then(|rate| rate.0);
+    if let Carrier::Serial { bits_per_octet, .. } = &carrier {
+        if *bits_per_octet == 0 || *bits_per_octet > 20 {
+            let problem = format!("found {bits_per_octet} bits per octet; expected 1 to 20");
+            return Err(file.complaint(part.carrier, &problem));
+        }
+        rate = rate.map(|rate| Bitrate::from_bps(rate.as_bps() * 8 / u64::from(*bits_per_octet)));
+        if neighbours.is_empty() {
+            neighbours.push(SERIAL_HOP);
+        }
+        if neighbours.len() > 1 {
+            let problem = format!("found {} neighbours at a serial line; expected one", neighbours.len());
+            return Err(file.complaint(raw, &problem));
+        }
+    }
+    if neighbours.is_empty() {
+        return Err(file.complaint(raw, "found no neighbours; expected the addresses of the nodes that are next here"));
+    }
+    let rule = match queue.rule {
+        RuleWord::LowestOldest => DiscardRule::LowestOldest,
+        RuleWord::LowestNewest => DiscardRule::LowestNewest,
+        RuleWord::Newest => DiscardRule::Newest,
+    };
+    Ok(Interface {
+        name: part.name,
+        carrier,
+        link: RouterLink {
+            dialect: dialect(part.profile, part.require_checksum, part.accept_swapped_checksum),
+            mtu: part.mtu,
+            neighbours,
+            queue: QueueConfig { limit: queue.limit, purge: queue.purge, rule },
+        },
+        rate,
+        framing: part.framing,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings_file::tests::file;
+
+    const ROUTER: &str = r#"{
+  "address": "10.8.0.9",
+  "default_precedence": 3,
+  "tables": {
+    "hosts": [{"ip": "10.8.0.1", "np": "7290"}, {"ip": "10.8.0.2", "np": "7292"}],
+    "next_hops": [
+      {"to": "7290", "via": "10.8.0.1"},
+      {"to": "7292", "via": "0.0.0.1"}
+    ]
+  },
+  "interfaces": [
+    {"name": "lan", "carrier": {"kind": "ip", "device": "np0"}, "neighbours": ["10.8.0.1"], "mtu": 1480},
+    {"name": "modem", "carrier": {"kind": "serial", "line": "pty:/tmp/x", "bits_per_octet": 10},
+     "rate": "2 Mbit/s", "queue": {"limit": 50, "purge": 10, "rule": "newest"}}
+  ]
+}"#;
+
+    fn complaint(from: &str, to: &str) -> String {
+        assert!(ROUTER.contains(from), "{from}");
+        RouterSettings::of(&file(&ROUTER.replacen(from, to, 1))).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_router_has_its_tables_interfaces_queues_and_rates() {
+        let settings = RouterSettings::of(&file(ROUTER)).unwrap();
+        assert_eq!(settings.config.default_precedence.level(), 3);
+        assert_eq!(settings.tables.next_hop(Address::Basic(0x7292)), Some(SERIAL_HOP));
+        let [lan, modem] = &settings.interfaces[..] else { panic!("two interfaces") };
+        assert_eq!((lan.link.mtu, lan.rate, lan.link.queue), (1480, None, QueueConfig::default()));
+        assert_eq!(modem.link.neighbours, [SERIAL_HOP]);
+        assert_eq!(modem.link.queue, QueueConfig { limit: 50, purge: 10, rule: DiscardRule::Newest });
+        assert_eq!(modem.rate, Some(Bitrate::from_bps(1_600_000)), "ten bits for eight");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_file_and_line() {
+        for (from, to, line, words) in [
+            (r#""np": "7290""#, r#""np": "729x""#, 5, "found \"729x\"; expected an NP address"),
+            (r#""np": "7292""#, r#""np": "7291""#, 5, "found 7291, a group or a broadcast"),
+            (r#"{"to": "7292","#, r#"{"to": "7290","#, 8, "found 7290 again"),
+            ("10.8.0.1\"],", "10.8.0.x\"],", 12, "invalid IPv4 address"),
+            (r#""purge": 10"#, r#""purge": 51"#, 14, "found limit 50 and purge 51"),
+            (r#""kind": "serial""#, r#""kind": "modem""#, 13, "unknown variant `modem`"),
+            (r#""name": "modem""#, r#""name": "lan""#, 13, "found interface \"lan\" again"),
+            (r#""neighbours": ["10.8.0.1"], "#, "", 12, "found no neighbours"),
+            (
+                r#""neighbours": ["10.8.0.1"]"#,
+                r#""neighbours": ["0.0.0.1"]"#,
+                13,
+                "found neighbour 0.0.0.1 at a second",
+            ),
+            (r#""default_precedence": 3"#, r#""default_precedence": 16"#, 3, "found precedence 16; expected 0 to 15"),
+            (r#""mtu": 1480"#, r#""mut": 1480"#, 12, "unknown field `mut`"),
+            (r#""bits_per_octet": 10"#, r#""bits_per_octet": 0"#, 13, "found 0 bits per octet"),
+            ("2 Mbit/s", "fast", 14, "fast"),
+            (r#""line": "pty:/tmp/x""#, r#""line": "pty:""#, 13, "expected pty:PATH"),
+        ] {
+            let text = complaint(from, to);
+            assert!(text.starts_with(&format!("s.json:{line}: ")) && text.contains(words), "{text}");
+        }
+        assert!(complaint(r#""interfaces": ["#, r#""interfaces": [], "x": ["#).contains("unknown field `x`"));
+    }
+
+    #[test]
+    fn an_end_system_needs_no_file_and_has_the_notes_defaults() {
+        let host = NpHost::read(None, Ipv4Addr::LOCALHOST, 6).unwrap();
+        assert_eq!((host.config.hop_count, host.config.checksum, host.ip_protocol), (Some(10), true, 118));
+        assert_eq!((host.udp_port, host.config.default_precedence), (7168, Precedence::LOWEST));
+    }
+
+    #[test]
+    fn tables_of_the_historic_form_are_files_beside_it() {
+        let folder = std::env::temp_dir().join(format!("scps-np-settings-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+        write("host.json", r#"{"tables": {"files": {"ip_np": "addresses"}}, "hop_count": 0}"#);
+        write("addresses", "# IP, NP\n0a080001 7290\n0a080002 7292\n");
+        let read = || NpHost::read(Some(&folder.join("host.json")), Ipv4Addr::new(10, 8, 0, 1), 6);
+        let config = read().unwrap().config;
+        assert_eq!((config.tables.own(), config.hop_count), (Some(Address::Basic(0x7290)), None));
+        write("addresses", "0a080001 7290\n\n0a080002 7290\nx\n");
+        let text = read().unwrap_err().to_string();
+        assert!(text.contains("addresses:3: found 10.8.0.2 and 7290") && text.contains("addresses:4: "), "{text}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

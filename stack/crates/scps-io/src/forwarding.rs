@@ -1,0 +1,371 @@
+//! The loop of an NP router: its devices and the engine joined by poll, on one thread.
+//!
+//! A frame stays in the router's queues until its interface is free, so that a more urgent one that comes meanwhile leaves
+//! before it. An interface with a rate is free when the last frame has left at that rate; one without, when the kernel takes
+//! more.
+
+use crate::clock::Clock;
+use crate::device::{packets_of, Device, DeviceStats};
+use crate::IoError;
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use scps_np::{LinkEvent, Router};
+use scps_tp::Transmit;
+use scps_types::{Bitrate, Duration, Instant};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Interfaces of a router.
+const PORTS_MAX: usize = 64;
+
+/// An interface.
+#[derive(Debug)]
+pub struct Port {
+    /// What carries its frames.
+    pub device: Box<dyn Device>,
+    /// The line rate, if the router is to keep it.
+    pub rate: Option<Bitrate>,
+    /// Octets that the line adds to each frame beyond those that the device knows of; they take its time as well.
+    pub framing: u16,
+}
+
+/// What happened to an interface.
+#[derive(Debug)]
+pub struct PortNotice {
+    /// Which one, in the order in which they were given.
+    pub port: usize,
+    /// Why it carries nothing more.
+    pub error: io::Error,
+}
+
+#[derive(Debug)]
+struct PortState {
+    port: Port,
+    free_at: Instant,
+    /// A frame waited when the last one left: the next follows it without a gap.
+    is_backlogged: bool,
+    has_room: bool,
+    is_down: bool,
+    damaged: u64,
+}
+
+/// A router in operation.
+#[derive(Debug)]
+pub struct Forwarder {
+    router: Router,
+    ports: Vec<PortState>,
+    clock: Clock,
+    now: Instant,
+    notices: Vec<PortNotice>,
+}
+
+impl Forwarder {
+    /// Joins interfaces to a router whose links are theirs, in the same order.
+    ///
+    /// # Panics
+    /// With more than 64 interfaces.
+    pub fn new(router: Router, ports: Vec<Port>) -> Self {
+        assert!(ports.len() <= PORTS_MAX);
+        let clock = Clock::new();
+        let now = clock.now();
+        let state =
+            |port| PortState { port, free_at: now, is_backlogged: false, has_room: true, is_down: false, damaged: 0 };
+        Forwarder { router, ports: ports.into_iter().map(state).collect(), clock, now, notices: Vec::new() }
+    }
+
+    /// The engine, for queries.
+    pub fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// Counters of an interface's device.
+    pub fn device_stats(&self, port: usize) -> DeviceStats {
+        self.ports[port].port.device.stats()
+    }
+
+    /// What happened to an interface since this was asked.
+    pub fn poll_notice(&mut self) -> Option<PortNotice> {
+        self.notices.pop()
+    }
+
+    /// Does what is due, sleeping until something is or `bell` can be read.
+    pub fn turn(&mut self, bell: BorrowedFd<'_>) -> Result<(), IoError> {
+        self.now = self.clock.now();
+        self.transmit_all();
+        let found = self.wait(bell).map_err(IoError::system("poll"))?;
+        self.now = self.clock.now();
+        for (index, flags) in found.iter().take(self.ports.len()).enumerate() {
+            self.ports[index].has_room |= flags.intersects(PollFlags::OUT | PollFlags::ERR);
+            // An error condition is read from the descriptor.
+            if flags.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP) {
+                self.receive(index);
+            }
+        }
+        self.transmit_all();
+        Ok(())
+    }
+
+    fn wait(&mut self, bell: BorrowedFd<'_>) -> io::Result<[PollFlags; PORTS_MAX]> {
+        let timeout = self.next_send().map(|at| timespec(at.since(self.now)));
+        let fd_of = |index: usize| match self.ports.get(index) {
+            Some(state) if !state.is_down => {
+                let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
+                PollFd::from_borrowed_fd(state.port.device.fd(), PollFlags::IN | out)
+            }
+            // The bell stands for those that are down, too: what it says there is not looked at.
+            _ => PollFd::from_borrowed_fd(bell, PollFlags::IN),
+        };
+        let mut fds: [PollFd<'_>; PORTS_MAX + 1] = std::array::from_fn(fd_of);
+        let used = self.ports.len() + 1;
+        match poll(&mut fds[..used], timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok([PollFlags::empty(); PORTS_MAX]),
+            Err(error) => return Err(error.into()),
+        }
+        let is_up = |index: usize| self.ports.get(index).is_some_and(|state| !state.is_down);
+        Ok(std::array::from_fn(|index| if is_up(index) { fds[index].revents() } else { PollFlags::empty() }))
+    }
+
+    /// When the first interface is free for which something waits.
+    fn next_send(&self) -> Option<Instant> {
+        let waits = |(index, state): &(usize, &PortState)| {
+            !state.is_down && state.has_room && state.port.rate.is_some() && !self.router.queue(*index).is_empty()
+        };
+        self.ports.iter().enumerate().filter(waits).map(|(_, state)| state.free_at).min()
+    }
+
+    fn receive(&mut self, index: usize) {
+        let (now, router) = (self.now, &mut self.router);
+        let state = &mut self.ports[index];
+        let received = state.port.device.receive(&mut |octets, row, _| {
+            packets_of(octets, row).for_each(|frame| router.handle_frame(now, index, frame));
+        });
+        let damaged = state.port.device.stats().damaged;
+        if damaged > std::mem::replace(&mut state.damaged, damaged) {
+            router.handle_link_event(now, index, LinkEvent::FrameCorrupt);
+        }
+        if let Err(error) = received {
+            self.give_up(index, error);
+        }
+    }
+
+    fn transmit_all(&mut self) {
+        for index in 0..self.ports.len() {
+            if !self.ports[index].is_down {
+                if let Err(error) = self.transmit(index) {
+                    self.give_up(index, error);
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, index: usize) -> io::Result<()> {
+        let (state, router) = (&mut self.ports[index], &mut self.router);
+        let device = &mut state.port.device;
+        if !state.has_room {
+            return Ok(());
+        }
+        loop {
+            if state.port.rate.is_some() && state.free_at > self.now {
+                break;
+            }
+            let Some(frame) = router.poll_frame(index) else { break };
+            let len = frame.octets.len();
+            device.outbox().extend_from_slice(&frame.octets);
+            let on_the_line = device.queue(Transmit { dst: frame.next_hop, len });
+            router.recycle(frame.octets);
+            if let Some(rate) = state.port.rate {
+                let start = if state.is_backlogged { state.free_at } else { self.now };
+                state.free_at = start + rate.time_for((on_the_line + usize::from(state.port.framing)) as u64);
+                state.is_backlogged = !router.queue(index).is_empty();
+            }
+            if device.is_full() {
+                state.has_room = device.flush()?;
+                if !state.has_room {
+                    return Ok(());
+                }
+            }
+        }
+        state.has_room = device.flush()?;
+        Ok(())
+    }
+
+    /// An interface that fails takes nothing with it: its link is down, and the router goes on.
+    fn give_up(&mut self, port: usize, error: io::Error) {
+        self.ports[port].is_down = true;
+        self.router.handle_link_event(self.now, port, LinkEvent::Down);
+        self.notices.push(PortNotice { port, error });
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::byte_stream::EndAddress;
+    use crate::serial::SerialDevice;
+    use crate::udp::{UdpAddressing, UdpConfig, UdpDevice};
+    use scps_np::{
+        Address, Addresses, BasicQos, Dialect, Header, QueueConfig, RouterConfig, RouterLink, Tables, DATAGRAM_MAX,
+    };
+    use scps_types::{Precedence, Seed};
+    use scps_wire::hdlc::{self, Deframer};
+    use std::io::Read;
+    use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    fn datagram(level: u8, len: usize) -> Vec<u8> {
+        let addresses = Addresses::Basic { dst: 0x7292, src: 0x7290 };
+        let qos = Precedence::new(level).map(BasicQos::of);
+        let header = Header { tpid: 6, addresses, qos, hop_count: Some(9), checksum: true, ..Header::default() };
+        let mut octets = vec![0; len];
+        header.emit(Dialect::default(), DATAGRAM_MAX, &mut octets).unwrap();
+        octets
+    }
+
+    /// A router between a UDP socket (of a host that is `NEAR`) and a serial line.
+    struct Lab {
+        forwarder: Forwarder,
+        host: UdpSocket,
+        line: UnixStream,
+        bell: (UnixStream, UnixStream),
+    }
+
+    fn lab(name: &str, rate: Option<u64>) -> Lab {
+        let host = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let SocketAddr::V4(at) = host.local_addr().unwrap() else { unreachable!("an IPv4 socket") };
+        let others = [(NEAR, at)].into();
+        let local = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let addressing = UdpAddressing::Hops { port: 7168, others };
+        let udp = UdpDevice::open(&UdpConfig { local, remote: None, offload: false, addressing }).unwrap();
+        host.connect(udp.local_addr().unwrap()).unwrap();
+        let path = std::env::temp_dir().join(format!("scps-forwarding-{name}-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        let serial = SerialDevice::open(&EndAddress::Unix(path.clone()), 1500).unwrap();
+        std::fs::remove_file(path).unwrap();
+        let mut tables = Tables::of(Ipv4Addr::new(10, 0, 0, 9));
+        for (ip, np) in [(NEAR, 0x7290), (FAR, 0x7292)] {
+            tables.add_host(ip, Address::Basic(np)).unwrap();
+            tables.add_next_hop(Address::Basic(np), ip).unwrap();
+        }
+        let link = |hop| RouterLink {
+            dialect: Dialect::default(),
+            mtu: 1500,
+            neighbours: vec![hop],
+            queue: QueueConfig::default(),
+        };
+        let links = [NEAR, FAR].map(link).into();
+        let router = Router::new(RouterConfig::default(), tables, links, Seed::from_u64(1), Instant::ZERO);
+        let plain = |device: Box<dyn Device>, rate| Port { device, rate, framing: 0 };
+        let ports = vec![plain(Box::new(udp), None), plain(Box::new(serial), rate.map(Bitrate::from_bps))];
+        let line = listener.accept().unwrap().0;
+        Lab { forwarder: Forwarder::new(router, ports), host, line, bell: UnixStream::pair().unwrap() }
+    }
+
+    impl Lab {
+        fn turn(&mut self) {
+            self.forwarder.turn(self.bell.0.as_fd()).unwrap();
+        }
+
+        /// Turns until `count` frames have crossed the line; their precedences.
+        fn frames(&mut self, count: usize) -> Vec<u8> {
+            let mut deframer = Deframer::new(1500);
+            let mut levels = Vec::new();
+            self.line.set_nonblocking(true).unwrap();
+            let mut octets = [0; 4096];
+            while levels.len() < count {
+                self.turn();
+                while let Ok(n) = self.line.read(&mut octets) {
+                    deframer.push(&octets[..n], |frame| {
+                        let header = scps_np::Datagram::parse(frame.unwrap(), Dialect::default()).unwrap().header;
+                        levels.push(header.qos.unwrap_or_default().precedence.level());
+                    });
+                }
+            }
+            levels
+        }
+    }
+
+    #[test]
+    fn frames_cross_between_a_socket_and_a_line() {
+        let mut lab = lab("cross", None);
+        lab.host.send(&datagram(3, 100)).unwrap();
+        assert_eq!(lab.frames(1), [3]);
+        let mut back = Vec::new();
+        let header = Header {
+            tpid: 6,
+            addresses: Addresses::Basic { dst: 0x7290, src: 0x7292 },
+            hop_count: Some(9),
+            ..Header::default()
+        };
+        let mut octets = vec![0; 40];
+        header.emit(Dialect::default(), DATAGRAM_MAX, &mut octets).unwrap();
+        hdlc::emit(&octets, &mut back);
+        std::io::Write::write_all(&mut lab.line, &back).unwrap();
+        lab.turn();
+        let mut came = [0; 100];
+        assert_eq!(lab.host.recv(&mut came).unwrap(), 40);
+        assert_eq!(came[8], 8, "the hop count is one less");
+    }
+
+    #[test]
+    fn an_interface_with_a_rate_keeps_it_and_the_most_urgent_leave_first() {
+        let mut lab = lab("rate", Some(80_000));
+        for level in [0, 0, 0, 7, 15] {
+            lab.host.send(&datagram(level, 96)).unwrap();
+        }
+        let begin = std::time::Instant::now();
+        assert_eq!(lab.frames(5), [15, 7, 0, 0, 0]);
+        // 100 octets with framing are 10 ms; the first leaves at once.
+        assert!(begin.elapsed() >= std::time::Duration::from_millis(40), "{:?}", begin.elapsed());
+    }
+
+    #[test]
+    fn damaged_frames_are_told_to_those_who_sent_over_the_line() {
+        let mut lab = lab("damage", None);
+        let mut octets = vec![0; 40];
+        let addresses = Addresses::Basic { dst: 0x7290, src: 0x7292 };
+        Header { tpid: 6, addresses, ..Header::default() }.emit(Dialect::default(), DATAGRAM_MAX, &mut octets).unwrap();
+        let mut line = Vec::new();
+        hdlc::emit(&octets, &mut line);
+        let good = line.clone();
+        line[20] ^= 1;
+        std::io::Write::write_all(&mut lab.line, &[good, line].concat()).unwrap();
+        lab.turn();
+        let mut deframer = Deframer::new(1500);
+        let mut told = Vec::new();
+        let mut came = [0; 200];
+        lab.line.set_nonblocking(false).unwrap();
+        while told.is_empty() {
+            let n = lab.line.read(&mut came).unwrap();
+            deframer.push(&came[..n], |frame| told = frame.unwrap().to_vec());
+        }
+        let datagram = scps_np::Datagram::parse(&told, Dialect::default()).unwrap();
+        assert_eq!((datagram.header.tpid, datagram.payload()[0]), (1, 19));
+        assert_eq!(lab.forwarder.device_stats(1).damaged, 1);
+    }
+
+    #[test]
+    fn a_line_that_ends_takes_nothing_with_it() {
+        let mut lab = lab("ended", None);
+        drop(std::mem::replace(&mut lab.line, UnixStream::pair().unwrap().0));
+        lab.turn();
+        let notice = lab.forwarder.poll_notice().unwrap();
+        assert_eq!((notice.port, notice.error.kind()), (1, io::ErrorKind::UnexpectedEof));
+        lab.host.send(&datagram(3, 100)).unwrap();
+        lab.turn();
+        // The sender is told of the outage: 3/16.
+        let mut came = [0; 200];
+        let n = lab.host.recv(&mut came).unwrap();
+        let datagram = scps_np::Datagram::parse(&came[..n], Dialect::default()).unwrap();
+        assert_eq!(datagram.payload()[..2], [3, 16]);
+    }
+}
