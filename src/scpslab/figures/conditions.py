@@ -20,10 +20,10 @@ from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import slowest, way
 from scpslab.plan.workloads import Traffic
 from scpslab.stacks import Host, HostPart, NodePlan, plan_node
-from scpslab.workloads.scps_end import rate_that_fits
+from scpslab.workloads.scps_end import IP_HEADER_BYTES, NP_HEADER_BYTES, rate_that_fits
 
 # What planning adds to an SCPS program's settings.
-PLANNED = ("mtu", "segment")
+PLANNED = ("mtu", "segment", "precedence")
 
 Names = Annotated[tuple[str, ...], BeforeValidator(as_several), Field(min_length=1)]
 Sizes = Annotated[tuple[Size, ...], BeforeValidator(as_several), Field(min_length=1)]
@@ -158,7 +158,8 @@ def _program(end: ScpsEnd | None, expected: NodePlan, plan: Plan, transfer: Traf
     wanted = dict(expected.scps)
     if expected.paced_by_slowest_hop:
         hops = way(plan.all_links, name, transfer.to if name == transfer.from_ else transfer.from_)
-        rate = rate_that_fits(end.settings, hops, timestamps=expected.timestamps) if slowest(hops) else None
+        network_bytes = IP_HEADER_BYTES if end.np is None else NP_HEADER_BYTES
+        rate = rate_that_fits(end.settings, hops, network_bytes, timestamps=expected.timestamps) if slowest(hops) else None
         wanted |= {"rate": str(rate)} if rate else {}
     return _first(found, wanted)
 

@@ -16,6 +16,7 @@ from scpslab.lab.context import Context, Folders
 from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
+from scpslab.lab.np_routers import NpRouter
 from scpslab.lab.pace import Pace
 from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.records import Records, Trace
@@ -24,7 +25,9 @@ from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
 from scpslab.lab.workloads.base import Workload
+from scpslab.names import file_name
 from scpslab.plan import Plan
+from scpslab.plan.nodes import ScpsRouter
 
 STOP_LIMIT_NS = 30 * SECOND_NS
 # Outcomes that end a cell before its other workloads have ended.
@@ -40,6 +43,7 @@ class LabCell:
         self.loop = Loop()
         self.log = Records(self.folders.records / "lab.jsonl")
         self.phases: list[tuple[str, int]] = []
+        self._counted: dict[str, dict[str, Any]] = {}
         self.limit_ns = Context.now_ns() + plan.limits.virtual_s * SECOND_NS
 
     def phase(self, name: str) -> None:
@@ -62,11 +66,13 @@ class LabCell:
         for link in self.serial_links:
             link.settle(Context.now_ns, self.context.rest)
         self._close_workloads()
+        for router in self.routers:
+            self._counted[router.name] = router.close(Records(self.folders.records / file_name(router.name, suffix=".jsonl")))
         self.context.rest(max((probe.settle_ns for probe in self.probes), default=0))
         for probe in self.probes:
             probe.stop()
         for link in self.serial_links:
-            link.close(self.folders.records)
+            link.close(self.folders.records, {node: found[link.name] for node, found in self._counted.items() if link.name in found})
         if still_open := accounts.write():
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(still_open))
         elif overload:
@@ -98,6 +104,9 @@ class LabCell:
         late = self.network.wiring.late_routes()
         for link in self.serial_links:
             link.set_up(Context.now_ns, late)
+        self.routers = [NpRouter(node, self.network, self.loop) for node in self.plan.nodes if isinstance(node, ScpsRouter)]
+        for router in self.routers:
+            router.set_up(Context.now_ns, {link.name: link.terminals[router.name] for link in self.serial_links if router.name in link.terminals})
 
     def start_epoch(self) -> None:
         """Starts probes and listeners, lets the epoch begin and puts everything else on the loop."""

@@ -62,7 +62,7 @@ def _packages() -> dict[str, str]:
 
 
 def _node(network: LabNetwork, node: str, serial: list[SerialEnd]) -> dict[str, Any]:
-    names = {*network.node(node).nameToIntf, *(end.interface for end in serial if end.node == node)}
+    names = {*network.node(node).nameToIntf, *(end.interface for end in serial if end.node == node and end.interface is not None)}
     with inside(network.pid(node)):
         folder = Path("/proc/sys/net/ipv4")
         settings = {name: " ".join((folder / name).read_text().split()) for name in SYSCTLS}

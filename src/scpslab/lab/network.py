@@ -25,7 +25,7 @@ from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, Verdict, tc
 from scpslab.lab.switches import LabSwitch
 from scpslab.plan import Plan
 from scpslab.plan.links import Link
-from scpslab.plan.nodes import Host, Router, Switch
+from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import Route, RouteOptions
 
 ROOT = 0xFFFFFFFF
@@ -37,8 +37,8 @@ ROUTE_METRICS = {
     "quickack": RTAX_QUICKACK,
     "rto_min_ms": RTAX_RTO_MIN,
 }
-NODE_CLASSES = {"host": LabNode, "router": LabRouter}
-DOCKER_CLASSES = {"host": DockerNode, "router": DockerRouter}
+NODE_CLASSES = {"host": LabNode, "router": LabRouter, "scps-router": LabRouter}
+DOCKER_CLASSES = {"host": DockerNode, "router": DockerRouter, "scps-router": DockerRouter}
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ class Wiring:
         ends = [end for pair in self.pairs for end in pair.link.ends if end.node == node]
         return [(ports[end.interface], end.ip, end.route) for end in ends if end.ip is not None and end.route is not None]
 
-    def _routes(self, node: Host | Router, late: bool) -> list[Route]:
+    def _routes(self, node: Host | Router | ScpsRouter, late: bool) -> list[Route]:
         """A node's routes: those through a serial link (`late`) have to wait until it is up, or the others."""
-        peers = {end.ip.split("/")[0] for link in self.plan.serial_links for end in link.ends}
+        peers = {end.ip.split("/")[0] for link in self.plan.serial_links for end in link.ends if end.ip is not None}
         return [route for route in node.routes if (route.via in peers) is late]
 
     def late_routes(self) -> dict[str, list[Route]]:

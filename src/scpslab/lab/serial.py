@@ -1,4 +1,4 @@
-"""Serial links: `scps channel` between two pseudo-terminals, the kernel's PPP on both, one host at each end (link-model §4).
+"""Serial links: `scps channel` between two pseudo-terminals, the kernel's PPP on both, one host at each end, or a router of SCPS-NP (link-model §4).
 
 The link is set up without errors; they, and the counters, begin with the epoch. PPP's own frame check finds what the channel broke.
 """
@@ -33,7 +33,7 @@ RECEIVED_AT, SENT_AT = 0, 8
 
 
 class SerialLink:
-    """One serial link of the plan: a channel, and pppd on both ends."""
+    """One serial link of the plan: a channel, and pppd on both ends; without PPP the routers of SCPS-NP open `terminals` themselves."""
 
     def __init__(self, plan: planned.SerialLink, network: LabNetwork, loop: Loop, vectors: Path, logs: Path) -> None:
         self.plan, self.network, self.loop, self.logs, self.name = plan, network, loop, logs, plan.name
@@ -43,6 +43,7 @@ class SerialLink:
         self.up: set[str] = set()
         self.gone: dict[str, int] = {}
         self.at_epoch: dict[str, dict[str, int]] = {}
+        self.terminals: dict[str, str] = {}
 
     def set_up(self, now_ns: Callable[[], int], routes: dict[str, list[Route]]) -> None:
         """Starts the channel, then pppd in both nodes, waits until IP is up and gives the peers their routes.
@@ -60,9 +61,14 @@ class SerialLink:
         self.loop.run_until(lambda: bool(self.said) or self.channel_ended)
         if self.channel_ended:
             raise OSError(self.channel.returncode, f"serial link {self.name}: scps channel ended; see logs/{self.name}-channel.log")
+        # A node has a /tmp of its own, but the same terminals.
+        self.terminals = {end.node: os.readlink(ends[index]) for index, end in enumerate(self.plan.ends)}
+        if self.plan.ppp is not None:
+            self._set_up_ppp(now_ns, routes)
+
+    def _set_up_ppp(self, now_ns: Callable[[], int], routes: dict[str, list[Route]]) -> None:
         for index, end in enumerate(self.plan.ends):
-            # A node has a /tmp of its own, but the same terminals.
-            self._start_pppd(index, end.node, os.readlink(ends[index]))
+            self._start_pppd(index, end.node, self.terminals[end.node])
         self.loop.run_until(lambda: len(self.up) == 2 or bool(self.gone), now_ns() + SET_UP_LIMIT_NS)
         if len(self.up) < 2:
             node = next(iter(self.gone), self.plan.ends[0].node)
@@ -89,7 +95,10 @@ class SerialLink:
         self.loop.on_exit(process, ended)
 
     def _add_routes(self, end: planned.SerialEnd, peer: planned.SerialEnd, routes: list[Route]) -> None:
-        own, other = (one.ip.split("/")[0] for one in (end, peer))
+        assert end.ip is not None
+        assert peer.ip is not None
+        assert end.interface is not None
+        own, other = (ip.split("/")[0] for ip in (end.ip, peer.ip))
         node = self.network.node(end.node)
         options = end.route
         words = (("initcwnd", options.initcwnd), ("initrwnd", options.initrwnd), ("advmss", options.advmss), ("quickack", options.quickack))
@@ -118,26 +127,29 @@ class SerialLink:
         self.channel.send_signal(signal.SIGUSR1)
 
     def settle(self, now_ns: Callable[[], int], rest: Callable[[int], None]) -> None:
-        """Waits until neither end has sent or got anything for as long as a frame takes to cross the link."""
+        """Waits until neither end has sent or got anything for as long as a frame takes to cross the link; without PPP, just as long."""
         pause_ns = max(crossing_ns(self.plan, direction) for direction in self.plan.directions)
         limit_ns = now_ns() + SETTLE_LIMIT_NS
         before: dict[str, dict[str, int]] = {}
         while now_ns() < limit_ns and before != (before := self._interfaces()):
             rest(pause_ns)
 
-    def close(self, records: Path) -> None:
-        """Ends the channel (both pppd see that as a hang-up) and writes records/<link>.jsonl."""
+    def close(self, records: Path, np: dict[str, dict[str, Any]]) -> None:
+        """Ends the channel (both pppd see that as a hang-up) and writes records/<link>.jsonl; `np`: what the ends' routers counted at this link."""
         after = self._interfaces()
         self.channel.send_signal(signal.SIGTERM)
-        self.loop.run_until(lambda: self.channel_ended and len(self.gone) == 2)
+        self.loop.run_until(lambda: self.channel_ended and len(self.gone) == (2 if self.plan.ppp else 0))
         counters = next((line for line in self.said if line["event"] == "counters"), None)
         file = Records(records / file_name(self.name, suffix=".jsonl"))
         for node, interface in after.items():
             file.write(event="ppp", node=node, **{name: value - self.at_epoch[node][name] for name, value in interface.items()})
         for direction, key in zip(self.plan.directions, ("a_to_b", "b_to_a"), strict=True):
             start, end = direction.from_, direction.to
-            sent = after[start]["sent_packets"] - self.at_epoch[start]["sent_packets"]
-            received = after[end]["received_packets"] - self.at_epoch[end]["received_packets"]
+            if self.plan.ppp is None:
+                sent, received = np.get(start, {}).get("sent", 0), np.get(end, {}).get("received", 0)
+            else:
+                sent = after[start]["sent_packets"] - self.at_epoch[start]["sent_packets"]
+                received = after[end]["received_packets"] - self.at_epoch[end]["received_packets"]
             channel = {} if counters is None else counters[key]
             # While bytes are under way, frames that have not arrived are not lost.
             lost = sent - received if channel.get("under_way_bytes") == 0 else None
@@ -146,7 +158,7 @@ class SerialLink:
 
     def _interfaces(self) -> dict[str, dict[str, int]]:
         """Counters of the PPP interface of each end."""
-        return {end.node: interface_counters(self.network.pid(end.node), end.interface) for end in self.plan.ends}
+        return {end.node: interface_counters(self.network.pid(end.node), end.interface) for end in self.plan.ends if end.interface is not None}
 
 
 def interface_counters(pid: int | None, interface: str) -> dict[str, int]:

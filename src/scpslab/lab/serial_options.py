@@ -45,14 +45,17 @@ def error_words(errors: Errors, vector: Path) -> list[str]:
 
 def crossing_ns(plan: SerialLink, direction: SerialDirection) -> int:
     """How long the longest frame takes over a direction, every character of it escaped, and a second more, ns."""
-    longest_bits = 2 * plan.ppp.mru_bytes * plan.bits_per_byte
+    longest_bits = 2 * plan.mtu_bytes * plan.bits_per_byte
     return int(SECOND_NS + direction.delay_ns + longest_bits * SECOND_NS // direction.rate_bps)
 
 
 def pppd_options(plan: SerialLink, index: int) -> list[str]:
     """Options of pppd for end `index` of a serial link. Nothing comes from its files but what the command line does not say."""
-    own, other = (plan.ends[which].ip.split("/")[0] for which in (index, 1 - index))
-    ppp = plan.ppp
+    first, second, ppp = plan.ends[index].ip, plan.ends[1 - index].ip, plan.ppp
+    assert first is not None
+    assert second is not None
+    assert ppp is not None
+    own, other = (ip.split("/")[0] for ip in (first, second))
     # A request and its answer must fit between two tries, or the set-up never ends.
     slowest = min(direction.rate_bps for direction in plan.directions)
     round_trip_s = sum(direction.delay_ns for direction in plan.directions) / SECOND_NS + 2 * SET_UP_FRAME_BYTES * plan.bits_per_byte / slowest

@@ -10,7 +10,7 @@ from scpslab import names
 from scpslab.plan.cell import Limits
 from scpslab.plan.disciplines import DISCIPLINES, Queue, settings_of
 from scpslab.plan.links import Direction, Link
-from scpslab.plan.nodes import Host, Switch
+from scpslab.plan.nodes import Host, ScpsRouter, Switch
 from scpslab.plan.places import Places, Problem, one_of
 from scpslab.plan.plan import Plan
 from scpslab.plan.schema import shown
@@ -29,6 +29,7 @@ def problems(plan: Plan) -> Iterator[Problem]:
     yield from _nodes(plan)
     yield from _links(plan)
     yield from _serial_links(plan)
+    yield from _np_routers(plan)
     yield from _interfaces(plan)
     places = _places(plan)
     yield from _workloads(plan, places)
@@ -57,6 +58,23 @@ def _nodes(plan: Plan) -> Iterator[Problem]:
             yield f"{at}.container", f"found {found}; expected one exactly where containers is docker, and not {plan.containers}"
         elif STACKS[node.stack].is_own_image and node.container is None:
             yield f"{at}.stack", f"found {shown(node.stack)} without a container; expected containers to be docker"
+
+
+def _np_routers(plan: Plan) -> Iterator[Problem]:
+    """A router's interfaces are lines that end at it, and every next hop is behind one of them."""
+    for index, node in enumerate(plan.nodes):
+        if not isinstance(node, ScpsRouter):
+            continue
+        lines = [link.name for link in plan.serial_links if node.name in _nodes_of(link)]
+        behind: set[str] = set()
+        for number, interface in enumerate(node.interfaces):
+            at = f"nodes[{index}].interfaces[{number}]"
+            if interface.line is not None and interface.line not in lines:
+                yield f"{at}.line", one_of(interface.line, lines)
+            if interface.queue.purge > interface.queue.limit:
+                yield f"{at}.queue.purge", f"found {interface.queue.purge}; expected at most the limit of {interface.queue.limit}"
+            behind |= set(interface.neighbours)
+        yield from ((f"nodes[{index}].next_hops", f"found {hop.via}; expected a neighbour") for hop in node.next_hops if hop.via not in behind)
 
 
 def _links(plan: Plan) -> Iterator[Problem]:
@@ -121,13 +139,18 @@ def _nodes_of(link: Link | SerialLink) -> tuple[str, str]:
 
 def _serial_links(plan: Plan) -> Iterator[Problem]:
     hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
+    np_routers = [node.name for node in plan.nodes if isinstance(node, ScpsRouter)]
     seen: set[str] = set()
     if plan.serial_links and plan.containers == "docker":
         yield "serial_links", "found a serial link with containers; expected nodes that are processes"
     for index, link in enumerate(plan.serial_links):
         at = f"serial_links[{index}]"
-        yield from _ends(link, at, hosts)
+        yield from _ends(link, at, np_routers if link.ppp is None else hosts)
+        if (link.ppp is None) != (link.np_mtu_bytes is not None):
+            yield f"{at}.ppp", "found both or none of ppp and np_mtu_bytes; expected one of them"
         for number, end in enumerate(link.ends):
+            if (end.ip is None or end.interface is None) != (link.ppp is None):
+                yield f"{at}.ends[{number}].ip", "found an address and interface without PPP, or PPP without them; expected both with PPP only"
             if end.node in seen:
                 yield f"{at}.ends[{number}].node", f"found {shown(end.node)} at a second serial link; expected one at most"
             seen.add(end.node)
@@ -144,7 +167,7 @@ def _interfaces(plan: Plan) -> Iterator[Problem]:
 
 
 def _places(plan: Plan) -> Places:
-    interfaces = {(end.node, end.interface) for link in plan.all_links for end in link.ends}
+    interfaces = {(end.node, end.interface) for link in plan.all_links for end in link.ends if end.interface is not None}
     interfaces |= {(link.via, name) for link in plan.links if link.via for name in link.relay_interfaces or ()}
     return Places(
         stacks={node.name: node.stack for node in plan.nodes if isinstance(node, Host)},
@@ -194,6 +217,7 @@ def _files(plan: Plan) -> Iterator[Problem]:
     """No two parts may write the same file."""
     records = [("the lab", name) for name in RECORDS]
     records += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(plan.serial_links)]
+    records += [(f"nodes[{index}].name", node.name) for index, node in enumerate(plan.nodes) if isinstance(node, ScpsRouter)]
     records += [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
     records += [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if probe.folder == "records"]
     yield from _twice(records, "a name that no other record has")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
 from scpslab.plan.routes import Route
-from scpslab.plan.schema import Kinds
+from scpslab.plan.schema import Kinds, Range
 from scpslab.plan.stacks import Stack
-from scpslab.plan.values import Amount, Image, Name, PlainText, Sysctl
+from scpslab.plan.values import Amount, Image, Interface, Ip, Name, PlainText, Sysctl, WholeSeed
+
+HopCount = Annotated[int, Range(1, 255)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,26 @@ class Router:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ScpsRouter:
+    """A node that forwards SCPS-NP (`scps router`): `ip` is the program's address, `device` its TUN device, `hosts` and `next_hops` its tables."""
+
+    name: Name
+    kind: Literal["scps-router"] = "scps-router"
+    stack: Stack
+    sysctls: dict[Sysctl, PlainText]
+    routes: tuple[Route, ...]
+    ip: Ip
+    device: Interface
+    seed: WholeSeed
+    default_precedence: Precedence
+    hop_count: HopCount
+    hosts: tuple[NpHost, ...]
+    next_hops: tuple[NpHop, ...]
+    interfaces: tuple[NpInterface, ...]
+    container: Container | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Switch:
     """An Open vSwitch bridge; `mirror_to` names the host that sees every frame."""
 
@@ -55,5 +78,5 @@ class Switch:
     mirror_to: Name | None
 
 
-NODES: dict[str, type] = {"host": Host, "router": Router, "switch": Switch}
-Node = Annotated[Host | Router | Switch, Kinds("kind", NODES)]
+NODES: dict[str, type] = {"host": Host, "router": Router, "scps-router": ScpsRouter, "switch": Switch}
+Node = Annotated[Host | Router | ScpsRouter | Switch, Kinds("kind", NODES)]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.links import Link
-from scpslab.plan.nodes import Host, Node, Router, Switch
+from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
 from scpslab.plan.probes import Probe
 from scpslab.plan.schema import Items
 from scpslab.plan.script import Step
@@ -36,7 +36,7 @@ class Plan:
     script: tuple[Step, ...] | None = None
 
     @property
-    def speaking(self) -> tuple[Host | Router, ...]:
+    def speaking(self) -> tuple[Host | Router | ScpsRouter, ...]:
         """The nodes that have programs and addresses: all but the switches."""
         return tuple(node for node in self.nodes if not isinstance(node, Switch))
 

@@ -1,4 +1,4 @@
-"""Serial links: byte streams with PPP on both ends."""
+"""Serial links: byte streams with PPP on both ends, or SCPS-NP."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Ppp:
 
 @dataclass(frozen=True, kw_only=True)
 class SerialEnd:
-    """Where a serial link meets a host."""
+    """Where a serial link meets a host, or, without PPP, a router of SCPS-NP: that has neither interface nor address there."""
 
     node: Name
-    interface: Interface
-    ip: IpWithPrefix
+    interface: Interface | None
+    ip: IpWithPrefix | None
     route: RouteOptions
 
 
@@ -48,12 +48,18 @@ class SerialDirection:
 
 @dataclass(frozen=True, kw_only=True)
 class SerialLink:
-    """A serial line between two hosts."""
+    """A serial line between two hosts, or two routers of SCPS-NP: then `ppp` is None, and `np_mtu_bytes` their longest datagram."""
 
     name: Name
     bits_per_byte: Amount
     buffer_bytes: Annotated[int, Range(1, MOST_BYTES)]
     vector_bits: Annotated[int, Range(0, MOST_BITS)]
-    ppp: Ppp
+    ppp: Ppp | None
     ends: tuple[SerialEnd, SerialEnd]
     directions: tuple[SerialDirection, SerialDirection]
+    np_mtu_bytes: Mtu | None = None
+
+    @property
+    def mtu_bytes(self) -> int:
+        """The longest packet that it carries."""
+        return self.ppp.mru_bytes if self.ppp else self.np_mtu_bytes or 0

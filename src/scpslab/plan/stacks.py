@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from scpslab.plan.np import NpEnd
 from scpslab.plan.schema import Text
 from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
@@ -36,9 +37,10 @@ Stack = Annotated[str, Text(f"one of {', '.join(STACKS)}", STACKS.__contains__)]
 
 @dataclass(frozen=True, kw_only=True)
 class ScpsEnd:
-    """A `scps` program: its address and TUN device, its settings file (`scps send --config`), its seed."""
+    """A `scps` program: its address and TUN device, its settings file (`scps send --config`), its seed; `np`: what it knows where it speaks SCPS-NP."""
 
     ip: Ip
     device: Interface
     settings: dict[Word, AxisValue]
     seed: WholeSeed
+    np: NpEnd | None = None

@@ -22,7 +22,7 @@ class Hop:
     @property
     def mtu_bytes(self) -> int:
         """The largest IP packet that fits through."""
-        return self.link.ppp.mru_bytes if isinstance(self.link, SerialLink) else self.link.mtu_bytes
+        return self.link.mtu_bytes
 
 
 Way = list[Hop]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from scpslab.plan.nodes import Container, Host, Node, Router, Switch
+from scpslab.plan.nodes import Container, Host, Node, Router, ScpsRouter, Switch
 from scpslab.stacks import STACKS, NodePlan
 from scpslab.version import version
 from scpslab.workloads import KINDS, Workload
@@ -23,7 +23,7 @@ def with_containers(nodes: Iterable[Node], workloads: tuple[Workload, ...], host
     loads = _ends(workloads, is_load=True) - others
     mirrors = {node.mirror_to for node in nodes if isinstance(node, Switch)} - others
 
-    def container(node: Host | Router) -> Container:
+    def container(node: Host | Router | ScpsRouter) -> Container:
         own = hosts[node.name].image if node.name in hosts else None
         if own is not None:
             return _container(own.image, own.memory_bytes, is_admin=own.device, has_tun=own.device)
@@ -51,7 +51,7 @@ def _ends(workloads: tuple[Workload, ...], *, is_load: bool) -> set[str]:
     return {end for workload in chosen for end in (workload.from_, workload.to)}
 
 
-def _kind(node: Host | Router, is_mirror: bool, is_load: bool) -> str:
+def _kind(node: Host | Router | ScpsRouter, is_mirror: bool, is_load: bool) -> str:
     if isinstance(node, Router):
         return "router"
     if image := STACKS[node.stack].image:

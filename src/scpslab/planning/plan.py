@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from scpslab import probes, units, workloads
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits
-from scpslab.plan.nodes import Host
+from scpslab.plan.nodes import Host, ScpsRouter
 from scpslab.planning.connected import with_connected
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
 from scpslab.planning.links import with_overrides
+from scpslab.planning.np import NpNetwork
 from scpslab.planning.scps import ScpsAddresses, with_routes
 from scpslab.planning.script import plan_script
 from scpslab.probes import name_of
@@ -28,8 +30,11 @@ SECOND_NS = 10**9
 def plan(cell: Cell) -> Plan:
     """The plan of a cell (docs/plan-format.md)."""
     hosts = {node.name: plan_node(cell.model.host(node.name)) for node in cell.network.nodes if node.kind == "host"}
-    scps = ScpsAddresses([name for name, node in hosts.items() if node.scps is not None])
+    routers = [node.name for node in cell.network.nodes if node.kind == "scps-router"]
+    scps = ScpsAddresses([*(name for name, node in hosts.items() if node.scps is not None), *routers])
     network = _configured(with_routes(with_overrides(layout(cell.network), cell), scps), hosts, cell.model)
+    np = _np(network, cell, hosts, scps, routers)
+    network = replace(network, nodes=tuple(_router(node, np, cell) if isinstance(node, ScpsRouter) else node for node in network.nodes))
     if cell.model.containers == "docker":
         network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts))
     setting = Setting(
@@ -40,6 +45,7 @@ def plan(cell: Cell) -> Plan:
         repeat=cell.repeat,
         virtual_ns=units.parse("duration", cell.model.limits.virtual),
         take_scps=scps.take,
+        np_end=np.end,
     )
     return network.plan(
         _key(cell),
@@ -76,10 +82,21 @@ def _configured(network: Layout, hosts: Mapping[str, NodePlan], model: ScenarioF
     """The network with the hosts' stacks, kernel settings and route options."""
     serial_links = []
     for link in network.serial_links:
-        first, second = (replace(end, route=hosts[end.node].route_options()) for end in link.ends)
+        first, second = (replace(end, route=hosts[end.node].route_options()) if end.node in hosts else end for end in link.ends)
         serial_links.append(replace(link, ends=(first, second)))
     nodes = tuple(_host(node, hosts[node.name]) if isinstance(node, Host) else node for node in network.nodes)
     return replace(network, nodes=nodes, links=with_connected(network.links, hosts, model), serial_links=tuple(serial_links))
+
+
+def _np(network: Layout, cell: Cell, hosts: Mapping[str, NodePlan], scps: ScpsAddresses, routers: list[str]) -> NpNetwork:
+    """The nodes that speak SCPS-NP; a host has as many programs as workloads."""
+    ends = Counter(end for workload in cell.model.workloads for end in (workload.from_, workload.to))
+    programs = {name: ends[name] for name, node in hosts.items() if node.np_precedence is not None}
+    return NpNetwork(network, scps.numbers, programs | dict.fromkeys(routers, 1), tuple(routers))
+
+
+def _router(node: ScpsRouter, np: NpNetwork, cell: Cell) -> ScpsRouter:
+    return np.router(node, cell.model.router(node.name), cell.scenario.seed, cell.repeat)
 
 
 def _host(node: Host, planned: NodePlan) -> Host:

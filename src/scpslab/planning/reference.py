@@ -13,6 +13,7 @@ from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import MODELS, Errors
 from scpslab.plan.links import Direction, Disorder, End, Link
 from scpslab.plan.nodes import NODES, Container
+from scpslab.plan.np import NpEnd, NpHop, NpHost, NpInterface, NpQueue
 from scpslab.plan.probes import PROBES, Observer
 from scpslab.plan.routes import Route
 from scpslab.plan.schema import Key, keys_of
@@ -39,6 +40,11 @@ PARTS: dict[str, type] = {
     "an end of it ": SerialEnd,
     "a direction of it ": SerialDirection,
     "a `scps` program": ScpsEnd,
+    "its `np`": NpEnd,
+    "one of `hosts`": NpHost,
+    "one of `next_hops`": NpHop,
+    "an interface of a `scps-router`": NpInterface,
+    "its `queue` ": NpQueue,
     "every workload": Traffic,
     "every probe": Observer,
 }

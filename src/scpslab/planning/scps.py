@@ -9,7 +9,7 @@ import ipaddress
 from collections import Counter
 from dataclasses import replace
 
-from scpslab.plan.nodes import Host, Router, Switch
+from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import NO_OPTIONS, Route
 from scpslab.topology.layout import Layout
 
@@ -46,7 +46,7 @@ def with_routes(network: Layout, scps: ScpsAddresses) -> Layout:
     return replace(network, nodes=tuple(nodes))
 
 
-def _next_hop(node: Host | Router, host: str, ends: list[tuple[str, ipaddress.IPv4Interface]]) -> str | None:
+def _next_hop(node: Host | Router | ScpsRouter, host: str, ends: list[tuple[str, ipaddress.IPv4Interface]]) -> str | None:
     """Where a node sends packets for a host: the host itself on a common subnet, else what its routes say of the host's first address."""
     near = [here.network for name, here in ends if name == node.name]
     of_host = [there for name, there in ends if name == host]

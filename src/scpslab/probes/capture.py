@@ -45,14 +45,16 @@ def problems(probe: Capture, network: Network) -> Iterator[Problem]:
     elif mistake := certain_mistake(probe.filter):
         yield ("filter",), f'found "{probe.filter}": {mistake}; expected a filter as in pcap-filter(7), such as "tcp port 5001". Correct the filter.'
     elif probe.link is not None:
-        near = [link.name for link in network.links if probe.node in (link.a, link.b, link.via)]
+        near = [link.name for link in network.links if probe.node in (link.a, link.b, link.via) and not (link.serial and link.serial.is_np)]
         if probe.link not in near:
             yield ("link",), f'found "{probe.link}"; {one_of(probe.link, near)}'
 
 
 def plan(name: str, probe: Capture, network: Layout) -> planned.Capture:
     """Its part of a plan."""
-    interfaces = [(link.name, end.interface) for link in network.all_links for end in link.ends if end.node == probe.node]
+    ends = [(link.name, end) for link in network.all_links for end in link.ends if end.node == probe.node]
+    # A serial line of SCPS-NP has no interface that a capture could listen to.
+    interfaces = [(link, end.interface) for link, end in ends if end.interface is not None]
     interfaces += [(link.name, interface) for link in network.links if link.via == probe.node for interface in link.relay_interfaces or ()]
     return planned.Capture(
         name=name,

@@ -60,6 +60,8 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     if not model.workloads and not model.script:
         found.append((("workloads",), "found neither workloads nor a script; expected something that generates traffic. Add one of them."))
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
+    routers = [node.name for node in network.nodes if node.kind == "scps-router"]
+    found += [(("routers", name), f'found "{name}"; {one_of(name, routers)}') for name in model.routers if name not in routers]
     found += _containers(model, network)
     found += _hosts(model)
     found += images_of_others(model)

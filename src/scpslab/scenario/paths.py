@@ -55,13 +55,15 @@ class _Stars:
         """The keys that `*` stands for after these."""
         if done == ("hosts",):
             return self.hosts
+        if done == ("routers",):
+            return _some([node.name for node in self.network.nodes if node.kind == "scps-router"], "*", done, [])
         links = self.network.links
         if done == ("links",):
             return _some([link.name for link in links if link.via or link.serial], "*", done, [])
         if len(done) == 2 and done[0] == "links":
             directions = [direction.name for link in links if link.name == done[1] for direction in (link.forward, link.reverse)]
             return _some(directions, str(done[1]), ("links",), [link.name for link in links])
-        raise PathError(f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, links, directions, workloads or probes')
+        raise PathError(f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, routers, links, directions, workloads or probes')
 
 
 def _parties(data: Mapping[str, Any], network: Network) -> list[str]:

@@ -21,6 +21,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("links.LINK.DIRECTION.errors", model.Errors),
     ("links.LINK.DIRECTION.errors.outages", model.Outage),
     *((f"hosts.HOST: stack {name}", stack.host) for name, stack in STACKS.items()),
+    ("routers.ROUTER", model.RouterSettings),
     *((f"workloads: kind {name}", kind.model) for name, kind in workloads.KINDS.items()),
     *((f"probes: kind {name}", kind.model) for name, kind in probes.KINDS.items()),
     ("script: do link", model.LinkStep),

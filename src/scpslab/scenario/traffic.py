@@ -44,6 +44,7 @@ def _surroundings(workload: Workload, model: ScenarioFile, network: topology.Net
         mtu_bytes=mtu_bytes(found) or LARGEST_MTU,
         slowest_bps=slowest_bps(model, found),
         virtual=model.limits.virtual,
+        has_np_router=any(network.node(end).kind == "scps-router" for link, _ in found for end in (link.a, link.b)),
     )
 
 
@@ -84,6 +85,7 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
     named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
     named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"]
     own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
+    own += [node.name for node in network.nodes if node.kind == "scps-router"]
     seen: dict[str, KeyPath] = {}
     for at, name in [*named, *(((name,), name) for name in own)]:
         if name in seen:

@@ -24,6 +24,7 @@ class NodePlan:
 
     `scps`: settings of the SCPS stack on the host (None: the kernel carries its transport); `paced_by_slowest_hop`: they lack a rate, which
     the slowest hop on the way of a workload gives. `image`: what the host's own image is and may (None: one of images/).
+    `np_precedence`: the default precedence of SCPS-NP (None: the host speaks IP).
     """
 
     stack: str
@@ -40,6 +41,7 @@ class NodePlan:
     scps: dict[str, AxisValue] | None = None
     paced_by_slowest_hop: bool = False
     image: OwnImage | None = None
+    np_precedence: int | None = None
 
     def route_options(self) -> RouteOptions:
         """The options that each of the host's routes carries."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
-from scpslab.stacks.base import HostPart, Stack
+from scpslab.stacks.base import HostPart, Problem, Stack
 from scpslab.stacks.node import NodePlan
 
 # One line a preset of the program. Its congestion control: without any, something else must set the pace. Its title.
@@ -77,6 +78,12 @@ class ScpsHost(HostPart):
     retransmissions_max: int | None = key(
         None, says="Number of timeouts after which a connection is given up, unless the route counts as unavailable before.", least=0, most=1000, example=5
     )
+    network: Literal["ip", "np"] = key(
+        "ip", says="The layer beneath SCPS-TP: IPv4, or SCPS-NP (in IP as far as a router of SCPS-NP, or as the other host).", example="np"
+    )
+    default_precedence: int = key(
+        0, says="SCPS-NP: precedence of packets whose connection names none; 15 leaves first and is discarded last.", least=0, most=15, example=3
+    )
     send_buffer: Size | None = key(None, says="Send buffer.", example="400000 B")
     receive_buffer: Size | None = key(None, says="Receive buffer.", example="400000 B")
 
@@ -100,7 +107,14 @@ def scps_node(host: ScpsHost) -> NodePlan:
         timestamps=host.timestamps is not False,
         scps=settings,
         paced_by_slowest_hop=unpaced,
+        np_precedence=host.default_precedence if host.network == "np" else None,
     )
+
+
+def problems(host: ScpsHost, _containers: str) -> Iterator[Problem]:
+    """What does not fit a host of the stack."""
+    if host.default_precedence and host.network != "np":
+        yield ("default_precedence",), f"found {host.default_precedence} with network ip, which carries no precedence; expected network np. Add network: np."
 
 
 def settled(host: ScpsHost) -> dict[str, Any]:
@@ -108,7 +122,15 @@ def settled(host: ScpsHost) -> dict[str, Any]:
     return {"congestion": host.congestion or CONGESTION_OF[host.preset]}
 
 
-KIND = Stack(ScpsHost, scps_node, image="scps-host", makes_device=True, presets={name: title for name, (_, title) in PRESETS.items()}, settled=settled)
+KIND = Stack(
+    ScpsHost,
+    scps_node,
+    image="scps-host",
+    makes_device=True,
+    presets={name: title for name, (_, title) in PRESETS.items()},
+    problems=problems,
+    settled=settled,
+)
 
 
 def _ms(text: str) -> int:

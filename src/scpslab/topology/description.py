@@ -46,7 +46,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Serial:
-    """The properties of a serial line: a byte stream paced at the directions' rates, with the kernel's PPP on both ends.
+    """The properties of a serial line: a byte stream paced at the directions' rates, with the kernel's PPP on both ends, or SCPS-NP's routers (`is_np`).
 
     `bits_per_byte` counts start and stop bits. `buffer_bytes` may wait for the line in each direction. Error models draw a vector of `vector_bits`
     and repeat it (0: never). PPP: `mru_bytes`, the characters that are escaped (`asyncmap`), Van Jacobson's header compression.
@@ -58,6 +58,7 @@ class Serial:
     mru_bytes: int = 1500
     asyncmap: int = 0
     header_compression: bool = False
+    is_np: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,10 @@ class Network:
         """Adds a router: a node that forwards IPv4."""
         self._add(Node(name, "router"))
 
+    def scps_router(self, name: str) -> None:
+        """Adds a node that forwards SCPS-NP, between LANs (over IP) and serial lines."""
+        self._add(Node(name, "scps-router"))
+
     def switch(self, name: str, mirror_to: str | None = None) -> None:
         """Adds an Open vSwitch bridge."""
         self._add(Node(name, "switch", mirror_to))
@@ -125,8 +130,24 @@ class Network:
                 raise ValueError(f"link {a}-{b}: found a delay without a via node; expected a switch that holds the delay. Name it with via.")
         self._join(Link(name or f"{a}-{b}", a, b, a_ip, b_ip, forward, reverse, mtu_bytes, via))
 
-    def serial_link(self, a: str, b: str, *, name: str, a_ip: str, b_ip: str, forward: Direction, reverse: Direction, serial: Serial) -> None:
-        """Joins hosts `a` and `b` by a serial line; both directions have a rate (baud) and may have a delay, the addresses share a subnet."""
+    def serial_link(
+        self,
+        a: str,
+        b: str,
+        *,
+        name: str,
+        forward: Direction,
+        reverse: Direction,
+        serial: Serial,
+        a_ip: str | None = None,
+        b_ip: str | None = None,
+    ) -> None:
+        """Joins hosts `a` and `b` by a serial line; both directions have a rate (baud) and may have a delay, the addresses share a subnet.
+
+        With `serial.is_np` it joins routers of SCPS-NP, which have no addresses there.
+        """
+        if (a_ip is None or b_ip is None) != serial.is_np:
+            raise ValueError(f"serial link {name}: found addresses with SCPS-NP, or none with PPP; expected two with PPP, none with SCPS-NP")
         for direction in (forward, reverse):
             if direction.rate_bps is None:
                 raise ValueError(f"serial link {name}: direction {direction.name} needs a rate")

@@ -10,7 +10,7 @@ from scpslab.plan import links as planned
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.disciplines import Queue as PlannedQueue
 from scpslab.plan.disciplines import without_settings
-from scpslab.plan.nodes import Host, Node, Router, Switch
+from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
 from scpslab.plan.plan import Containers
 from scpslab.plan.probes import Probe
 from scpslab.plan.routes import NO_OPTIONS, Route, RouteOptions
@@ -22,6 +22,8 @@ from scpslab.topology.description import Direction, Link, Network, Queue, Serial
 LONGEST_INTERFACE_NAME = 15
 # A host has at most one serial link, and pppd begins to count at 0.
 PPP_INTERFACE = "ppp0"
+# A router of SCPS-NP has one device for all that goes over IP; its datagrams pass ten routers (scps-np §8).
+NP_DEVICE, NP_HOPS, NO_ADDRESS = "np0", 10, "0.0.0.0"  # noqa: S104 (nobody listens there)
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,22 @@ def _node(network: Network, name: str) -> Node:
     if node.kind == "switch":
         return Switch(name=name, mirror_to=node.mirror_to)
     routes = tuple(Route(to=to, via=via, **NO_OPTIONS) for owner, to, via in network.routes if owner == name)
+    if node.kind == "scps-router":
+        # Planning knows what its tables hold.
+        return ScpsRouter(
+            name=name,
+            stack="scps",
+            sysctls={},
+            routes=routes,
+            ip=NO_ADDRESS,
+            device=NP_DEVICE,
+            seed=0,
+            default_precedence=0,
+            hop_count=NP_HOPS,
+            hosts=(),
+            next_hops=(),
+            interfaces=(),
+        )
     return (Router if node.kind == "router" else Host)(name=name, stack="kernel", sysctls={}, routes=routes)
 
 
@@ -106,15 +124,15 @@ def _serial_link(link: Link, serial: Serial) -> SerialLink:
         bits_per_byte=serial.bits_per_byte,
         buffer_bytes=serial.buffer_bytes,
         vector_bits=serial.vector_bits,
-        ppp=Ppp(mru_bytes=serial.mru_bytes, asyncmap=serial.asyncmap, header_compression=serial.header_compression),
+        ppp=None if serial.is_np else Ppp(mru_bytes=serial.mru_bytes, asyncmap=serial.asyncmap, header_compression=serial.header_compression),
         ends=(_serial_end(link.a, link.a_ip), _serial_end(link.b, link.b_ip)),
+        np_mtu_bytes=serial.mru_bytes if serial.is_np else None,
         directions=(_serial_direction(link.forward, link.a, link.b), _serial_direction(link.reverse, link.b, link.a)),
     )
 
 
 def _serial_end(node: str, ip: str | None) -> SerialEnd:
-    assert ip is not None  # Network.serial_link asks for it
-    return SerialEnd(node=node, interface=PPP_INTERFACE, ip=ip, route=RouteOptions(**NO_OPTIONS))
+    return SerialEnd(node=node, interface=PPP_INTERFACE if ip else None, ip=ip, route=RouteOptions(**NO_OPTIONS))
 
 
 def _serial_direction(direction: Direction, start: str, end: str) -> SerialDirection:

@@ -17,6 +17,7 @@ from scpslab.stacks import HostPart, NodePlan, plan_node
 if TYPE_CHECKING:
     from scpslab.documents.yaml_lines import KeyPath
     from scpslab.plan.links import Link
+    from scpslab.plan.np import NpEnd
     from scpslab.plan.serial_links import SerialLink
 
 # 48 bits: whole numbers that every language and JSON reader keeps exactly.
@@ -46,6 +47,7 @@ Problem = tuple["KeyPath", str]
 class Surroundings:
     """What a workload is held against in a scenario: what carries transport on a host, what nodes are, and the way between its ends.
 
+    `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else.
     `mtu_bytes`: the largest IP packet that fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time.
     """
 
@@ -54,6 +56,7 @@ class Surroundings:
     mtu_bytes: int
     slowest_bps: int | None
     virtual: str
+    has_np_router: bool
 
     def node(self, host: str) -> NodePlan:
         """What a plan will say of a host."""
@@ -64,7 +67,8 @@ class Surroundings:
 class Setting:
     """What workloads are planned in: the network's links, what is planned for hosts, their addresses, and where seeds come from.
 
-    `take_scps`: the address and device of a host's next `scps` program; `virtual_ns`: the limit of virtual time.
+    `take_scps`: the address and device of a host's next `scps` program; `np_end`: what such a program knows of SCPS-NP, given its default precedence;
+    `virtual_ns`: the limit of virtual time.
     """
 
     links: tuple[Link | SerialLink, ...]
@@ -74,6 +78,7 @@ class Setting:
     repeat: int
     virtual_ns: int
     take_scps: Callable[[str], tuple[str, str]]
+    np_end: Callable[[str, int], NpEnd]
 
     def way(self, source: str, destination: str) -> Way:
         """The way from one node to another."""

@@ -14,7 +14,7 @@ from scpslab.stacks.kernel import Congestion
 from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
 from scpslab.workloads.in_time import fits_in_time, ns_to_send
 from scpslab.workloads.listening import at_receiver
-from scpslab.workloads.scps_end import scps_ends
+from scpslab.workloads.scps_end import same_network, scps_ends
 from scpslab.workloads.segments import fits_mtu
 
 
@@ -27,6 +27,7 @@ class Bulk(Traffic):
         "1400 B", says="Data bytes per segment, without headers and options. Below 76 bytes the topology's MTU must force the size.", example="512 B"
     )
     congestion: Congestion | None = key(None, says="Congestion control of this transfer. Default: the sending host's.", example="vegas")
+    precedence: int | None = key(None, says="SCPS-NP: precedence of all packets of the connection. Default: the sending host's.", least=0, most=15, example=9)
     port: Port = key(5001, says="TCP port.", example=5001)
     patience: PositiveDuration = key("3000 s", says="Time after which the sender gives up; the cell then counts as incomplete.", example="3000 s")
     required: bool = key(True, says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.", example=True)
@@ -39,13 +40,17 @@ def problems(workload: Bulk, around: Surroundings) -> Iterator[Problem]:
             ("congestion",),
             f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
         )
+    if workload.precedence is not None and around.node(workload.from_).np_precedence is None:
+        found = f"found precedence {workload.precedence} for a transfer from {workload.from_}, which does not speak SCPS-NP"
+        yield ("precedence",), f"{found}; expected none. Add network: np to both hosts."
+    yield from same_network(workload, around)
     yield from fits_mtu(workload, workload.segment, around)
     yield from fits_in_time(workload, around)
 
 
 def plan(workload: Bulk, setting: Setting) -> planned.Bulk:
     """Its part of a plan."""
-    from_scps, to_scps = scps_ends(workload, workload.segment, setting)
+    from_scps, to_scps = scps_ends(workload, workload.segment, setting, workload.precedence)
     return planned.Bulk(
         **common(workload),
         required=workload.required,

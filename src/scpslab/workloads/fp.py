@@ -14,7 +14,7 @@ from scpslab.plan.stacks import SCPS
 from scpslab.plan.workloads import fp as planned
 from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
 from scpslab.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
-from scpslab.workloads.scps_end import scps_ends
+from scpslab.workloads.scps_end import same_network, scps_ends
 from scpslab.workloads.segments import fits_mtu
 
 # Shares of a file between which a transfer is stopped: in its middle, with enough left to go on with.
@@ -86,6 +86,7 @@ def problems(workload: Fp, around: Surroundings) -> Iterator[Problem]:
         yield ("bets",), f"found best effort with the stack {hosts[others[0]].stack} on {others[0]}; expected scps at both ends. Use stack scps, or no bets."
     if workload.segment is not None and any(host.carrier is SCPS for host in hosts.values()):
         yield from fits_mtu(workload, workload.segment, around)
+    yield from same_network(workload, around)
     yield from fits_in_time(workload, around)
 
 

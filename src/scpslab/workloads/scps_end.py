@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scpslab import units
@@ -14,15 +15,32 @@ from scpslab.plan.ways import Way, slowest
 
 if TYPE_CHECKING:
     from scpslab.plan.values import AxisValue
-    from scpslab.workloads.base import Setting, Traffic
+    from scpslab.workloads.base import Problem, Setting, Surroundings, Traffic
 
 # What PPP adds to an IP packet: protocol field (compressed), frame check, flag; flag and escape are always escaped, one byte each.
 PPP_BYTES, PPP_ALWAYS_ESCAPED, OCTETS = 4, 2, 256
+TCP_HEADER_BYTES = 20
+IP_HEADER_BYTES = IP_TCP_HEADERS_BYTES - TCP_HEADER_BYTES
+# Control field, basic addresses, precedence, hop count, checksum (scps-np §1).
+NP_HEADER_BYTES = 12
 
 
-def scps_ends(workload: Traffic, segment: str | None, setting: Setting) -> tuple[ScpsEnd | None, ScpsEnd | None]:
-    """The programs at the sending and the receiving end."""
-    return _end(workload, workload.from_, segment, setting), _end(workload, workload.to, segment, setting)
+def scps_ends(workload: Traffic, segment: str | None, setting: Setting, precedence: int | None = None) -> tuple[ScpsEnd | None, ScpsEnd | None]:
+    """The programs at the sending and the receiving end; who accepts a connection answers at its precedence."""
+    sender, receiver = _end(workload, workload.from_, segment, setting), _end(workload, workload.to, segment, setting)
+    if sender is not None and precedence is not None:
+        sender = replace(sender, settings={**sender.settings, "precedence": precedence})
+    return sender, receiver
+
+
+def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
+    """Hosts that speak different network layers, or none that crosses the routers between them."""
+    layers = {name: "ip" if around.node(name).np_precedence is None else "np" for name in (workload.from_, workload.to)}
+    if len(set(layers.values())) > 1:
+        found = " and ".join(f"network {layer} on {name}" for name, layer in layers.items())
+        yield ("to",), f"found {found}; expected one network layer at both ends. Set network on the hosts."
+    elif around.has_np_router and "ip" in layers.values():
+        yield ("to",), f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins; expected it. Add network: np to the hosts."
 
 
 def _end(workload: Traffic, host: str, segment: str | None, setting: Setting) -> ScpsEnd | None:
@@ -34,21 +52,24 @@ def _end(workload: Traffic, host: str, segment: str | None, setting: Setting) ->
     settings = {**node.scps, "mtu": min(hop.mtu_bytes for hop in found)}
     if segment is not None:
         settings["segment"] = units.parse("size", segment)
-    if node.paced_by_slowest_hop and (rate := rate_that_fits(settings, found, timestamps=node.timestamps)):
+    network_bytes = IP_HEADER_BYTES if node.np_precedence is None else NP_HEADER_BYTES
+    if node.paced_by_slowest_hop and (rate := rate_that_fits(settings, found, network_bytes, timestamps=node.timestamps)):
         settings["rate"] = str(rate)
     ip, device = setting.take_scps(host)
-    return ScpsEnd(ip=ip, device=device, settings=settings, seed=setting.seed("scps", workload.name, host))
+    np = None if node.np_precedence is None else setting.np_end(host, node.np_precedence)
+    return ScpsEnd(ip=ip, device=device, settings=settings, seed=setting.seed("scps", workload.name, host), np=np)
 
 
-def rate_that_fits(settings: Mapping[str, AxisValue], found: Way, *, timestamps: bool) -> int | None:
-    """IP bits per second with which full segments just fill the slowest hop of a way; its framing is no part of their length."""
+def rate_that_fits(settings: Mapping[str, AxisValue], found: Way, network_bytes: int = IP_HEADER_BYTES, *, timestamps: bool) -> int | None:
+    """Bits per second of packets, network header included, with which full segments just fill the slowest hop of a way; framing is extra."""
     hop = slowest(found)
     if hop is None or hop.direction.rate_bps is None:
         return None
-    headers = IP_TCP_HEADERS_BYTES + (TIMESTAMP_BYTES if timestamps else 0)
+    headers = network_bytes + TCP_HEADER_BYTES + (TIMESTAMP_BYTES if timestamps else 0)
     packet = int(settings["segment"]) + headers if "segment" in settings else int(settings["mtu"])
     if isinstance(hop.link, SerialLink):
-        escaped = PPP_ALWAYS_ESCAPED + hop.link.ppp.asyncmap.bit_count()
+        escaped = PPP_ALWAYS_ESCAPED + (hop.link.ppp.asyncmap.bit_count() if hop.link.ppp else 0)
+        # Frames of SCPS-NP have two flags and the frame check, which is as much as PPP adds.
         on_the_line = packet + PPP_BYTES + -(-packet * escaped // OCTETS)
         return hop.direction.rate_bps * 8 * packet // (hop.link.bits_per_byte * on_the_line)
     framing = hop.direction.overhead_bytes if isinstance(hop.direction, Direction) else 0

@@ -28,6 +28,8 @@ class Bulk(Workload[planned.Bulk]):
         self.ends: dict[str, dict[str, object]] = {}
         self.reports: dict[str, dict[str, Any]] = {}
         self.left = 2
+        for node, end in ((spec.from_, spec.from_scps), (spec.to, spec.to_scps)):
+            scps_end.write_np(self.network, node, end)
         patience_ns = spec.start_ns + spec.patience_ns + RECEIVER_EXTRA_NS
         if spec.to_scps:
             with self.trace(spec.to) as trace:
@@ -92,7 +94,8 @@ class Bulk(Workload[planned.Bulk]):
             return
         if "role" in fields:
             self.reports[self.spec.from_ if fields["role"] == "send" else self.spec.to] = fields
-            fields = scps_end.as_record(fields, self.spec.bytes_)
+            end = self.spec.from_scps if fields["role"] == "send" else self.spec.to_scps
+            fields = scps_end.as_record(fields, self.spec.bytes_, is_np=end is not None and end.np is not None)
         self.ends[fields["event"]] = fields
         self.records.write(**self.in_seconds(fields))
 

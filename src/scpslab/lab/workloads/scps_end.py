@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from scpslab.lab.np_settings import end_file
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.workloads.bulk import Bulk
+
+if TYPE_CHECKING:
+    from scpslab.lab.network import LabNetwork
 
 SECOND_NS = 10**9
 STATUS = {"complete": "completed", "failed": "incomplete"}
@@ -48,19 +53,37 @@ def _options(end: ScpsEnd, timeout_s: float, trace: int | None) -> list[str]:
 def stack_options(end: ScpsEnd, start: int = 0) -> list[str]:
     """Options of SCPS-TP for an end; `start` counts its programs, each of which draws numbers and ports of its own."""
     options = ["--tun", end.device, "--seed", str(end.seed + start)]
+    if end.np is not None:
+        options += ["--network", "np", "--np", np_path(end)]
     for key, value in end.settings.items():
         options += [f"--{key.replace('_', '-')}", str(value).lower() if isinstance(value, bool) else str(value)]
     return options
 
 
-def as_record(report: dict[str, Any], wanted_bytes: int) -> dict[str, Any]:
+def np_path(end: ScpsEnd) -> str:
+    """Where a program's node has its settings of SCPS-NP."""
+    return f"/tmp/{end.device}-np.json"
+
+
+def write_np(network: LabNetwork, node: str, end: ScpsEnd | None) -> None:
+    """Gives a node the settings of SCPS-NP of a program there, if it has any."""
+    if end is not None and end.np is not None:
+        network.inside(node, np_path(end)).write_text(json.dumps(end_file(end.np), indent=1) + "\n")
+
+
+def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict[str, Any]:
     """A report as the line that labtool writes for the same end: instants in ns of the wall clock (0: it never came)."""
 
     def instant(name: str) -> int:
         return 0 if report[name] is None else int(report["origin_ns"]) + round(report[name] * SECOND_NS)
 
     status = STATUS[report["status"]]
-    shared = {"bytes": report["bytes"], "status": status, "error": report["reason"] or "", "scps": {name: report[name] for name in KEPT}}
+    shared = {
+        "bytes": report["bytes"],
+        "status": status,
+        "error": report["reason"] or "",
+        "scps": {name: report[name] for name in (*KEPT, *(("signals",) if is_np else ()))},
+    }
     if report["role"] == "send":
         return {
             "event": "sender",

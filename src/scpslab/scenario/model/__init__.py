@@ -3,7 +3,7 @@
 from scpslab.documents.parts import Part
 from scpslab.probes import Probe
 from scpslab.scenario.model.links import DelayStep, Direction, Errors, Outage, Queue
-from scpslab.scenario.model.scenario_file import Check, Limits, ScenarioFile, Variant
+from scpslab.scenario.model.scenario_file import Check, Limits, RouterSettings, ScenarioFile, Variant
 from scpslab.scenario.model.script import LinkStep, RunStep, Step
 from scpslab.scenario.model.sweep import Axis, Cases, Values
 from scpslab.workloads import Workload
@@ -21,6 +21,7 @@ __all__ = [
     "Part",
     "Probe",
     "Queue",
+    "RouterSettings",
     "RunStep",
     "ScenarioFile",
     "Step",

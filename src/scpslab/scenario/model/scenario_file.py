@@ -28,6 +28,23 @@ class Limits(Part):
     )
 
 
+class RouterSettings(Part):
+    """A router of SCPS-NP. The queues are those of each of its interfaces: 16 levels of precedence, the highest served first."""
+
+    queue_limit: int = key(100, says="Packets that are too many for an interface's queues.", least=1, most=100_000, example=100)
+    queue_purge: int = key(20, says="Packets that are discarded then.", least=1, most=100_000, example=20)
+    discard: Literal["lowest-oldest", "lowest-newest", "newest"] = key(
+        "lowest-oldest", says="Which ones: of the lowest precedence the oldest or the newest, or the newest of all.", example="newest"
+    )
+    default_precedence: int = key(0, says="Precedence of packets that name none.", least=0, most=15, example=5)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.queue_purge > self.queue_limit:
+            raise ValueError(f"found queue_purge {self.queue_purge} above queue_limit {self.queue_limit}; expected at most the limit")
+        return self
+
+
 class Check(Part):
     """A bound for a metric of results.csv in every cell; `scpslab run` names the cells that violate it, and exits with 1."""
 
@@ -87,6 +104,9 @@ class ScenarioFile(Part):
     hosts: dict[str, Host] = key(
         {}, says="From each host to its stack and settings. Default: a kernel host with the preset modern.", example={"ws1": {"preset": "fy97-reno"}}
     )
+    routers: dict[str, RouterSettings] = key(
+        {}, says="From each router of SCPS-NP to its settings. Default: those of the reference implementation.", example={"ws5": {"queue_limit": 50}}
+    )
     workloads: tuple[Workload, ...] = key(
         (),
         says="Sources of traffic; at least one, unless there is a script.",
@@ -114,3 +134,7 @@ class ScenarioFile(Part):
     def host(self, name: str) -> HostPart:
         """What carries transport on a host; one that is not named is a modern kernel."""
         return self.hosts.get(name) or KernelHost()
+
+    def router(self, name: str) -> RouterSettings:
+        """The settings of a router of SCPS-NP."""
+        return self.routers.get(name) or RouterSettings()

@@ -1,0 +1,67 @@
+"""SCPS-NP: what a node knows of the others, and the interfaces of a router. Addresses of NP are hexadecimal, as its tables write them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from scpslab.plan.links import Mtu
+from scpslab.plan.schema import Range, Text
+from scpslab.plan.values import Amount, Ip, Name, Rate
+
+LEVELS = 16
+HEX = re.compile(r"[0-9a-f]{1,8}", re.ASCII)
+# How a table names the node at the other end of a serial line (scps-np §4.1).
+SERIAL_HOP = "0.0.0.1"
+NpAddress = Annotated[str, Text("an NP address: up to eight hexadecimal digits", lambda text: HEX.fullmatch(text) is not None)]
+Precedence = Annotated[int, Range(0, LEVELS - 1)]
+Discard = Literal["lowest-oldest", "lowest-newest", "newest"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpHost:
+    """A node: its address in IPv4, and in NP."""
+
+    ip: Ip
+    np: NpAddress
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpHop:
+    """The node to which datagrams for another go next."""
+
+    to: NpAddress
+    via: Ip
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpEnd:
+    """SCPS-NP under a `scps` program. `believed`: the routers whose reports of corruption count."""
+
+    hosts: tuple[NpHost, ...]
+    next_hops: tuple[NpHop, ...]
+    default_precedence: Precedence
+    believed: tuple[Ip, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpQueue:
+    """The queues of an interface: how many packets are too many, how many are discarded then, and which."""
+
+    limit: Amount
+    purge: Amount
+    rule: Discard
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpInterface:
+    """An interface of a router. `line`: the serial link; None: IP. `rate_bps`: that of the line, whose octets have `bits_per_byte`; None: not limited."""
+
+    name: Name
+    line: Name | None
+    neighbours: tuple[Ip, ...]
+    mtu_bytes: Mtu
+    rate_bps: Rate | None
+    bits_per_byte: Amount
+    queue: NpQueue

@@ -1,0 +1,152 @@
+"""Hosts and routers that speak SCPS-NP in plans: addresses, next hops, interfaces, settings files, and what does not fit."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+
+import pytest
+
+from scpslab import planning, scenario
+from scpslab.errors import ScenarioError
+from scpslab.lab.np_settings import end_file, router_file
+from scpslab.plan import parse, text, write
+
+BASE = """kind: scenario
+version: 1
+title: NP
+topology: fy97_np
+hosts:
+  ws1: {stack: scps, network: np}
+  ws2: {stack: scps, network: np}
+workloads:
+- {kind: bulk, name: transfer, from: ws1, to: ws2, size: 400 kB, precedence: 9}
+- {kind: bulk, name: other, from: ws1, to: ws2, port: 5002, size: 400 kB}
+"""
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """Plans the scenario with words replaced."""
+
+    def plan(*changes):
+        words = BASE
+        for old, new in changes:
+            assert old in words
+            words = words.replace(old, new)
+        (path := tmp_path / "np.yaml").write_text(words)
+        (cell,) = scenario.cells(scenario.load(str(path)))
+        return planning.plan(cell)
+
+    return plan
+
+
+def router(plan, name):
+    return next(node for node in plan.nodes if node.name == name)
+
+
+def test_every_program_and_router_has_an_even_address_that_everybody_knows(planned):
+    plan = planned()
+    first, second = (workload.from_scps for workload in plan.workloads)
+    tables = {first.np.hosts, second.np.hosts, router(plan, "ws5").hosts, router(plan, "ws6").hosts}
+    (table,) = tables
+    assert [(host.ip, host.np) for host in table] == [
+        *(("198.18.1.1", "0102"), ("198.18.1.2", "0104"), ("198.18.2.1", "0202"), ("198.18.2.2", "0204")),
+        *(("198.18.3.1", "0302"), ("198.18.4.1", "0402")),
+    ]
+    assert all(int(host.np, 16) % 2 == 0 for host in table)
+    assert {first.ip, second.ip} == {"198.18.1.1", "198.18.1.2"}
+
+
+def test_hosts_send_to_their_router_which_sends_over_the_line_and_then_to_the_program(planned):
+    plan = planned()
+    hops = {name: {hop.to: hop.via for hop in node.next_hops} for name in ("ws5", "ws6") for node in [router(plan, name)]}
+    assert {hop.to: hop.via for hop in plan.workloads[0].from_scps.np.next_hops} == {"0202": "198.18.3.1", "0204": "198.18.3.1", "0402": "198.18.3.1"}
+    assert hops["ws5"] == {"0102": "198.18.1.1", "0104": "198.18.1.2", "0202": "0.0.0.1", "0204": "0.0.0.1", "0402": "0.0.0.1"}
+    assert hops["ws6"]["0202"] == "198.18.2.1"
+    assert hops["ws6"]["0102"] == "0.0.0.1"
+
+
+def test_a_router_has_its_lan_and_the_line_at_the_lines_rate(planned):
+    lan, line = router(planned(), "ws5").interfaces
+    assert (lan.name, lan.line, lan.rate_bps, lan.neighbours) == ("lan", None, None, ("198.18.1.1", "198.18.1.2"))
+    assert (line.name, line.line, line.rate_bps, line.bits_per_byte, line.neighbours) == ("modem", "modem", 2_000_000, 8, ("0.0.0.1",))
+    assert (line.queue.limit, line.queue.purge, line.queue.rule) == (100, 20, "lowest-oldest")
+
+
+def test_settings_of_routers_and_levels_of_hosts_reach_the_plan(planned):
+    plan = planned(
+        ("hosts:", "routers:\n  ws5: {queue_limit: 50, queue_purge: 10, discard: newest, default_precedence: 3}\nhosts:"),
+        ("ws1: {stack: scps, network: np}", "ws1: {stack: scps, network: np, default_precedence: 4}"),
+    )
+    assert {interface.queue.rule for interface in router(plan, "ws5").interfaces} == {"newest"}
+    assert (router(plan, "ws5").default_precedence, router(plan, "ws6").default_precedence) == (3, 0)
+    first, second = plan.workloads
+    assert (first.from_scps.settings["precedence"], "precedence" in second.from_scps.settings) == (9, False)
+    assert (first.from_scps.np.default_precedence, first.to_scps.np.default_precedence) == (4, 0)
+
+
+def test_the_plan_is_read_as_it_was_written(planned):
+    plan = planned()
+    assert parse(text(plan).encode()) == plan
+    assert "np" not in write(planned_ip := planning.plan(scenario.cells(scenario.load("fy97/fig04:test"))[0]))["workloads"][0], planned_ip.cell.id
+
+
+def test_settings_files_are_what_the_program_reads(planned):
+    plan = planned()
+    made = router_file(router(plan, "ws5"), {"modem": "/dev/pts/3"})
+    assert made["address"] == "198.18.3.1"
+    assert [interface["carrier"] for interface in made["interfaces"]] == [
+        {"kind": "ip", "device": "np0"},
+        {"kind": "serial", "line": "/dev/pts/3", "bits_per_octet": 8},
+    ]
+    assert (made["interfaces"][0].get("rate"), made["interfaces"][1]["rate"]) == (None, "2000000")
+    end = end_file(plan.workloads[0].from_scps.np)
+    assert end["believed"] == ["198.18.3.1", "198.18.4.1"]
+    assert json.loads(json.dumps(made)) == made
+    assert all(ipaddress.ip_address(host["ip"]) for host in end["tables"]["hosts"])
+
+
+def test_rate_control_alone_fills_the_line_with_nps_header_and_framing(planned):
+    """1400 bytes, 20 of TCP, 12 of timestamps and 12 of NP; 4 of framing and two in 256 escaped on the line."""
+    plan = planned(("ws1: {stack: scps, network: np}", "ws1: {stack: scps, network: np, preset: fy97-rate}"))
+    packet = 1400 + 20 + 12 + 12
+    assert plan.workloads[0].from_scps.settings["rate"] == str(2_000_000 * packet // (packet + 4 + 12))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("ws2: {stack: scps, network: np}", "ws2: {stack: scps}", "network np on ws1 and network ip on ws2; expected one network layer"),
+        (", network: np", "", "9: workloads[0].precedence: found precedence 9 for a transfer from ws1, which does not speak SCPS-NP"),
+        (", precedence: 9", "", None),
+        ("ws1: {stack: scps, network: np}", "ws1: {stack: scps, network: np, default_precedence: 16}", "default_precedence"),
+        ("ws1: {stack: scps, network: np}", "ws1: {stack: scps, default_precedence: 3}", "found 3 with network ip, which carries no precedence"),
+        ("hosts:", "routers: {r1: {}}\nhosts:", 'routers.r1: found "r1"; expected one of ws5, ws6'),
+        ("hosts:", "routers: {ws5: {queue_limit: 10}}\nhosts:", "found queue_purge 20 above queue_limit 10"),
+        ("hosts:", "containers: docker\nhosts:", "found docker with a serial link"),
+    ],
+)
+def test_what_does_not_fit_is_named(planned, old, new, complaint):
+    if complaint is None:
+        planned((old, new))
+        return
+    with pytest.raises(ScenarioError) as error:
+        planned((old, new))
+    assert complaint in str(error.value)
+
+
+def test_hosts_that_speak_ip_cannot_cross_a_router_of_np(planned):
+    with pytest.raises(ScenarioError, match="found no SCPS-NP on ws1 and ws2, which a router of SCPS-NP joins"):
+        planned((", network: np", ""), (", precedence: 9", ""))
+
+
+def test_a_router_whose_next_hop_is_behind_no_interface_is_refused(planned):
+    words = json.loads(text(planned()))
+    ws5 = next(node for node in words["nodes"] if node["name"] == "ws5")
+    ws5["interfaces"] = ws5["interfaces"][:1]
+    with pytest.raises(ValueError, match=r"next_hops: found 0\.0\.0\.1; expected a neighbour"):
+        parse(json.dumps(words).encode())
+    ws5["interfaces"][0]["line"] = "other"
+    with pytest.raises(ValueError, match='line: found "other"'):
+        parse(json.dumps(words).encode())
