@@ -14,6 +14,7 @@ import yaml
 from scpslab.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, scoreboard
 from scpslab.claims.contradictions import Contradiction, load_contradictions
 from scpslab.claims.evaluate import CheckResult
+from scpslab.claims.evidence import scenario_of
 from scpslab.claims.model import Era
 from scpslab.claims.scoreboard import ERAS, Score, scores
 from scpslab.errors import ResultError
@@ -22,6 +23,7 @@ from scpslab.figures.drawing import applicable, draw
 from scpslab.results.statistics import other_ends
 from scpslab.results.table import Summary, notes, read_results, summarise, with_interval
 from scpslab.runfolder import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
+from scpslab.scenario.altered import altered
 
 LARGEST_SVG_BYTES = 150_000
 
@@ -44,7 +46,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class RunPart:
-    """One run: its question, its table, its figures. `changed`: its conditions that are not those of its scenario in the project."""
+    """One run: its question, its table, its figures. `changed`: its conditions that are not those of its scenario in the project.
+
+    `varied`: those that its variant has and the whole scenario, which the description is about, has not.
+    """
 
     folder: Path
     scenario: str
@@ -59,6 +64,7 @@ class RunPart:
     virtual_s: float
     manifest: dict[str, Any]
     changed: tuple[str, ...]
+    varied: tuple[str, ...]
 
     @property
     def command(self) -> str | None:
@@ -222,6 +228,7 @@ def _run_part(folder: Path, changed: tuple[str, ...]) -> RunPart:
         sum(_virtual_s(cell) for cell in run.planned_cells()),
         manifest,
         changed,
+        altered(scenario_of(folder).partition(":")[0], run.resolved),
     )
 
 

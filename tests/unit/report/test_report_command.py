@@ -70,6 +70,13 @@ def test_the_line_in_the_report_gives_the_same_plans_again(shell):
     assert "What the scenario says of itself, without these changes: 4,000,000 bytes" in page
 
 
+def test_a_variant_with_other_conditions_is_not_described_as_the_whole_scenario(shell):
+    (run,) = shell("scpslab run fy97/fig04:test", "runs-of-test").iterdir()
+    page = render(run)
+    assert "This run changed conditions" not in page
+    assert "this variant has other conditions (workloads.transfer.size: 100 kB instead of 4000000 B): 4,000,000 bytes" in page
+
+
 def test_an_engine_other_than_the_default_is_in_the_command():
     assert command("fy97/fig04", "live", ["repeats=1"]) == "scpslab run fy97/fig04 --engine live --set repeats=1"
 
