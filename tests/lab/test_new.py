@@ -6,10 +6,9 @@ import pytest
 
 from scpslab.running import RunOptions, run_scenario
 from scpslab.scenario import fresh
-from scpslab.topology import catalogue
 
 pytestmark = pytest.mark.lab
-CASES = [(topology, "bulk") for topology in catalogue.names()] + [("point_to_point", kind) for kind in fresh.workload_kinds() if kind != "bulk"]
+CASES = [(topology, "bulk") for topology in fresh.networks()] + [("point_to_point", kind) for kind in fresh.workload_kinds() if kind != "bulk"]
 
 
 @pytest.mark.parametrize(("topology", "workload"), CASES)

@@ -19,7 +19,6 @@ from scpslab.documents.places import one_of
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.names import is_name
 from scpslab.scenario import fresh
-from scpslab.topology import catalogue
 
 SUFFIXES = (".yaml", ".yml")
 DEFAULTS = fresh.Choices("")
@@ -36,7 +35,7 @@ def register(app: typer.Typer) -> None:
 def new(  # typer calls it by name
     file: Annotated[Path, typer.Argument(help="The file to write, for example mine.yaml; it must not exist yet.")],
     title: Annotated[str | None, typer.Option(help="The title. Default: the name of the file.")] = None,
-    topology: Annotated[str | None, typer.Option(help=f"The network, one of {', '.join(catalogue.names())}.")] = None,
+    topology: Annotated[str | None, typer.Option(help=f"The network, one of {', '.join(fresh.networks())}.")] = None,
     workload: Annotated[str | None, typer.Option(help=f"The traffic, one of {', '.join(fresh.workload_kinds())}.")] = None,
     stacks: Annotated[
         list[str] | None, typer.Option(help="The stacks to compare, separated with commas: congestion controls (cubic), presets (fy97-reno), scps-modern, ….")
@@ -56,7 +55,7 @@ def new(  # typer calls it by name
     _check_name(file)
     _check_options(ber, size)
     asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
-    chosen_topology = topology or _choice("Network", catalogue.names(), DEFAULTS.topology, asks=asks)
+    chosen_topology = topology or _choice("Network", fresh.networks(), DEFAULTS.topology, asks=asks)
     chosen_workload = workload or _choice("Traffic", fresh.workload_kinds(), DEFAULTS.workload, asks=asks)
     has_size = chosen_workload in fresh.workload_kinds() and fresh.has_size(chosen_workload)
     choices = fresh.Choices(

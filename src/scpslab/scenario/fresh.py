@@ -78,6 +78,11 @@ class Choices:
     seed: int = 1
 
 
+def networks() -> list[str]:
+    """The topologies that can be chosen: all in which every stack can talk to every other. Routers of SCPS-NP join hosts with network: np only."""
+    return [name for name in catalogue.names() if not any(link.serial is not None and link.serial.is_np for link in _described(name).links)]
+
+
 def workload_kinds() -> list[str]:
     """The workloads that can be chosen: all that are no load on others, and that need no image of somebody else's."""
     return [name for name, kind in workloads.KINDS.items() if not kind.is_load and not kind.knows_images]
@@ -104,14 +109,13 @@ def text(choices: Choices) -> str:
         UsageError: something was chosen that there is not; one line for each.
     """
     cases = stack_cases()
-    wrong = [_unknown("topology", choices.topology, catalogue.names()), _unknown("workload", choices.workload, workload_kinds())]
+    wrong = [_unknown("topology", choices.topology, networks()), _unknown("workload", choices.workload, workload_kinds())]
     wrong += [_unknown("stacks", name, cases) for name in choices.stacks]
     if choices.size is not None and not wrong[1] and not has_size(choices.workload):
         wrong.append(f'--size: found "{choices.size}" with the workload {choices.workload}, which has no size; expected none. Leave it out.')
     if complaints := [line for line in dict.fromkeys(wrong) if line]:
         raise UsageError("\n".join(complaints))
-    module = catalogue.module(choices.topology)
-    network = module.describe(module.PARAMETERS.read({}))
+    module, network = catalogue.module(choices.topology), _described(choices.topology)
     source, sink = network.roles["source"], network.roles["sink"]
     hop = _space(network, source, sink)
     data, ack = hop.direction.name, next(direction.name for direction in hop.link.directions if direction.name != hop.direction.name)
@@ -136,6 +140,13 @@ def text(choices: Choices) -> str:
 
 def _unknown(option: str, word: str, choices: Mapping[str, object] | Sequence[str]) -> str:
     return "" if word in choices else f'--{option}: found "{word}"; {one_of(word, choices)}'
+
+
+def _described(topology: str) -> Network:
+    """A topology with its defaults."""
+    module = catalogue.module(topology)
+    network: Network = module.describe(module.PARAMETERS.read({}))
+    return network
 
 
 def _parameter(name: str, spec: Parameter) -> str:

@@ -15,7 +15,7 @@ from scpslab import planning, scenario, workloads
 from scpslab.scenario import fresh
 from scpslab.topology import catalogue
 
-EVERYTHING = list(itertools.product(catalogue.names(), fresh.workload_kinds()))
+EVERYTHING = list(itertools.product(fresh.networks(), fresh.workload_kinds()))
 
 
 @pytest.mark.parametrize(("topology", "workload"), EVERYTHING)
@@ -35,7 +35,7 @@ def test_every_network_with_every_traffic_makes_cells_with_the_defaults(tmp_path
     assert planning.warnings({plan.cell.id: plan for plan in plans}, "") == []
 
 
-@pytest.mark.parametrize("topology", catalogue.names())
+@pytest.mark.parametrize("topology", fresh.networks())
 def test_the_parameters_of_the_comment_are_the_defaults(tmp_path, scpslab, topology):
     """With the comment's signs removed, the plans are the same."""
     path, other = tmp_path / "mine.yaml", tmp_path / "other.yaml"
@@ -90,6 +90,10 @@ def test_what_does_not_fit_is_said_and_nothing_is_written(tmp_path, monkeypatch,
     assert (code, said) == (2, "")
     assert expected in wrong
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_networks_of_scps_np_cannot_be_chosen():
+    assert set(catalogue.names()) - set(fresh.networks()) == {"fy97_np"}
 
 
 def test_every_kind_of_workload_can_be_chosen_but_loads_and_images():
