@@ -6,6 +6,6 @@ Order of reading: model.py (the form of a file), load.py, evidence.py (rows of r
 
 from scpslab.claims.evaluate import Outcome, Verdict, evaluate
 from scpslab.claims.evidence import Evidence
-from scpslab.claims.load import QUESTIONS, Paper, load_all
+from scpslab.claims.load import QUESTIONS, Paper, load, load_all, load_beside
 
-__all__ = ["QUESTIONS", "Evidence", "Outcome", "Paper", "Verdict", "evaluate", "load_all"]
+__all__ = ["QUESTIONS", "Evidence", "Outcome", "Paper", "Verdict", "evaluate", "load", "load_all", "load_beside"]

@@ -120,12 +120,15 @@ def changes_of(run: Path) -> tuple[str, ...]:
 def _rows(run: Path, *, is_changed: bool) -> Iterable[Row]:
     results = read_results(run)
     asked, _, asked_variant = scenario_of(run).partition(":")
+    folder = RunFolder(run)
+    # Of a scenario of a user's own, only its run says whether its cells are evidence.
+    said = folder.manifest().get("evidence") if folder.manifest_file.is_file() else None
     for values in results.rows:
         # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the variant.
         scenario, _, variant = current_name(values["scenario"]).partition(":")
         variant = variant or (asked_variant if asked == scenario else "")
-        counts = variant in evidence_variants(scenario) and not is_changed
-        yield Row(run, scenario, counts, tuple(sorted((name, values[name]) for name in results.axes)), values)
+        is_evidence = said if isinstance(said, bool) else variant in evidence_variants(scenario)
+        yield Row(run, scenario, is_evidence and not is_changed, tuple(sorted((name, values[name]) for name in results.axes)), values)
 
 
 def _is_of(row: Row, series: Series) -> bool:

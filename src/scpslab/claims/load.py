@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.claims.model import ClaimsFile
 from scpslab.documents import Complaint, Form, Places, one_of
 from scpslab.documents import load as load_document
+from scpslab.errors import ScenarioError
+from scpslab.runfolder import RunFolder
+from scpslab.runfolder.run import CLAIMS
 
 FOLDER = Path(__file__).resolve().parents[3] / "analysis" / "claims"
 FORM = Form("a claims file", "kind, title, series, claims", "docs/claims.md")
@@ -45,6 +48,22 @@ def load_all(folder: Path = FOLDER) -> list[Paper]:
         ScenarioError: see `load`.
     """
     return sorted((load(path) for path in folder.glob("*.yaml")), key=lambda paper: (paper.file.year, paper.name))
+
+
+def load_beside(runs: Sequence[Path], known: Sequence[Paper]) -> tuple[list[Paper], list[str]]:
+    """The files of claims that users put beside the scenarios of these runs (claims/*.yaml), and complaints about those that cannot be used."""
+    found: dict[str, Paper] = {}
+    wrong: list[str] = []
+    for folder in dict.fromkeys(RunFolder(run).beside().resolve() / CLAIMS for run in runs):
+        for path in sorted(folder.glob("*.yaml")):
+            if any(path.stem == paper.name for paper in known):
+                wrong.append(f"{path}: found the name of a file of {FOLDER.parent.name}/{FOLDER.name}/; expected another name. Rename the file.")
+            elif path.stem not in found:
+                try:
+                    found[path.stem] = load(path)
+                except ScenarioError as error:
+                    wrong.append(str(error))
+    return sorted(found.values(), key=lambda paper: (paper.file.year, paper.name)), wrong
 
 
 def _problems(file: ClaimsFile) -> Iterator[Complaint]:

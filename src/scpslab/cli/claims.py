@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all, scoreboard
+from scpslab.claims import QUESTIONS, Evidence, Paper, Verdict, evaluate, load, load_all, load_beside, scoreboard
+from scpslab.cli.notes import warn
 from scpslab.cli.results import split
 from scpslab.cli.tables import Format, as_markdown, print_for_programs, table_console
-from scpslab.errors import UsageError
+from scpslab.errors import ScenarioError, UsageError
 from scpslab.runfolder import runs_of
 
 NAMED = 4
+NOT_TESTED_EXIT = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -25,42 +28,70 @@ def claims(
         list[str] | None, typer.Argument(metavar="[RUN]...", help='Runs or campaigns: a folder, a name under runs/, or "last". Default: all.')
     ] = None,
     paper: Annotated[
-        list[str] | None, typer.Option(help="Test only the claims of this file of analysis/claims/; repeat the option, or separate names with commas.")
+        list[str] | None, typer.Option(help="Test only the claims of the file of this name; repeat the option, or separate names with commas.")
     ] = None,
     questions: Annotated[
         bool, typer.Option("--questions", help="Test the questions that the papers left open instead, as statements: reproduced means yes.")
     ] = False,
+    file: Annotated[
+        list[Path] | None, typer.Option("--file", help="Test the claims of this file of yours instead, and show each; repeat the option for several files.")
+    ] = None,
     details: Annotated[bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")] = False,
     format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs.")] = Format.TABLE,
 ) -> None:
     """Test every finding of the papers against your runs.
 
     analysis/claims/*.yaml holds the bands and their reasons; docs/claims.md explains the outcomes.
-    A cell that is in several runs counts once, from the newest run.
+    A cell that is in several runs counts once, from the newest run. Claims of your own are in the folder claims/ beside your scenario, or in a file that
+    --file names. Exit code 1: a file of claims could not be used; a warning names its place.
 
     Examples: scpslab claims · scpslab claims last --details · scpslab claims --paper fy97 --format csv > fy97.csv
     """
-    papers = load_all(QUESTIONS) if questions else load_all()
+    folders = runs_of(runs or [])
+    warned: list[str] = []
+    papers = _of_files(file, warned) if file else load_all(QUESTIONS) if questions else load_all()
+    if not file and not questions:
+        own, warned = load_beside(folders, papers)
+        papers += own
+    for text in warned:
+        warn(text)
     wanted = split(paper)
     unknown = [name for name in wanted if name not in {item.name for item in papers}]
     if unknown:
         raise UsageError(f'--paper: found "{unknown[0]}"; expected one of {", ".join(item.name for item in papers)}. Choose one of these.')
     chosen = [item for item in papers if not wanted or item.name in wanted]
-    folders = runs_of(runs or [])
     evidence = Evidence.of_runs(folders)
-    verdicts = evaluate(chosen, evidence)
+    _show(evaluate(chosen, evidence), evidence, len(folders), format_, has_list=details or questions or bool(file))
+    if warned:
+        raise typer.Exit(NOT_TESTED_EXIT)
+
+
+def _of_files(files: list[Path], warned: list[str]) -> list[Paper]:
+    """The claims of these files. A file with mistakes costs only itself, if there are others."""
+    found = []
+    for path in files:
+        try:
+            found.append(load(path))
+        except ScenarioError as error:
+            if len(files) == 1:
+                raise
+            warned.append(str(error))
+    return found
+
+
+def _show(verdicts: list[Verdict], evidence: Evidence, runs: int, format_: Format, *, has_list: bool) -> None:
     if format_ is Format.MARKDOWN:
-        typer.echo(as_markdown(scoreboard.as_list(verdicts) if details or questions else scoreboard.as_table(verdicts)), nl=False)
+        typer.echo(as_markdown(scoreboard.as_list(verdicts) if has_list else scoreboard.as_table(verdicts)), nl=False)
         return
     if format_ is not Format.TABLE:
         print_for_programs(verdicts, format_, scoreboard.as_csv, scoreboard.as_json)
         return
     console = table_console()
     console.print(scoreboard.as_table(verdicts))
-    if details or questions:
+    if has_list:
         console.print(scoreboard.as_list(verdicts))
     count = scoreboard.decided(verdicts)
     for run, changes in evidence.changed.items():
         said = f"{run.name} decides no claim, because its conditions are not those of its scenario: {'; '.join(changes[:NAMED])}"
         console.print(f"{said}{' …' if len(changes) > NAMED else ''}", style="dim", highlight=False, markup=False)
-    console.print(f"{len(folders)} runs decide {count} of {len(verdicts)} claims; --details shows each claim with its number.", style="dim", highlight=False)
+    console.print(f"{runs} runs decide {count} of {len(verdicts)} claims; --details shows each claim with its number.", style="dim", highlight=False)

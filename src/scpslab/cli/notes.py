@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 from rich.console import Console
 from rich.status import Status
 
+from scpslab.cli.terminal import harmless
 from scpslab.setup.job import UNDER_WAY
+
+
+def warn(text: str) -> None:
+    """Prints what is not as it should be, one line each; the command goes on."""
+    for line in text.splitlines():
+        print(f"warning: {harmless(line)}", file=sys.stderr)
 
 
 class Notes:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from scpslab.cli.notes import warn
 from scpslab.report import write_report
 from scpslab.runfolder import find_run
 
@@ -23,4 +24,4 @@ def report(
     The page has tables with intervals, figures, and the verdicts on the papers' findings: for a campaign all findings, for a single run those that
     the run has data for. It is one file without scripts that fetches nothing: you can send it to somebody, or read it on a phone.
     """
-    typer.echo(write_report(find_run(run)))
+    typer.echo(write_report(find_run(run), warn))

@@ -9,6 +9,7 @@ import typer
 
 from scpslab import figures, results
 from scpslab.cli.consent import ask_for_host
+from scpslab.cli.notes import warn
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.validate import todays_name
@@ -67,7 +68,7 @@ def run(  # typer calls it by name
     verdicts = results.checks.evaluate(result.folder, result.checks)
     for verdict in verdicts:
         console.print(str(verdict), highlight=False, soft_wrap=True)
-    for picture in figures.draw(result.folder):
+    for picture in figures.draw(result.folder, warn=warn):
         if picture.suffix == ".png":
             console.print(f"figure: {picture}", highlight=False, soft_wrap=True)
     typer.echo(result.folder)

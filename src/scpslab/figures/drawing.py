@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scpslab.errors import UsageError
+from scpslab.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.figures.canvas import DEFAULT_FORMATS, FORMATS, save
+from scpslab.figures.found import Found, find
 from scpslab.figures.model_curves import MODELS as CURVES
-from scpslab.figures.plots import MODELS, PLOTS
+from scpslab.figures.plots import PLOTS
 from scpslab.figures.plots.metric_vs_axis import MetricVsAxis
-from scpslab.figures.recipe import Recipe, load_all, named
+from scpslab.figures.recipe import Recipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of
 from scpslab.results import xpl
 from scpslab.runfolder import RunFolder
@@ -18,14 +19,29 @@ from scpslab.runfolder import RunFolder
 XPL = "xpl"
 
 
+Warn = Callable[[str], None]
+
+
+def refuse(text: str) -> None:
+    """Makes an error of what could not be drawn."""
+    raise ScenarioError(text)
+
+
 def draw(
-    run_dir: Path, names: Sequence[str] | None = None, *, cells: Sequence[str] = (), formats: Sequence[str] = DEFAULT_FORMATS, models: Sequence[str] = ()
+    run_dir: Path,
+    names: Sequence[str] | None = None,
+    *,
+    cells: Sequence[str] = (),
+    formats: Sequence[str] = DEFAULT_FORMATS,
+    models: Sequence[str] = (),
+    warn: Warn = refuse,
 ) -> list[Path]:
-    """Draws the figures named, or all that apply to the run's scenario; returns the paths written, in the order of the names.
+    """Draws the figures named (or in the file of a path), or all that apply to the run's scenario; returns the paths written, in the order of the names.
 
     `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`: png, svg, pdf, xpl
     (time-sequence graphs of the cells, for xplot). `models`: curves for figures of kind metric-vs-axis, besides those of the recipe.
-    Without names, figures that this run has no data for are left out.
+    Without names, figures of the project that this run has no data for are left out; `warn` hears of the user's own ones that cannot be drawn, and of
+    files with mistakes. Of several names, those that can be drawn are drawn before the others raise.
 
     Raises:
         ResultError: there is no run, or the run has no data for a named figure.
@@ -40,19 +56,42 @@ def draw(
     pictures = tuple(item for item in formats if item in FORMATS)
     paths: list[Path] = []
     if pictures:
-        recipes = load_all(MODELS)
-        chosen = [named(recipes, name) for name in names] if names else _applicable(recipes, source)
-        for recipe in chosen:
-            try:
-                figure, stem = PLOTS[recipe.plot][1](_with_models(recipe, models), source)
-            except NothingToDrawError:
-                if names:
-                    raise
-                continue
-            paths += save(figure, folder, stem, pictures)
+        found = find(run_dir)
+        paths = (_draw_named if names else _draw_applicable)(found, source, names or (), lambda recipe: _one(recipe, source, folder, pictures, models), warn)
     if XPL in formats:
         paths += _write_xpl(source, folder)
     return paths
+
+
+def _draw_named(found: Found, _source: Source, names: Sequence[str], draw_one: Callable[[Recipe], list[Path]], _warn: Warn) -> list[Path]:
+    paths: list[Path] = []
+    failed: list[ScpslabError] = []
+    for name in names:
+        try:
+            paths += draw_one(found.named(name))
+        except ScpslabError as error:
+            failed.append(error)
+    if failed:
+        raise type(failed[0])("\n".join(map(str, failed))) from failed[0]
+    return paths
+
+
+def _draw_applicable(found: Found, source: Source, _names: Sequence[str], draw_one: Callable[[Recipe], list[Path]], warn: Warn) -> list[Path]:
+    for error in found.broken.values():
+        warn(str(error))
+    paths: list[Path] = []
+    for recipe in _applicable(found.recipes, source):
+        try:
+            paths += draw_one(recipe)
+        except NothingToDrawError as error:
+            if recipe.is_own:
+                warn(f"{recipe.file}: {error}")
+    return paths
+
+
+def _one(recipe: Recipe, source: Source, folder: Path, formats: tuple[str, ...], models: Sequence[str]) -> list[Path]:
+    figure, stem = PLOTS[recipe.plot][1](_with_models(recipe, models), source)
+    return save(figure, folder, stem, formats)
 
 
 def _check_models(models: Sequence[str]) -> None:
@@ -66,17 +105,18 @@ def _with_models(recipe: Recipe, models: Sequence[str]) -> Recipe:
     if not models or not isinstance(recipe, MetricVsAxis):
         return recipe
     extended = recipe.model_copy(update={"models": tuple(dict.fromkeys((*recipe.models, *models)))})
-    extended._name = recipe.name  # noqa: SLF001 (no key of the file, so the copy lacks it)
+    # No keys of the file, so the copy lacks them.
+    extended._name, extended._file, extended._is_own = recipe.name, recipe.file, recipe.is_own  # noqa: SLF001
     return extended
 
 
-def applicable(run_dir: Path) -> list[str]:
-    """Names of the figures that `draw` draws for this run by default.
+def applicable(run_dir: Path) -> list[Recipe]:
+    """The figures that `draw` draws for this run by default.
 
     Raises:
         ResultError: no run.
     """
-    return [recipe.name for recipe in _applicable(load_all(MODELS), Source(run_dir))]
+    return _applicable(find(run_dir).recipes, Source(run_dir))
 
 
 def _applicable(recipes: dict[str, Recipe], source: Source) -> list[Recipe]:

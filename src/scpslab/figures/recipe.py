@@ -10,13 +10,12 @@ import difflib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
 from scpslab.documents import Document, Form, Part, complaints, key, one_of, read
 from scpslab.documents.quantities import AxisValue
-from scpslab.errors import UsageError
 from scpslab.figures.conditions import Conditions
 
 RECIPES = Path(__file__).resolve().parents[3] / "analysis" / "figures"
@@ -49,8 +48,9 @@ class PaperSeries(Part):
 
 
 class Recipe(Part):
-    """The keys of every recipe. The name of the file is the name of the recipe."""
+    """The keys of every recipe. The name of the file is the name of the recipe. `divides`: whether pictures of the kind obey `divide`."""
 
+    divides: ClassVar[bool] = False
     kind: Literal["figure"]
     version: Literal[1]
     plot: str = key(says="Kind of picture.", example="metric-vs-axis")
@@ -62,15 +62,27 @@ class Recipe(Part):
     x: AxisStyle = key(says="The horizontal axis.")
     y: AxisStyle = key(says="The vertical axis.")
     _name: str = PrivateAttr("")
+    _file: Path = PrivateAttr(Path())
+    _is_own: bool = PrivateAttr(default=False)
 
     @property
     def name(self) -> str:
         """The name of the recipe: its file's name."""
         return self._name
 
+    @property
+    def file(self) -> Path:
+        """Its file."""
+        return self._file
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the user's own, beside a scenario."""
+        return self._is_own
+
     def applies(self, scenario: str) -> bool:
-        """Whether `scpslab plot` draws this figure for runs of the scenario by default."""
-        return any(fnmatchcase(scenario, pattern) for pattern in self.applies_to)
+        """Whether `scpslab plot` draws this figure for runs of the scenario by default. One beside a scenario needs no `applies_to` for that."""
+        return (self._is_own and not self.applies_to) or any(fnmatchcase(scenario, pattern) for pattern in self.applies_to)
 
 
 class CellRecipe(Recipe):
@@ -81,8 +93,8 @@ class CellRecipe(Recipe):
     )
 
 
-def load(path: Path, models: Mapping[str, type[Recipe]]) -> Recipe:
-    """Reads one recipe and merges its base; `models` holds the fields of each `plot`.
+def load(path: Path, models: Mapping[str, type[Recipe]], *, is_own: bool = False) -> Recipe:
+    """Reads one recipe and merges its base; `models` holds the fields of each `plot`. `is_own`: it lies beside a scenario of the user's.
 
     Raises:
         ScenarioError: all errors of the file, one line each.
@@ -99,7 +111,12 @@ def load(path: Path, models: Mapping[str, type[Recipe]]) -> Recipe:
         named = [] if plot is None else [(("plot",), f'found "{plot}"; {one_of(plot, sorted(models))}')]
         raise document.places.error([*named, *(problem for problem in found if plot is None or problem[0] != ("plot",))])
     recipe = document.held_against(model)
-    recipe._name = path.stem  # noqa: SLF001 (no key of the file: that would be a second name)
+    fixed = [name for name in ("x", "y") if not model.divides and getattr(recipe, name).divide != 1]
+    if fixed:
+        said = f"found a divisor, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
+        raise document.places.error([((name, "divide"), said) for name in fixed])
+    # No keys of the file: that would be a second name.
+    recipe._name, recipe._file, recipe._is_own = path.stem, path, is_own  # noqa: SLF001
     return recipe
 
 
@@ -123,18 +140,16 @@ def load_all(models: Mapping[str, type[Recipe]], folder: Path = RECIPES) -> dict
     Raises:
         ScenarioError: see `load`.
     """
-    paths = sorted(path for path in folder.glob("*.yaml") if not path.name.startswith("_"))
-    return {path.stem: load(path, models) for path in paths}
+    return {path.stem: load(path, models) for path in recipe_files(folder)}
 
 
-def named(recipes: Mapping[str, Recipe], name: str) -> Recipe:
-    """The recipe of that name.
+def recipe_files(folder: Path) -> list[Path]:
+    """The files of a folder that are recipes, bases left out, in the order of their names."""
+    return sorted(path for path in folder.glob("*.yaml") if not path.name.startswith("_") and path.is_file())
 
-    Raises:
-        UsageError: there is no such recipe; the message has the nearest names.
-    """
-    if name not in recipes:
-        near = difflib.get_close_matches(name, recipes, n=3) or list(recipes)
-        folder = f"{RECIPES.parent.name}/{RECIPES.name}/"
-        raise UsageError(f"--figure {name}: found no such recipe; expected one of {', '.join(near)}. Choose one of these, or another recipe of {folder}.")
-    return recipes[name]
+
+def near(name: str, recipes: Mapping[str, Recipe]) -> str:
+    """What was expected in place of an unknown name: the nearest ones."""
+    found = difflib.get_close_matches(name, recipes, n=3) or list(recipes)
+    folder = f"{RECIPES.parent.name}/{RECIPES.name}/"
+    return f"expected one of {', '.join(found)}. Choose one of these, another recipe of {folder}, or the path of a file, such as ./{name}.yaml."

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from scpslab.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, scoreboard
+from scpslab.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
 from scpslab.claims.contradictions import Contradiction, load_contradictions
 from scpslab.claims.evaluate import CheckResult
 from scpslab.claims.evidence import scenario_of
@@ -19,7 +19,8 @@ from scpslab.claims.model import Era
 from scpslab.claims.scoreboard import ERAS, Score, scores
 from scpslab.errors import ResultError
 from scpslab.figures.canvas import words_in
-from scpslab.figures.drawing import applicable, draw
+from scpslab.figures.drawing import Warn, applicable, draw, refuse
+from scpslab.figures.recipe import Recipe
 from scpslab.results.statistics import other_ends
 from scpslab.results.table import Summary, notes, read_results, summarise, with_interval
 from scpslab.runfolder import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
@@ -146,7 +147,7 @@ class Content:
         return next((picture for run in self.runs for picture in run.pictures if picture.name == verdict.claim.figure), None)
 
 
-def gather(folder: Path) -> Content:
+def gather(folder: Path, warn: Warn = refuse) -> Content:
     """The content for a run or a campaign. Draws figures that are missing or older than the results.
 
     For a campaign it has all claims, for a single run only those that the run has data for.
@@ -161,10 +162,13 @@ def gather(folder: Path) -> Content:
         folders.sort(key=lambda run: order.index(run.name))
     papers = load_all()
     evidence = Evidence.of_runs(folders)
-    verdicts = evaluate(papers, evidence)
+    own, wrong = load_beside(folders, papers)
+    for text in wrong:
+        warn(text)
+    verdicts = evaluate([*papers, *own], evidence)
     shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if _has_data(verdict))
     questions = tuple(verdict for verdict in evaluate(load_all(QUESTIONS), evidence) if campaign or _has_data(verdict))
-    runs = tuple(_run_part(run, evidence.changed.get(run, ())) for run in folders)
+    runs = tuple(_run_part(run, evidence.changed.get(run, ()), warn) for run in folders)
     known = {f"{verdict.paper.name}/{verdict.claim.id}": verdict for verdict in shown}
     contradictions = tuple(
         (item, tuple(known[name] for name in item.claims)) for item in load_contradictions(papers) if all(name in known for name in item.claims)
@@ -206,7 +210,7 @@ def _has_data(verdict: Verdict) -> bool:
     return any(finding.outcome is not Outcome.NO_DATA and result.check.operands() for result in verdict.results for finding in result.findings)
 
 
-def _run_part(folder: Path, changed: tuple[str, ...]) -> RunPart:
+def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
     results = read_results(folder)
     summary = summarise(results)
     run = RunFolder(folder)
@@ -223,7 +227,7 @@ def _run_part(folder: Path, changed: tuple[str, ...]) -> RunPart:
         header,
         rows,
         tuple(notes(summary)),
-        _pictures(folder),
+        _pictures(folder, warn),
         len(results.rows),
         sum(_virtual_s(cell) for cell in run.planned_cells()),
         manifest,
@@ -257,12 +261,12 @@ def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ..
     return tuple(header), tuple(rows)
 
 
-def _pictures(folder: Path) -> tuple[Picture, ...]:
-    names = applicable(folder)
-    if any(not _is_drawn(folder, name) for name in names):
-        draw(folder)
+def _pictures(folder: Path, warn: Warn) -> tuple[Picture, ...]:
+    recipes = applicable(folder)
+    if any(not _is_drawn(folder, recipe) for recipe in recipes):
+        draw(folder, warn=warn)
     pictures = []
-    for name in names:
+    for name in (recipe.name for recipe in recipes):
         svg, png = (RunFolder(folder).figures / f"{name}.{suffix}" for suffix in ("svg", "png"))
         words = words_in(png) if png.is_file() else None
         if words is not None:
@@ -279,7 +283,8 @@ def _is_wide(png: Path) -> bool:
     return int(width) > int(height)
 
 
-def _is_drawn(folder: Path, name: str) -> bool:
+def _is_drawn(folder: Path, recipe: Recipe) -> bool:
     run = RunFolder(folder)
-    picture = run.figures / f"{name}.png"
-    return picture.is_file() and picture.stat().st_mtime_ns >= run.results.stat().st_mtime_ns and words_in(picture) is not None
+    picture = run.figures / f"{recipe.name}.png"
+    newest = max(run.results.stat().st_mtime_ns, recipe.file.stat().st_mtime_ns if recipe.is_own else 0)
+    return picture.is_file() and picture.stat().st_mtime_ns >= newest and words_in(picture) is not None

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from scpslab.claims import Outcome
 from scpslab.claims.scoreboard import band, subject
+from scpslab.figures.drawing import Warn, refuse
 from scpslab.report.content import Picture, check_lines, gather, outcomes
 from scpslab.runfolder.run import REPORT
 from scpslab.scratch import replace_text
@@ -35,24 +36,24 @@ MEANINGS = {
 ERA_WORDS = {"period": "as then", "modern": "as today"}
 
 
-def write_report(folder: Path) -> Path:
-    """Writes report.html into the folder of a run or campaign; returns its path. The same results give the same bytes.
+def write_report(folder: Path, warn: Warn = refuse) -> Path:
+    """Writes report.html into the folder of a run or campaign; returns its path. The same results give the same bytes. `warn`: see `figures.draw`.
 
     Raises:
         ResultError: a run that cannot be read.
     """
     path = folder / REPORT
-    replace_text(path, render(folder))
+    replace_text(path, render(folder, warn))
     return path
 
 
-def render(folder: Path) -> str:
+def render(folder: Path, warn: Warn = refuse) -> str:
     """The page as text."""
     # Content is text: everything is escaped except pictures, which are our own data.
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.get_template("page.html.j2")
     return template.render(
-        content=gather(folder),
+        content=gather(folder, warn),
         outcomes=list(Outcome),
         signs=SIGNS,
         meanings=MEANINGS,

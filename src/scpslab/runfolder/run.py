@@ -23,6 +23,8 @@ TOPOLOGIES = "topologies.json"
 CELLS = "cells"
 FIGURES = "figures"
 CLAIMS = "claims"
+# The manifest's key for the path from the run folder to a scenario of the user's own, and the largest file that is copied from beside it.
+FILE, LARGEST_OWN = "file", 1 << 20
 
 
 class RunFolder:
@@ -58,6 +60,26 @@ class RunFolder:
     def unfinished_cells(self) -> list[Path]:
         """The folders of unfinished cells that an ended process has left."""
         return sorted(self.cells.glob(f"*{UNFINISHED}"))
+
+    def beside(self) -> Path:
+        """The folder of the scenario that was run, with the user's own files in it; the run's own folder, which has copies, where that scenario has gone."""
+        try:
+            named = json_object(self.manifest_file).get(FILE)
+        except ResultError:
+            return self.path
+        file = self.path / named if isinstance(named, str) and "\0" not in named else self.path
+        return file.parent if file.is_file() else self.path
+
+    def take_along(self, folder: Path) -> None:
+        """Copies figure recipes and claims from the folder of a scenario; copies of files that have gone from there are removed."""
+        for kind in (FIGURES, CLAIMS):
+            own = {path.name: path for path in sorted((folder / kind).glob("*.yaml")) if path.is_file() and path.stat().st_size <= LARGEST_OWN}
+            for old in (self.path / kind).glob("*.yaml"):
+                if old.name not in own:
+                    old.unlink()
+            for name, path in own.items():
+                (self.path / kind).mkdir(exist_ok=True)
+                (self.path / kind / name).write_bytes(path.read_bytes())
 
     def own_files(self) -> list[Path]:
         """What a user had beside the scenario: topologies and their record, recipes of figures, claims."""

@@ -19,6 +19,7 @@ from scpslab.errors import CapabilityError, LabError, ResultError
 from scpslab.plan import Plan
 from scpslab.runfolder import NewerFormat, RunFolder, held
 from scpslab.runfolder.find import RUNS
+from scpslab.runfolder.run import FILE
 from scpslab.running.cache import ResultCache, cell_key
 from scpslab.running.command import DEFAULT_ENGINE, command, program
 from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted
@@ -239,6 +240,15 @@ class ScenarioRun(PlansRun):
         self.checks = loaded.model.checks
         self.asked = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides)}
         self.warnings = planning.warnings(plans, loaded.places.of(("sweep",)))
+        self.loaded = loaded
+        if not loaded.is_of_project:
+            place = os.path.relpath(loaded.path.resolve(), self.folder.path.resolve())
+            self.asked |= {FILE: place, "evidence": loaded.is_evidence}
+
+    def _run(self) -> RunResult:
+        if not self.loaded.is_of_project and self.loaded.path.parent.resolve() != self.folder.path.resolve():
+            self.folder.take_along(self.loaded.path.parent)
+        return super()._run()
 
 
 def _check_room(out: Path) -> None:

@@ -32,6 +32,7 @@ class Scenario:
     """A scenario with its variant and overrides applied.
 
     `data` is what the model was read from; points of the sweep are set in copies of it. `base_name` is the name without the variant.
+    `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
     """
 
     name: str
@@ -42,11 +43,17 @@ class Scenario:
     places: Places
     variants: tuple[str, ...]
     topologies: Topologies
+    is_evidence: bool
 
     @property
     def path(self) -> Path:
         """The file."""
         return self.places.path
+
+    @property
+    def is_of_project(self) -> bool:
+        """Whether it is one of scenarios/, and not a user's own."""
+        return self.path.resolve().is_relative_to(FOLDER)
 
     @property
     def title(self) -> str:
@@ -111,7 +118,9 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     model = validated(data, places, ScenarioFile)
     if found := list(lies(before, given, model, network)):
         raise ScenarioError("\n".join(dict.fromkeys(found)))
-    return Scenario(f"{label}:{variant}" if variant else label, label, data, model, check(model, places, topologies), places, tuple(whole.variants), topologies)
+    is_evidence = not variant or whole.variants[variant].evidence
+    full = f"{label}:{variant}" if variant else label
+    return Scenario(full, label, data, model, check(model, places, topologies), places, tuple(whole.variants), topologies, is_evidence)
 
 
 def _split(name: str) -> tuple[str, str]:

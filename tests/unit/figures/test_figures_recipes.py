@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scpslab.errors import ScenarioError, UsageError
+from scpslab.figures.found import find
 from scpslab.figures.plots import MODELS
-from scpslab.figures.recipe import RECIPES, load, load_all, named
+from scpslab.figures.recipe import RECIPES, load, load_all
 
 RECIPE = """
 kind: figure
@@ -133,9 +134,9 @@ def test_a_base_of_a_base_is_refused(folder):
         load(folder / "a.yaml", MODELS)
 
 
-def test_an_unknown_name_is_answered_with_the_nearest():
+def test_an_unknown_name_is_answered_with_the_nearest(tmp_path):
     with pytest.raises(UsageError, match="fy97-fig04"):
-        named(load_all(MODELS), "fy97-fig4")
+        find(tmp_path).named("fy97-fig4")
 
 
 def test_recipes_are_found_from_a_clone():

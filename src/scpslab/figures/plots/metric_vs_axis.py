@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -33,6 +33,7 @@ STEP_DECADES, STEP_SHARE = 0.018, 0.006  # how far two series stand apart: on a 
 class MetricVsAxis(Recipe):
     """A metric against an axis of the sweep; every panel shows the papers' values."""
 
+    divides: ClassVar[bool] = True
     plot: Literal["metric-vs-axis"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
     axis: str = key(says="The axis of the sweep.", example="ber")
@@ -135,7 +136,7 @@ def _draw_models(axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: t
             raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: models: {found}")
     numbers = sorted(paths)
     for index, model in enumerate(recipe.models):
-        points = [METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) for number in numbers]
+        points = [METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) / recipe.y.divide for number in numbers]
         style = LINE_STYLES[(index + 1) % len(LINE_STYLES)]
         axes.plot([position(number) for number in numbers], points, color=MUTED, linestyle=style, linewidth=1.1, label=MODEL_PREFIX + TITLES[model])
 
@@ -186,7 +187,8 @@ def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...
         members = sorted((group for group in groups if group.key[:-1] == group_key), key=lambda group: _number(recipe, group.key[-1]) or 0.0)
         drawn = [(position(_number(recipe, group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members]
         points = [(x, group.means[recipe.metric]) for x, group in drawn]
-        known = [(x, mean.mean, mean.ci95_half or 0.0) for x, mean in points if mean.mean is not None]
+        by = recipe.y.divide
+        known = [(x, mean.mean / by, (mean.ci95_half or 0.0) / by) for x, mean in points if mean.mean is not None]
         # A series without a completed cell keeps its place in the legend.
         axes.errorbar(
             [x for x, _, _ in known],
@@ -203,7 +205,7 @@ def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...
                 note = f"{group.completed}/{_ended(group)} done"
                 # At the right edge there is room to the left only.
                 aside, side = (-6, "right") if position.is_log and x > position.largest / 2 else (6, "left")
-                axes.annotate(note, (x, mean.mean), xytext=(aside, 6), textcoords="offset points", fontsize=7.5, color=colour, ha=side)
+                axes.annotate(note, (x, mean.mean / by), xytext=(aside, 6), textcoords="offset points", fontsize=7.5, color=colour, ha=side)
 
 
 def _ended(group: Group) -> int:

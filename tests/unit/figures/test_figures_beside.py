@@ -1,0 +1,234 @@
+"""Recipes and claims of the user's own, in figures/ and claims/ beside a scenario; a bad one costs only itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from scpslab.claims import load_beside
+from scpslab.cli import app
+from scpslab.errors import ScenarioError, UsageError
+from scpslab.figures.drawing import draw
+from scpslab.figures.plots import MODELS, metric_vs_axis
+from scpslab.figures.recipe import RECIPES, load
+from scpslab.figures.source import Source
+from scpslab.report import write_report
+
+RECIPE = """\
+kind: figure
+version: 1
+plot: metric-vs-axis
+title: a title
+source: mine
+metric: goodput_bps
+axis: ber
+x: {label: x (1), scale: log}
+y: {label: y (s)}
+"""
+CLAIMS = """\
+kind: claims
+version: 1
+title: Mine
+year: 2026
+reference: Mine
+series: {reno: {scenarios: ["*golden*"], where: {stack: reno}}}
+claims:
+  - id: fast
+    weight: headline
+    source: here
+    says: Goodput is above nothing.
+    checks: [{kind: value, metric: goodput_bps, of: {series: reno, at: {ber: 0}}, at_least: 1, because: any will do}]
+"""
+
+
+@pytest.fixture
+def mine(run_dir, tmp_path):
+    """The folder of a scenario, whose run is run_dir."""
+    folder = tmp_path / "mine"
+    (folder / "figures").mkdir(parents=True)
+    (folder / "claims").mkdir()
+    (folder / "rover.yaml").write_text("kind: scenario\n")
+    (folder / "figures" / "good.yaml").write_text(RECIPE)
+    (folder / "claims" / "good.yaml").write_text(CLAIMS)
+    manifest = {"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "virtual", "seed": 7, "cells": {}, "file": "../mine/rover.yaml"}
+    (run_dir / "manifest.json").write_text(json.dumps(manifest | {"evidence": True}))
+    return folder
+
+
+@pytest.fixture
+def scpslab(monkeypatch, capsys):
+    """Runs a command line; gives exit code, standard output and standard error."""
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["scpslab", *map(str, words)])
+        code = 0
+        try:
+            app.main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def drawn(run_dir, **options):
+    warned = []
+    names = {path.name for path in draw(run_dir, formats=("svg",), warn=warned.append, **options)}
+    return names, warned
+
+
+def test_a_recipe_beside_the_scenario_is_drawn_with_those_of_the_project(run_dir, mine):
+    names, warned = drawn(run_dir)
+    assert {"good.svg", "fy97-fig04.svg"} <= names
+    assert warned == []
+
+
+def test_applies_to_keeps_a_recipe_from_other_scenarios_of_its_folder(run_dir, mine):
+    (mine / "figures" / "good.yaml").write_text(RECIPE + "applies_to: [other]\n")
+    assert "good.svg" not in drawn(run_dir)[0]
+    (mine / "figures" / "good.yaml").write_text(RECIPE + 'applies_to: ["*golden*"]\n')
+    assert "good.svg" in drawn(run_dir)[0]
+
+
+def test_the_copies_in_the_run_count_where_the_scenario_has_gone(run_dir, mine):
+    (run_dir / "figures").mkdir(exist_ok=True)
+    (run_dir / "figures" / "copy.yaml").write_text(RECIPE)
+    assert "copy.svg" not in drawn(run_dir)[0]
+    shutil.rmtree(mine)
+    assert "copy.svg" in drawn(run_dir)[0]
+
+
+def test_one_s_own_recipe_hides_the_project_s_of_that_name(run_dir, mine):
+    (mine / "figures" / "fy97-fig04.yaml").write_text(RECIPE)
+    draw(run_dir, ["fy97-fig04"], formats=("svg",))
+    assert "a title" in (run_dir / "figures" / "fy97-fig04.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [\n", "figures/bad.yaml:2: found"),
+        (RECIPE + "colour: red\n", 'figures/bad.yaml:10: colour: found the unknown key "colour"'),
+        (RECIPE.replace("goodput_bps", "godput_bps"), 'found no column "godput_bps"; expected one of '),
+        (RECIPE.replace("axis: ber", "axis: bear"), 'found no column "bear"; expected one of '),
+        (RECIPE.replace("metric-vs-axis", "pie"), 'figures/bad.yaml:3: plot: found "pie"'),
+        ("\xff", "figures/bad.yaml: found bytes that are not UTF-8"),
+    ],
+)
+def test_one_bad_recipe_is_told_with_its_place_and_the_others_are_drawn(run_dir, mine, scpslab, text, said):
+    (mine / "figures" / "bad.yaml").write_bytes(text.encode("latin-1"))
+    names, warned = drawn(run_dir)
+    assert {"good.svg", "fy97-fig04.svg"} <= names
+    assert len(warned) == 1
+    assert "figures/bad.yaml" in warned[0]
+    assert said in warned[0]
+
+    code, out, err = scpslab("plot", run_dir, "--format", "svg")
+    assert (code, "good.svg" in out) == (1, True), "plot was asked for all that applies"
+    assert err.startswith("warning: ")
+    code, out, err = scpslab("plot", run_dir, "--format", "svg", "--figure", "good,bad")
+    assert code in (2, 5)
+    assert said in err
+    code, out, err = scpslab("report", run_dir)
+    assert (code, err.startswith("warning: ")) == (0, True)
+
+
+def test_a_bad_recipe_of_the_project_costs_only_itself(run_dir, tmp_path, monkeypatch):
+    folder = tmp_path / "recipes"
+    shutil.copytree(RECIPES, folder)
+    (folder / "fy97-fig05.yaml").write_text("a: [\n")
+    monkeypatch.setattr("scpslab.figures.found.RECIPES", folder)
+    names, warned = drawn(run_dir)
+    assert "fy97-fig04.svg" in names
+    assert [line.partition(":")[0].rpartition("/")[2] for line in warned] == ["fy97-fig05.yaml"]
+
+
+def test_a_divisor_counts_on_both_axes(run_dir, mine):
+    (figure, _), (divided, _) = (
+        metric_vs_axis.draw(load(write(mine, RECIPE.replace("scale: log", "scale: linear").replace("y (s)", said)), MODELS), Source(run_dir))
+        for said in ("y (bit/s)", "y (kbit/s), divide: 1000")
+    )
+    first, second = ([line.get_ydata() for line in picture.axes[0].lines] for picture in (figure, divided))
+    assert [pytest.approx(values / 1000) for values in first] == second
+    assert max(map(max, first)) > 1000
+
+
+def test_a_divisor_that_a_plot_would_ignore_is_refused(mine):
+    text = RECIPE.replace("metric-vs-axis", "time-sequence").replace("metric: goodput_bps\naxis: ber\n", "").replace("y (s)", "y (kB), divide: 1000")
+    with pytest.raises(ScenarioError, match=r"figures/new\.yaml:7: y\.divide: found a divisor, but time-sequence has units of its own .*Remove it\."):
+        load(write(mine, text), MODELS)
+
+
+def write(mine, text):
+    path = mine / "figures" / "new.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_of_several_named_figures_those_that_can_be_drawn_are(run_dir, mine):
+    with pytest.raises(UsageError, match="found no such recipe"):
+        draw(run_dir, ["nothing", "good"], formats=("svg",))
+    assert (run_dir / "figures" / "good.svg").is_file()
+
+
+def test_a_recipe_is_named_by_the_path_of_its_file(run_dir, tmp_path, scpslab, monkeypatch):
+    (tmp_path / "elsewhere.yaml").write_text(RECIPE)
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = scpslab("plot", run_dir, "--figure", "./elsewhere.yaml", "--format", "svg")
+    assert (code, out.strip()) == (0, str(run_dir / "figures" / "elsewhere.svg"))
+    code, _, err = scpslab("plot", run_dir, "--figure", "./nowhere.yaml")
+    assert code == 2
+    assert "nowhere.yaml: found No such file or directory; expected a figure recipe file." in err
+
+
+def test_without_somebody_to_warn_a_bad_recipe_is_an_error(run_dir, mine):
+    (mine / "figures" / "bad.yaml").write_text("a: [\n")
+    with pytest.raises(ScenarioError, match=r"bad\.yaml"):
+        draw(run_dir)
+
+
+def test_the_report_draws_a_recipe_again_when_it_has_changed(run_dir, mine):
+    write_report(run_dir)
+    (mine / "figures" / "good.yaml").write_text(RECIPE.replace("a title", "another title"))
+    text = write_report(run_dir).read_text()
+    assert "another title" in text
+
+
+def test_claims_beside_the_scenario_are_tested_with_those_of_the_project(run_dir, mine, scpslab):
+    code, out, err = scpslab("claims", run_dir, "--format", "csv")
+    assert (code, err) == (0, "")
+    (line,) = [line for line in out.splitlines() if line.startswith("good,fast,")]
+    assert "no data" not in line
+    assert "\nfy97," in out
+    assert "Goodput is above nothing" in write_report(run_dir).read_text()
+
+
+def test_claims_are_tested_from_a_file_alone(run_dir, mine, scpslab):
+    code, out, _ = scpslab("claims", run_dir, "--file", mine / "claims" / "good.yaml", "--format", "csv")
+    assert code == 0
+    assert {line.partition(",")[0] for line in out.splitlines()} == {"paper", "good"}
+
+
+def test_a_bad_file_of_claims_is_told_with_its_place_and_the_others_are_tested(run_dir, mine, scpslab):
+    bad = mine / "claims" / "bad.yaml"
+    bad.write_text(CLAIMS.replace("goodput_bps", "[1]"))
+    code, out, err = scpslab("claims", run_dir, "--format", "csv")
+    assert code == 1
+    assert f"warning: {bad}:12: " in err
+    assert "\ngood,fast," in out
+    code, out, err = scpslab("claims", run_dir, "--format", "csv", "--file", bad, "--file", mine / "claims" / "good.yaml")
+    assert code == 1
+    assert "good,fast," in out
+    assert scpslab("claims", run_dir, "--file", bad)[0] == 2
+
+
+def test_claims_may_not_pass_for_a_paper_s(run_dir, mine):
+    (mine / "claims" / "fy97.yaml").write_text(CLAIMS)
+    known = type("Paper", (), {"name": "fy97"})
+    papers, wrong = load_beside([run_dir], [known])
+    assert [paper.name for paper in papers] == ["good"]
+    assert len(wrong) == 1
+    assert "fy97.yaml: found the name of a file of analysis/claims/; expected another name" in wrong[0]
