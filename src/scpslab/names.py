@@ -52,6 +52,12 @@ def file_label(text: str) -> str:
     return re.sub(r"(\.part|[.-])+$", "", plain) or "unnamed"
 
 
+def node_and_link(text: str) -> tuple[str, str]:
+    """The node and the link of `NODE.LINK`, which is how people write a node's address on a link; a node alone has the link ""."""
+    node, _, link = text.partition(".")
+    return node, link
+
+
 def shown(text: object) -> str:
     """A name in a message: in quotes, on one line, not too long."""
     words = ascii(text)[1:-1] if isinstance(text, str) else ascii(text)

@@ -36,7 +36,7 @@ def validate(
     """Check a scenario or campaign, and run nothing.
 
     The command checks the form, the names, every point of the sweep, every variant and every plan. It reports all errors at once: file and line, key,
-    what was found, what was expected, what to do.
+    what was found, what was expected, what to do. Below the number of cells it prints the path of each workload's packets, there and back.
 
     Examples: scpslab validate fy97/fig04 · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set repeats=2
     """
@@ -50,6 +50,8 @@ def validate(
         typer.echo(scenario.resolved_yaml(loaded), nl=False)
         return
     typer.echo(harmless(f"{loaded.name}: {loaded.title}{', changed' if changes_conditions(set_ or []) else ''}: {_counted(planned)}"))
+    for line in planning.short_paths(planned):
+        typer.echo(harmless(f"  {line}"))
     expected = [planning.expected(plan) for plan in planned.values()]
     if sum(cell.wall_s for cell in expected) >= LONG_S:
         typer.echo(f"  {forecast(expected, len(os.sched_getaffinity(0)))} in engine virtual")
@@ -89,9 +91,10 @@ def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:
 
 
 def checked_plans(loaded: scenario.Scenario) -> dict[str, Plan]:
-    """The plans of a scenario's cells, by their ids. Prints a warning if the sweep makes no difference somewhere."""
-    planned = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
-    for warning in planning.warnings(planned, loaded.places.of(("sweep",))):
+    """The plan of every cell of a scenario. Prints a warning if the sweep makes no difference somewhere, or a path is left open."""
+    cells = scenario.cells(loaded)
+    planned = {cell.id: planning.plan(cell) for cell in cells}
+    for warning in (*planning.warnings(planned, loaded.places.of(("sweep",))), *planning.open_choices(cells)):
         typer.echo(harmless(warning), err=True)
     return planned
 

@@ -15,9 +15,10 @@ from scpslab.documents.quantities import Duration, Probability, Rate, Size, Size
 from scpslab.figures.facts import NOTHING_ELSE, Facts, ber_text, both, facts_of, rate_text, size_text, transfer_in
 from scpslab.plan import Plan
 from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import ways
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.stacks import ScpsEnd
-from scpslab.plan.ways import slowest, way
+from scpslab.plan.ways import slowest
 from scpslab.plan.workloads import Traffic
 from scpslab.stacks import Host, HostPart, NodePlan, plan_node
 from scpslab.workloads.scps_end import IP_HEADER_BYTES, NP_HEADER_BYTES, rate_that_fits
@@ -157,7 +158,8 @@ def _program(end: ScpsEnd | None, expected: NodePlan, plan: Plan, transfer: Traf
     found = {setting: value for setting, value in end.settings.items() if setting not in PLANNED}
     wanted = dict(expected.scps)
     if expected.paced_by_slowest_hop:
-        hops = way(plan.all_links, name, transfer.to if name == transfer.from_ else transfer.from_)
+        there, back = ways(plan, transfer)
+        hops = there if name == transfer.from_ else back
         network_bytes = IP_HEADER_BYTES if end.np is None else NP_HEADER_BYTES
         rate = rate_that_fits(end.settings, hops, network_bytes, timestamps=expected.timestamps) if slowest(hops) else None
         wanted |= {"rate": str(rate)} if rate else {}

@@ -12,9 +12,10 @@ from scpslab.plan.disciplines import DEFAULT
 from scpslab.plan.error_models import NO_MODEL, Errors
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import ways
 from scpslab.plan.serial_links import SerialDirection, SerialLink
 from scpslab.plan.stacks import KERNEL, STACKS, ScpsEnd
-from scpslab.plan.ways import Hop, Way, slowest, way
+from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.plan.workloads import Traffic
 from scpslab.plan.workloads.congestion import Congestion
 from scpslab.stacks.scps import CONGESTION_OF
@@ -116,8 +117,7 @@ def transfer_in(plan: Plan) -> Traffic | None:
 def facts_of(plan: Plan) -> Facts:
     """The conditions of a cell."""
     transfer = transfer_in(plan)
-    there = way(plan.all_links, transfer.from_, transfer.to) if transfer else []
-    back = way(plan.all_links, transfer.to, transfer.from_) if transfer else []
+    there, back = ways(plan, transfer) if transfer else ([], [])
     narrow, narrow_back = slowest(there), slowest(back)
     rates = tuple(hop.direction.rate_bps if hop else None for hop in (narrow, narrow_back))
     framing = narrow.direction.overhead_bytes if narrow and isinstance(narrow.direction, Direction) else None

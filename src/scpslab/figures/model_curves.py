@@ -18,7 +18,8 @@ from scpslab.plan.error_models.clustered import Clustered
 from scpslab.plan.error_models.independent import Independent
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
-from scpslab.plan.ways import Hop, way
+from scpslab.plan.paths import NoPathError, flow, paths_of
+from scpslab.plan.ways import Hop
 from scpslab.plan.workloads.bulk import Bulk
 from scpslab.results.run import RunCell
 
@@ -55,8 +56,11 @@ def path_of(cell: RunCell) -> Path:
     workload = transfer_of(cell)
     if not isinstance(workload, Bulk):
         raise NothingToDrawError(f"{cell.folder}: models: found a workload of kind {workload.kind}; expected a bulk transfer. Leave out the models.")
-    there = way(cell.plan.all_links, workload.from_, workload.to)
-    back = way(cell.plan.all_links, workload.to, workload.from_)
+    try:
+        hops = flow(paths_of(cell.plan), workload)
+    except NoPathError as error:
+        raise NothingToDrawError(f"{cell.folder}: models: found no path: {error}; expected one. Leave out the models.") from error
+    there, back = hops.there, hops.back or []
     slowest = min((hop for hop in there if hop.direction.rate_bps), key=lambda hop: hop.direction.rate_bps or 0, default=None)
     if slowest is None or not isinstance(slowest.direction, Direction) or slowest.direction.rate_bps is None:
         raise NothingToDrawError(f"{cell.folder}: models: found no link of packets with a rate on the path; expected one. Leave out the models.")

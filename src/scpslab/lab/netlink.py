@@ -121,13 +121,18 @@ class Netlink:
         parts = attribute(1, socket.inet_aton(ip)) + attribute(2, bytes.fromhex(mac.replace(":", "")))
         self.ask(RTM_NEWNEIGH, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
 
-    def route(self, to: str, via: str | None, metrics: dict[int, int]) -> None:
-        """Adds a static IPv4 route to a prefix or "default"; `metrics` by RTAX number. Without `via` packets to there are dropped."""
+    def route(self, to: str, via: str | None, metrics: dict[int, int], src: str | None = None) -> None:
+        """Adds a static IPv4 route to a prefix or "default"; `metrics` by RTAX number. Without `via` packets to there are dropped.
+
+        `src`: the node's own address that it sends from; None: that of the interface.
+        """
         ip, prefix = ("0.0.0.0", "0") if to == "default" else to.split("/")  # noqa: S104  # a route, no binding
         body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_STATIC, 0, RTN_UNICAST if via else RTN_BLACKHOLE, 0)
         parts = attribute(RTA_GATEWAY, socket.inet_aton(via)) if via else b""
         if int(prefix):
             parts += attribute(RTA_DST, socket.inet_aton(ip))
+        if src:
+            parts += attribute(RTA_PREFSRC, socket.inet_aton(src))
         self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts + _metrics(metrics))
 
     def connected(self, index: int, cidr: str, metrics: dict[int, int]) -> None:

@@ -25,6 +25,14 @@ def inside(pid: int | None) -> Iterator[None]:
         os.close(there)
 
 
+def from_anywhere() -> None:
+    """Lets packets in by whatever interface they come: a path may have other links each way. A namespace begins with the machine's own choice (RFC 3704)."""
+    for which in ("all", "default"):
+        setting = Path(f"/proc/sys/net/ipv4/conf/{which}/rp_filter")
+        if setting.read_text().strip() != "0":
+            setting.write_text("0\n")
+
+
 def without_ipv6() -> None:
     """Switches IPv6 off in the namespace we are in, for what is there and what comes: its own packets would be in the links' accounts."""
     for which in ("all", "default"):

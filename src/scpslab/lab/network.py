@@ -130,7 +130,7 @@ class Wiring:
                 for index, cidr, options in self._connected(node.name):
                     here.connected(index, cidr, route_metrics(options))
                 for route in self._routes(node, late=False):
-                    here.route(route.to, route.via, route_metrics(route))
+                    here.route(route.to, route.via, route_metrics(route), route.src)
                 here.close()
 
     def _connected(self, node: str) -> list[tuple[int, str, RouteOptions]]:

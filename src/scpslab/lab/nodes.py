@@ -16,7 +16,7 @@ from typing import Any
 
 from mininet.node import Node
 
-from scpslab.lab.netns import inside, without_ipv6
+from scpslab.lab.netns import from_anywhere, inside, without_ipv6
 from scpslab.lab.place import LABTOOL, PROGRAMS
 
 # The prompt of a node's shell, by which Mininet knows that a command has ended.
@@ -44,6 +44,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         self.prefix = [LABTOOL, "exec", str(pid)]
         with inside(pid):
             without_ipv6()
+            from_anywhere()
 
     def _open_shell(self) -> None:
         # In a session of its own with this terminal: otherwise the terminal could not interrupt the shell's commands.

@@ -115,7 +115,7 @@ class SerialLink:
         with inside(node.pid):
             here = Netlink()
             for route in routes:
-                here.route(route.to, route.via, route_metrics(route))
+                here.route(route.to, route.via, route_metrics(route), route.src)
             here.close()
 
     def _channel_exit(self, _code: int) -> None:

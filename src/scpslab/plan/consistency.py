@@ -27,6 +27,7 @@ def problems(plan: Plan) -> Iterator[Problem]:
     """Every place of a plan that does not fit, with what was found and expected."""
     yield from _limits(plan.limits)
     yield from _nodes(plan)
+    yield from _sources(plan)
     yield from _links(plan)
     yield from _serial_links(plan)
     yield from _np_routers(plan)
@@ -43,6 +44,15 @@ def _limits(limits: Limits) -> Iterator[Problem]:
         for key, value in (("late_ns", limits.late_ns), ("late_share", limits.late_share)):
             if value is None:
                 yield f"limits.{key}", "found no such key beside tick_ns; expected one"
+
+
+def _sources(plan: Plan) -> Iterator[Problem]:
+    """A node sends from its own addresses."""
+    owned = [(end.node, end.ip.split("/")[0]) for link in plan.all_links for end in link.ends if end.ip]
+    for index, node in enumerate(plan.nodes):
+        for number, route in enumerate(() if isinstance(node, Switch) else node.routes):
+            if route.src is not None and (node.name, route.src) not in owned:
+                yield f"nodes[{index}].routes[{number}].src", one_of(route.src, [ip for owner, ip in owned if owner == node.name])
 
 
 def _nodes(plan: Plan) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scpslab.plan.schema import shown
@@ -34,6 +34,9 @@ class Places:
 
 def one_of(found: str, known: Iterable[str]) -> str:
     """What was found, and what there is."""
-    names = list(known)
-    listed = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "") if names else "none, for there is none"
-    return f"found {shown(found)}; expected one of {listed}"
+    return f"found {shown(found)}; expected one of {listed(list(known))}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of some names."""
+    return ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "") if names else "none, for there is none"

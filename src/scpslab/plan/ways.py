@@ -29,7 +29,7 @@ Way = list[Hop]
 
 
 def way(links: Iterable[Link | SerialLink], source: str, destination: str) -> Way:
-    """The hops from one node to another over the fewest links; empty when there is no way."""
+    """The hops from one node to another over the fewest links, which is how SCPS-NP is routed; empty when there is no way."""
     hops = [Hop(link, direction) for link in links for direction in link.directions]
     return fewest([(hop.direction.from_, hop.direction.to, hop) for hop in hops], source, destination)
 

@@ -2,6 +2,7 @@
 
 from scpslab.planning.alike import warnings
 from scpslab.planning.estimate import Expected, expected, least_virtual_s
+from scpslab.planning.flows import open_choices, paths_text, short_paths
 from scpslab.planning.plan import plan
 
-__all__ = ["Expected", "expected", "least_virtual_s", "plan", "warnings"]
+__all__ = ["Expected", "expected", "least_virtual_s", "open_choices", "paths_text", "plan", "short_paths", "warnings"]

@@ -48,7 +48,7 @@ def _container(image: str, memory_bytes: int, is_admin: bool, has_tun: bool) -> 
 
 def _ends(workloads: tuple[Workload, ...], *, is_load: bool) -> set[str]:
     chosen = [workload for workload in workloads if KINDS[workload.kind].is_load is is_load]
-    return {end for workload in chosen for end in (workload.from_, workload.to)}
+    return {end for workload in chosen for end in (workload.sender, workload.receiver)}
 
 
 def _kind(node: Host | Router | ScpsRouter, is_mirror: bool, is_load: bool) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scpslab.plan import Plan
-from scpslab.plan.ways import slowest, way
+from scpslab.plan.paths import ways
+from scpslab.plan.ways import slowest
 from scpslab.plan.workloads import Traffic
 from scpslab.workloads import KINDS
 
@@ -40,14 +41,14 @@ def least_packets(plan: Plan) -> int:
 
 
 def _packets(plan: Plan, workload: Traffic) -> int:
-    found = way(plan.all_links, workload.from_, workload.to)
+    found, _ = ways(plan, workload)
     hop = slowest(found)
     mtu_bytes = min((one.mtu_bytes for one in found), default=0)
     return KINDS[workload.kind].least_packets(workload, hop.direction.rate_bps if hop else None, mtu_bytes) if mtu_bytes else 0
 
 
 def _end_ns(plan: Plan, workload: Traffic) -> int:
-    found = way(plan.all_links, workload.from_, workload.to)
+    found, _ = ways(plan, workload)
     delay_ns = sum(hop.direction.delay_ns for hop in found)
     hop = slowest(found)
     busy_ns = KINDS[workload.kind].busy_ns(workload, hop.direction.rate_bps if hop else None)

@@ -10,17 +10,20 @@ from scpslab import probes, units, workloads
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.nodes import Host, ScpsRouter
+from scpslab.plan.paths import Paths
 from scpslab.planning.connected import with_connected
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
 from scpslab.planning.links import with_overrides
 from scpslab.planning.np import NpNetwork
 from scpslab.planning.scps import ScpsAddresses, with_routes
 from scpslab.planning.script import plan_script
+from scpslab.planning.sources import with_sources
 from scpslab.probes import name_of
 from scpslab.scenario import Cell
 from scpslab.scenario.model import ScenarioFile
 from scpslab.seeds import stream
 from scpslab.stacks import NodePlan, plan_node
+from scpslab.topology.interfaces import addresses
 from scpslab.topology.layout import Layout, layout
 from scpslab.workloads import Setting
 
@@ -38,23 +41,34 @@ def plan(cell: Cell) -> Plan:
     if cell.model.containers == "docker":
         network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts))
     setting = Setting(
-        links=network.all_links,
+        paths=Paths(network.nodes, network.all_links),
         hosts=hosts,
-        addresses={node: ip.split("/")[0] for node, ip in network.addresses()},
+        addresses=_addresses(cell),
         root_seed=cell.scenario.seed,
         repeat=cell.repeat,
         virtual_ns=units.parse("duration", cell.model.limits.virtual),
         take_scps=scps.take,
         np_end=np.end,
     )
+    planned = [workloads.KINDS[workload.kind].plan(workload, setting) for workload in cell.model.workloads]
+    network = with_sources(network, list(zip(cell.model.workloads, planned, strict=True)), setting)
     return network.plan(
         _key(cell),
         _limits(cell),
         cell.model.containers,
-        workloads=tuple(workloads.KINDS[workload.kind].plan(workload, setting) for workload in cell.model.workloads),
+        workloads=tuple(planned),
         probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in cell.model.probes),
         script=plan_script(cell, network),
     )
+
+
+def _addresses(cell: Cell) -> dict[str, str]:
+    """The address of every end that a workload can name, a host alone or with a link; a host alone has its first."""
+    found: dict[str, str] = {}
+    for one in addresses(cell.network):
+        for word in (one.node, one.name, f"{one.node}.{one.interface}"):
+            found.setdefault(word, str(one.ip.ip))
+    return found
 
 
 def _key(cell: Cell) -> CellKey:
@@ -90,7 +104,7 @@ def _configured(network: Layout, hosts: Mapping[str, NodePlan], model: ScenarioF
 
 def _np(network: Layout, cell: Cell, hosts: Mapping[str, NodePlan], scps: ScpsAddresses, routers: list[str]) -> NpNetwork:
     """The nodes that speak SCPS-NP; a host has as many programs as workloads."""
-    ends = Counter(end for workload in cell.model.workloads for end in (workload.from_, workload.to))
+    ends = Counter(end for workload in cell.model.workloads for end in (workload.sender, workload.receiver))
     programs = {name: ends[name] for name, node in hosts.items() if node.np_precedence is not None}
     return NpNetwork(network, scps.numbers, programs | dict.fromkeys(routers, 1), tuple(routers))
 

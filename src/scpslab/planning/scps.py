@@ -5,11 +5,11 @@ A program takes an address of the prefix and a TUN device; the host's kernel pas
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter
 from dataclasses import replace
 
-from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
+from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import NoPathError, Paths
 from scpslab.plan.routes import NO_OPTIONS, Route
 from scpslab.topology.layout import Layout
 
@@ -34,25 +34,22 @@ class ScpsAddresses:
 
 def with_routes(network: Layout, scps: ScpsAddresses) -> Layout:
     """The network with every SCPS host's prefix routed to it; on the host itself what no program has is dropped, or it would go round in circles."""
-    ends = [(node, ipaddress.IPv4Interface(ip)) for node, ip in network.addresses()]
+    ends = dict(reversed(network.addresses()))
+    paths = Paths(network.nodes, network.all_links)
     nodes = list(network.nodes)
     for host, number in scps.numbers.items():
         for index, node in enumerate(nodes):
-            if isinstance(node, Switch) or not any(name == node.name for name, _ in ends):
+            if isinstance(node, Switch) or node.name not in ends or host not in ends:
                 continue
-            via = None if node.name == host else _next_hop(node, host, ends)
+            via = None if node.name == host else _next_hop(paths, node.name, ends[host])
             if via or node.name == host:
                 nodes[index] = replace(node, routes=(*node.routes, Route(to=PREFIX.format(host=number), via=via, **NO_OPTIONS)))
     return replace(network, nodes=tuple(nodes))
 
 
-def _next_hop(node: Host | Router | ScpsRouter, host: str, ends: list[tuple[str, ipaddress.IPv4Interface]]) -> str | None:
-    """Where a node sends packets for a host: the host itself on a common subnet, else what its routes say of the host's first address."""
-    near = [here.network for name, here in ends if name == node.name]
-    of_host = [there for name, there in ends if name == host]
-    for there in of_host:
-        if there.network in near:
-            return str(there.ip)
-    routes = [(ipaddress.IPv4Network("0.0.0.0/0" if route.to == "default" else route.to), route.via) for route in node.routes]
-    fitting = [(network.prefixlen, via or "") for network, via in routes if of_host[0].ip in network]
-    return max(fitting)[1] or None if fitting else None
+def _next_hop(paths: Paths, node: str, cidr: str) -> str | None:
+    """Where a node sends packets for a host: to the host itself on a common subnet, else to where its routes send those for the host's first address."""
+    try:
+        return paths.next_hop(node, cidr.split("/", maxsplit=1)[0]).ip
+    except NoPathError:
+        return None

@@ -23,9 +23,9 @@ import numpy as np
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import NoPathError, Paths, paths_of
 from scpslab.plan.probes.capture import Capture
 from scpslab.plan.probes.verdicts import Verdicts
-from scpslab.plan.ways import way
 from scpslab.results.capture import (
     ACK,
     FIN,
@@ -212,15 +212,20 @@ def _same_packets(cell: RunCell, seen: _Seen, probe: Verdicts, direction: Direct
 def _over(plan: Plan, headers: IpHeaders, probe: Verdicts) -> Ints:
     """Indices of the packets whose way leads over the probe's direction."""
     pairs, label = np.unique(np.stack([headers.source, headers.destination], axis=1), axis=0, return_inverse=True)
-    crosses = np.array([_crosses(plan, probe, source, destination) for source, destination in pairs.tolist()], dtype=np.bool_)
+    paths = paths_of(plan)
+    crosses = np.array([_crosses(plan, paths, probe, source, destination) for source, destination in pairs.tolist()], dtype=np.bool_)
     return np.flatnonzero(crosses[label.reshape(-1)])
 
 
-def _crosses(plan: Plan, probe: Verdicts, source: int, destination: int) -> bool:
+def _crosses(plan: Plan, paths: Paths, probe: Verdicts, source: int, destination: int) -> bool:
     ends = [_owner(plan, ipaddress.IPv4Address(address)) for address in (source, destination)]
     if ends[0] is None or ends[1] is None:
         return False
-    return any((hop.link.name, hop.direction.name) == (probe.link, probe.direction) for hop in way(plan.all_links, ends[0], ends[1]))
+    try:
+        hops = paths.path(ends[0], ends[1], str(ipaddress.IPv4Address(destination)))
+    except NoPathError:
+        return False
+    return any((hop.link.name, hop.direction.name) == (probe.link, probe.direction) for hop in hops)
 
 
 def _owner(plan: Plan, address: ipaddress.IPv4Address) -> str | None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from scpslab.plan import Plan
 from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import ways
 from scpslab.plan.probes.capture import Capture
 from scpslab.plan.probes.queue import QueueDepth
-from scpslab.plan.ways import Hop, slowest, way
+from scpslab.plan.ways import Hop, slowest
 from scpslab.plan.workloads import Traffic
 
 
 def bottleneck(plan: Plan, workload: Traffic) -> Hop | None:
     """The slowest hop on a workload's way; None when none of its hops is limited."""
-    return slowest(way(plan.all_links, workload.from_, workload.to))
+    return slowest(ways(plan, workload)[0])
 
 
 def bottleneck_bps(plan: Plan, workload: Traffic) -> int | None:

@@ -239,7 +239,7 @@ class ScenarioRun(PlansRun):
         super().__init__(loaded, scenario.resolved_yaml(loaded, own.renamed), plans, options, listeners, own.contents)
         self.checks = loaded.model.checks
         self.asked = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides)}
-        self.warnings = planning.warnings(plans, loaded.places.of(("sweep",)))
+        self.warnings = [*planning.warnings(plans, loaded.places.of(("sweep",))), *planning.open_choices(cells)]
         self.loaded = loaded
         if not loaded.is_of_project:
             place = os.path.relpath(loaded.path.resolve(), self.folder.path.resolve())

@@ -9,6 +9,7 @@ from scpslab import units
 from scpslab.documents.places import Places, one_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario import link_rules
+from scpslab.scenario.ends import with_routes
 from scpslab.scenario.model import RunStep, ScenarioFile
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.topologies import Topologies, TopologyError
@@ -22,10 +23,10 @@ SMALLEST_MTU = 68  # RFC 791
 
 
 def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> topology.Network:
-    """The scenario's topology with its parameters.
+    """The scenario's topology with its parameters, and with the scenario's routes.
 
     Raises:
-        ScenarioError: unknown topology, unknown parameters, or values that do not fit.
+        ScenarioError: unknown topology, unknown parameters, values that do not fit, or routes that lead nowhere.
     """
     try:
         found_topology = topologies.find(model.topology, places.path.parent)
@@ -48,6 +49,9 @@ def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> top
         network = found_topology.describe(parameters.read(model.parameters))
     except TopologyError as error:
         raise places.error([(("topology",), str(error))]) from error
+    network, wrong = with_routes(model, network)
+    if wrong:
+        raise places.error(wrong)
     for mtu in sorted({link.mtu_bytes for link in network.links if not SMALLEST_MTU <= link.mtu_bytes <= LARGEST_MTU}):
         raise places.error([(("parameters", "mtu"), f"found an MTU of {mtu} B; expected {SMALLEST_MTU} B to {LARGEST_MTU} B. Correct the value.")])
     return network

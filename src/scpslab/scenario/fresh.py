@@ -10,13 +10,15 @@ from typing import get_args
 from scpslab import workloads
 from scpslab.documents.places import one_of
 from scpslab.errors import UsageError
+from scpslab.plan.paths import Paths
 from scpslab.plan.stacks import STACKS as CARRIERS
-from scpslab.plan.ways import Hop, way
+from scpslab.plan.ways import Hop
 from scpslab.presets import PRESETS
 from scpslab.stacks import STACKS
 from scpslab.stacks.kernel import Congestion, KernelHost
 from scpslab.topology import catalogue
 from scpslab.topology.description import Network
+from scpslab.topology.interfaces import Address, addresses
 from scpslab.topology.layout import layout
 from scpslab.topology.parameters import Parameter
 
@@ -117,7 +119,8 @@ def text(choices: Choices) -> str:
         raise UsageError("\n".join(complaints))
     module, network = catalogue.module(choices.topology), _described(choices.topology)
     source, sink = network.roles["source"], network.roles["sink"]
-    hop = _space(network, source, sink)
+    first, *others = [one for one in addresses(network) if one.node == sink]
+    hop = _space(network, source, first)
     data, ack = hop.direction.name, next(direction.name for direction in hop.link.directions if direction.name != hop.direction.name)
     size = f", size: {choices.size or '1 MB'}" if has_size(choices.workload) else ""
     return TEXT.format(
@@ -128,7 +131,7 @@ def text(choices: Choices) -> str:
         data=data,
         ack=ack,
         kinds=", ".join(workload_kinds()),
-        workload=f"{{kind: {choices.workload}, name: transfer, from: {source}, to: {sink}{size}}}",
+        workload=f"{{kind: {choices.workload}, name: transfer, from: {source}, to: {first.name if others else sink}{size}}}",
         source=source,
         sink=sink,
         cases="\n".join(f"      {name}: {{{', '.join(f'{key}: {value}' for key, value in cases[name].items())}}}" for name in dict.fromkeys(choices.stacks)),
@@ -154,6 +157,7 @@ def _parameter(name: str, spec: Parameter) -> str:
     return f"#   # {name}: calculated; {spec.doc}" if spec.default is None else f"#   {name}: {spec.text(spec.default)}  # {spec.doc}"
 
 
-def _space(network: Network, source: str, sink: str) -> Hop:
-    """The hop on the way that has the longest delay."""
-    return max(way(layout(network).all_links, source, sink), key=lambda hop: hop.direction.delay_ns)
+def _space(network: Network, source: str, sink: Address) -> Hop:
+    """The hop on the path that has the longest delay."""
+    found = layout(network)
+    return max(Paths(found.nodes, found.all_links).path(source, sink.node, str(sink.ip.ip)), key=lambda hop: hop.direction.delay_ns)

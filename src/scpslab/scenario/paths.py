@@ -10,6 +10,7 @@ from typing import Any
 
 from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath, dotted, read_value
+from scpslab.names import node_and_link
 from scpslab.topology.description import Network
 
 # The kind of workload that stands for other people's traffic: who sends it is no party of the experiment.
@@ -73,7 +74,7 @@ def _parties(data: Mapping[str, Any], network: Network) -> list[str]:
     workloads = data.get("workloads")
     for workload in workloads if isinstance(workloads, list) else ():
         if isinstance(workload, dict) and workload.get("kind") != CROSS_TRAFFIC:
-            said |= {end for end in (workload.get("from"), workload.get("to")) if isinstance(end, str)}
+            said |= {node_and_link(end)[0] for end in (workload.get("from"), workload.get("to")) if isinstance(end, str)}
     return [node.name for node in network.nodes if node.kind == "host" and (node.name in said or node.name not in network.bystanders())]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scpslab import probes, units, workloads
-from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.probes import folder_of, name_of
+from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, survey, there_and_back
 from scpslab.scenario.model import ScenarioFile
-from scpslab.scenario.rates import mtu_bytes, slowest_bps, way
+from scpslab.scenario.rates import mtu_bytes, slowest_bps
 from scpslab.topology import description as topology
 from scpslab.workloads import Surroundings, Workload
 
@@ -22,11 +22,15 @@ LARGEST_MEMORY_BYTES = 1 << 40
 
 def workload_problems(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
     """Workloads that do not fit their network, or each other."""
-    hosts = [node.name for node in network.nodes if node.kind == "host"]
+    surveyed = survey(model, network)
+    wrong = False
     for index, workload in enumerate(model.workloads):
-        ends = list(_ends(workload, network, hosts))
-        found = ends or workloads.KINDS[workload.kind].problems(workload, _surroundings(workload, model, network))
+        ends = list(end_problems(workload, surveyed))
+        wrong = wrong or bool(ends)
+        found = ends or workloads.KINDS[workload.kind].problems(workload, _surroundings(workload, model, surveyed, network))
         yield from ((("workloads", index, *at), text) for at, text in found)
+    if not wrong:
+        yield from sources_twice(model, surveyed)
     yield from _ports_twice(model)
 
 
@@ -36,27 +40,16 @@ def probe_problems(model: ScenarioFile, network: topology.Network) -> Iterator[P
         yield from ((("probes", index, *at), text) for at, text in probes.KINDS[probe.kind].problems(probe, network))
 
 
-def _surroundings(workload: Workload, model: ScenarioFile, network: topology.Network) -> Surroundings:
-    found = way(network, workload.from_, workload.to)
+def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, network: topology.Network) -> Surroundings:
+    found, _ = there_and_back(workload, surveyed)
     return Surroundings(
         host=model.host,
         in_containers=model.containers == "docker",
         mtu_bytes=mtu_bytes(found) or LARGEST_MTU,
         slowest_bps=slowest_bps(model, found),
         virtual=model.limits.virtual,
-        has_np_router=any(network.node(end).kind == "scps-router" for link, _ in found for end in (link.a, link.b)),
+        has_np_router=any(network.node(end.node).kind == "scps-router" for hop in found for end in hop.link.ends),
     )
-
-
-def _ends(workload: Workload, network: topology.Network, hosts: list[str]) -> Iterator[Problem]:
-    addressed = [name for name in hosts if any(ip for link in network.links for node, ip in ((link.a, link.a_ip), (link.b, link.b_ip)) if node == name)]
-    for key, name in (("from", workload.from_), ("to", workload.to)):
-        if name not in hosts:
-            yield (key,), f'found "{name}"; {one_of(name, hosts)}'
-        elif name not in addressed:
-            yield (key,), f'found "{name}", which has no address; {one_of(name, addressed)}'
-    if workload.from_ == workload.to:
-        yield ("to",), f'found "{workload.to}" at both ends; expected two hosts. Choose another.'
 
 
 def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:
@@ -75,7 +68,7 @@ def images_of_others(model: ScenarioFile) -> Iterator[Problem]:
     """Workloads that do not know the images of somebody else's that their hosts are."""
     own = {name for name, host in model.hosts.items() if host.carrier.is_own_image}
     for index, workload in enumerate(model.workloads):
-        if (taken := own & {workload.from_, workload.to}) and not workloads.KINDS[workload.kind].knows_images:
+        if (taken := own & {workload.sender, workload.receiver}) and not workloads.KINDS[workload.kind].knows_images:
             found = f"found {workload.kind} with the stack {model.host(min(taken)).stack} on {min(taken)}"
             yield ("workloads", index, "kind"), f"{found}; expected endpoint. Use kind endpoint."
 

@@ -106,7 +106,11 @@ class Network:
         self._add(Node(name, "switch", mirror_to))
 
     def route(self, node: str, to: str, via: str) -> None:
-        """Adds a static route of a host or router: destination (prefix or "default") and next hop."""
+        """Adds a static route of a host or router. Each direction of a path has routes of its own.
+
+        `to`: a node (all its addresses), `NODE.LINK` (its address on that link), a prefix or address, or "default". `via`: the link that the packets take,
+        the neighbour that gets them (`NODE`, `NODE.LINK`), or its address. A later route to the same prefix replaces an earlier one.
+        """
         self.routes.append((node, to, via))
 
     def link(
@@ -175,4 +179,6 @@ class Network:
         for name in (link.name, link.forward.name, link.reverse.name):
             if not is_name(name):
                 raise ValueError(f"link {shown(link.name)}: found the name {shown(name)}; expected {EXPECTED}. Rename it.")
+        if any(known.name == link.name for known in self.links):
+            raise ValueError(f"link {link.name}: found the name a second time; expected it once. Rename one of the links.")
         self.links.append(link)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scpslab.plan import Plan
@@ -18,10 +18,9 @@ from scpslab.plan.script import Step
 from scpslab.plan.serial_links import Ppp, SerialDirection, SerialEnd, SerialLink
 from scpslab.plan.workloads import Workload
 from scpslab.topology.description import Direction, Link, Network, Queue, Serial
+from scpslab.topology.interfaces import PPP_INTERFACE, interface, interfaces
+from scpslab.topology.routes import routes
 
-LONGEST_INTERFACE_NAME = 15
-# A host has at most one serial link, and pppd begins to count at 0.
-PPP_INTERFACE = "ppp0"
 # A router of SCPS-NP has one device for all that goes over IP; its datagrams pass ten routers (scps-np §8).
 NP_DEVICE, NP_HOPS, NO_ADDRESS = "np0", 10, "0.0.0.0"  # noqa: S104 (nobody listens there)
 
@@ -69,28 +68,33 @@ class Layout:
 
 
 def layout(network: Network) -> Layout:
-    """The network's nodes and links (docs/plan-format.md)."""
+    """The network's nodes and links (docs/plan-format.md).
+
+    Raises:
+        ValueError: a route that leads nowhere, or names of nodes that are too long for interfaces.
+    """
     macs = iter(range(1, 1 << 16))
+    found = routes(network)
     return Layout(
         topology=network.name,
-        nodes=tuple(_node(network, node.name) for node in network.nodes),
+        nodes=tuple(_node(network, node.name, found) for node in network.nodes),
         links=tuple(_link(link, macs) for link in network.links if link.serial is None),
         serial_links=tuple(_serial_link(link, link.serial) for link in network.links if link.serial is not None),
     )
 
 
-def _node(network: Network, name: str) -> Node:
+def _node(network: Network, name: str, found: Mapping[tuple[str, str], str]) -> Node:
     node = network.node(name)
     if node.kind == "switch":
         return Switch(name=name, mirror_to=node.mirror_to)
-    routes = tuple(Route(to=to, via=via, **NO_OPTIONS) for owner, to, via in network.routes if owner == name)
+    own = tuple(Route(to=to, via=via, **NO_OPTIONS) for (owner, to), via in found.items() if owner == name)
     if node.kind == "scps-router":
         # Planning knows what its tables hold.
         return ScpsRouter(
             name=name,
             stack="scps",
             sysctls={},
-            routes=routes,
+            routes=own,
             ip=NO_ADDRESS,
             device=NP_DEVICE,
             seed=0,
@@ -100,20 +104,20 @@ def _node(network: Network, name: str) -> Node:
             next_hops=(),
             interfaces=(),
         )
-    return (Router if node.kind == "router" else Host)(name=name, stack="kernel", sysctls={}, routes=routes)
+    return (Router if node.kind == "router" else Host)(name=name, stack="kernel", sysctls={}, routes=own)
 
 
 def _link(link: Link, macs: Iterator[int]) -> planned.Link:
-    far = (link.name, link.name) if link.via else (link.b, link.a)
+    names = interfaces(link)
     return planned.Link(
         name=link.name,
         via=link.via,
         mtu_bytes=link.mtu_bytes,
         ends=(
-            planned.End(node=link.a, interface=_interface(link.a, far[0]), mac=_mac(next(macs)), ip=link.a_ip),
-            planned.End(node=link.b, interface=_interface(link.b, far[1]), mac=_mac(next(macs)), ip=link.b_ip),
+            planned.End(node=link.a, interface=names[0], mac=_mac(next(macs)), ip=link.a_ip),
+            planned.End(node=link.b, interface=names[1], mac=_mac(next(macs)), ip=link.b_ip),
         ),
-        relay_interfaces=(_interface(link.via, link.a), _interface(link.via, link.b)) if link.via else None,
+        relay_interfaces=(interface(link.via, link.a), interface(link.via, link.b)) if link.via else None,
         directions=(_direction(link.forward, link.a, link.b), _direction(link.reverse, link.b, link.a)),
     )
 
@@ -138,13 +142,6 @@ def _serial_end(node: str, ip: str | None) -> SerialEnd:
 def _serial_direction(direction: Direction, start: str, end: str) -> SerialDirection:
     assert direction.rate_bps is not None  # Network.serial_link asks for it
     return SerialDirection(name=direction.name, from_=start, to=end, rate_bps=direction.rate_bps, delay_ns=direction.delay_ns, errors=None)
-
-
-def _interface(node: str, other: str) -> str:
-    name = f"{node}-{other}"
-    if len(name) > LONGEST_INTERFACE_NAME:
-        raise ValueError(f"interface {name}: found {len(name)} characters; expected at most {LONGEST_INTERFACE_NAME}. Use shorter node names.")
-    return name
 
 
 def _mac(number: int) -> str:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 from scpslab import units
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Duration, Name
+from scpslab.names import node_and_link
 from scpslab.plan import workloads as planned
-from scpslab.plan.ways import Way, way
+from scpslab.plan.ways import Way
 from scpslab.seeds import stream, uniform
 from scpslab.stacks import HostPart, NodePlan, plan_node
+from scpslab.workloads.ends import End
 
 if TYPE_CHECKING:
     from scpslab.documents.yaml_lines import KeyPath
-    from scpslab.plan.links import Link
     from scpslab.plan.np import NpEnd
-    from scpslab.plan.serial_links import SerialLink
+    from scpslab.plan.paths import Paths
 
 # 48 bits: whole numbers that every language and JSON reader keeps exactly.
 SEED_DIGITS = 12
@@ -28,13 +29,23 @@ class Traffic(Part):
     """The keys of every workload."""
 
     name: Name = key(says="Name of the workload and of its record.", example="transfer")
-    from_: Name = key(alias="from", says="The host that sends.", example="ws1")
-    to: Name = key(says="The host that receives.", example="ws2")
+    from_: End = key(alias="from", says="The host that sends, or HOST.LINK: the host with its address on that link, which answers go to.", example="ws1")
+    to: End = key(says="The host that receives, or HOST.LINK: its address on that link, which the packets go to. Default: its first address.", example="ws2")
     start: Duration = key("1 s", says="Start time, counted from the epoch (the moment when the network is up).", example="1 s")
 
     if TYPE_CHECKING:
         # Each kind declares it where it stands among its keys.
         kind: str
+
+    @property
+    def sender(self) -> str:
+        """The host that sends."""
+        return node_and_link(self.from_)[0]
+
+    @property
+    def receiver(self) -> str:
+        """The host that receives."""
+        return node_and_link(self.to)[0]
 
 
 Model = TypeVar("Model", bound=Traffic)
@@ -65,13 +76,13 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Setting:
-    """What workloads are planned in: the network's links, what is planned for hosts, their addresses, and where seeds come from.
+    """What workloads are planned in: what is planned for hosts, the address of every end that a workload has, and where seeds come from.
 
-    `take_scps`: the address and device of a host's next `scps` program; `np_end`: what such a program knows of SCPS-NP, given its default precedence;
-    `virtual_ns`: the limit of virtual time.
+    `paths`: those of the network; `take_scps`: the address and device of a host's next `scps` program; `np_end`: what such a program knows of SCPS-NP,
+    given its default precedence; `virtual_ns`: the limit of virtual time.
     """
 
-    links: tuple[Link | SerialLink, ...]
+    paths: Paths
     hosts: Mapping[str, NodePlan]
     addresses: Mapping[str, str]
     root_seed: int
@@ -81,8 +92,13 @@ class Setting:
     np_end: Callable[[str, int], NpEnd]
 
     def way(self, source: str, destination: str) -> Way:
-        """The way from one node to another."""
-        return way(self.links, source, destination)
+        """The hops from one end of a workload to another."""
+        return self.paths.path(node_and_link(source)[0], node_and_link(destination)[0], self.addresses[destination])
+
+    def source(self, opener: str, contacted: str) -> str:
+        """The address that one end contacts another one from: the one that it names, or the one that the host's routes give."""
+        host, link = node_and_link(opener)
+        return self.addresses[opener] if link else self.paths.source(host, self.addresses[contacted])
 
     def seed(self, purpose: str, *names: str) -> int:
         """A seed of the cell's repeat."""
@@ -104,7 +120,7 @@ class Common(TypedDict):
 
 def common(workload: Traffic) -> Common:
     """What a plan says of every workload."""
-    return {"name": workload.name, "from_": workload.from_, "to": workload.to, "start_ns": units.parse("duration", workload.start)}
+    return {"name": workload.name, "from_": workload.sender, "to": workload.receiver, "start_ns": units.parse("duration", workload.start)}
 
 
 def _no_problems(_workload: Any, _around: Surroundings) -> Iterable[Problem]:

@@ -35,12 +35,12 @@ class Bulk(Traffic):
 
 def problems(workload: Bulk, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
-    if workload.congestion is not None and around.host(workload.from_).carrier is not KERNEL:
+    if workload.congestion is not None and around.host(workload.sender).carrier is not KERNEL:
         yield (
             ("congestion",),
             f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
         )
-    if workload.precedence is not None and around.node(workload.from_).np_precedence is None:
+    if workload.precedence is not None and around.node(workload.sender).np_precedence is None:
         found = f"found precedence {workload.precedence} for a transfer from {workload.from_}, which does not speak SCPS-NP"
         yield ("precedence",), f"{found}; expected none. Add network: np to both hosts."
     yield from same_network(workload, around)
@@ -58,10 +58,10 @@ def plan(workload: Bulk, setting: Setting) -> planned.Bulk:
         bytes_=units.parse("size", workload.size),
         segment_bytes=units.parse("size", workload.segment),
         port=workload.port,
-        send_window_bytes=setting.hosts[workload.from_].send_window_bytes,
-        receive_window_bytes=setting.hosts[workload.to].receive_window_bytes,
+        send_window_bytes=setting.hosts[workload.sender].send_window_bytes,
+        receive_window_bytes=setting.hosts[workload.receiver].receive_window_bytes,
         congestion=workload.congestion,
-        delayed_ack=setting.hosts[workload.to].delayed_ack,
+        delayed_ack=setting.hosts[workload.receiver].delayed_ack,
         payload_seed=setting.seed("payload", workload.name),
         patience_ns=units.parse("duration", workload.patience),
         from_scps=from_scps,

@@ -29,7 +29,7 @@ def problems(workload: Endpoint, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
     if not around.in_containers:
         yield ("kind",), "found endpoint with nodes that are processes; expected containers. Add containers: docker, or use kind bulk."
-    for end in (workload.from_, workload.to):
+    for end in (workload.sender, workload.receiver):
         if around.host(end).carrier is SCPS:
             yield ("kind",), f"found endpoint with the stack {around.host(end).stack} on {end}; expected image or kernel. Use kind bulk."
     yield from fits_in_time(workload, around)
@@ -37,7 +37,7 @@ def problems(workload: Endpoint, around: Surroundings) -> Iterator[Problem]:
 
 def plan(workload: Endpoint, setting: Setting) -> planned.Endpoint:
     """Its part of a plan."""
-    from_image, to_image = (setting.hosts[host].image for host in (workload.from_, workload.to))
+    from_image, to_image = (setting.hosts[host].image for host in (workload.sender, workload.receiver))
     return planned.Endpoint(
         **common(workload),
         required=workload.required,
@@ -47,7 +47,7 @@ def plan(workload: Endpoint, setting: Setting) -> planned.Endpoint:
         options=planned.EndOptions(from_=from_image.options if from_image else "", to=to_image.options if to_image else ""),
         payload_seed=setting.seed("payload", workload.name),
         patience_ns=units.parse("duration", workload.patience),
-        from_ip=setting.addresses[workload.from_],
+        from_ip=setting.source(workload.from_, workload.to),
     )
 
 

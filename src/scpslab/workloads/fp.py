@@ -81,7 +81,7 @@ class Fp(Traffic):
 
 def problems(workload: Fp, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
-    hosts = {end: around.host(end) for end in (workload.from_, workload.to)}
+    hosts = {end: around.host(end) for end in (workload.sender, workload.receiver)}
     if workload.bets and (others := [end for end, host in hosts.items() if host.carrier is not SCPS]):
         yield ("bets",), f"found best effort with the stack {hosts[others[0]].stack} on {others[0]}; expected scps at both ends. Use stack scps, or no bets."
     if workload.segment is not None and any(host.carrier is SCPS for host in hosts.values()):
@@ -92,7 +92,7 @@ def problems(workload: Fp, around: Surroundings) -> Iterator[Problem]:
 
 def serves(workload: Fp) -> tuple[str, int]:
     """The server is where the client is not."""
-    return workload.to if workload.from_client else workload.from_, workload.port
+    return workload.receiver if workload.from_client else workload.sender, workload.port
 
 
 def plan(workload: Fp, setting: Setting) -> planned.Fp:

@@ -36,7 +36,7 @@ def problems(workload: Ftp, around: Surroundings) -> Iterator[Problem]:
 
 def serves(workload: Ftp) -> tuple[str, int]:
     """The server is where the client is not."""
-    return workload.to if workload.command == "put" else workload.from_, workload.port
+    return workload.receiver if workload.command == "put" else workload.sender, workload.port
 
 
 def plan(workload: Ftp, setting: Setting) -> planned.Ftp:

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 def kernel_only(workload: Traffic, what: str, around: Surroundings) -> Iterator[Problem]:
     """Both hosts must have the kernel's stack; `what` is the workload in words."""
-    if other := [end for end in (workload.from_, workload.to) if around.host(end).carrier is not KERNEL]:
+    if other := [end for end in (workload.sender, workload.receiver) if around.host(end).carrier is not KERNEL]:
         yield ("kind",), f"found {what} with the stack {around.host(other[0]).stack} on {other[0]}; expected kernel. Use kind bulk or fp, or stack kernel."

@@ -9,7 +9,7 @@ class HasPort(Protocol):
     """A workload with two hosts and a port."""
 
     @property
-    def to(self) -> str:
+    def receiver(self) -> str:
         """Host that receives."""
 
     @property
@@ -19,4 +19,4 @@ class HasPort(Protocol):
 
 def at_receiver(workload: HasPort) -> tuple[str, int]:
     """The receiving host listens."""
-    return workload.to, workload.port
+    return workload.receiver, workload.port

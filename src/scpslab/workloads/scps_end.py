@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scpslab import units
+from scpslab.names import node_and_link
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
 from scpslab.plan.serial_links import SerialLink
@@ -27,7 +28,7 @@ NP_HEADER_BYTES = 12
 
 def scps_ends(workload: Traffic, segment: str | None, setting: Setting, precedence: int | None = None) -> tuple[ScpsEnd | None, ScpsEnd | None]:
     """The programs at the sending and the receiving end; who accepts a connection answers at its precedence."""
-    sender, receiver = _end(workload, workload.from_, segment, setting), _end(workload, workload.to, segment, setting)
+    sender, receiver = _end(workload, workload.from_, workload.to, segment, setting), _end(workload, workload.to, workload.from_, segment, setting)
     if sender is not None and precedence is not None:
         sender = replace(sender, settings={**sender.settings, "precedence": precedence})
     return sender, receiver
@@ -35,7 +36,7 @@ def scps_ends(workload: Traffic, segment: str | None, setting: Setting, preceden
 
 def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
     """Hosts that speak different network layers, or none that crosses the routers between them."""
-    layers = {name: "ip" if around.node(name).np_precedence is None else "np" for name in (workload.from_, workload.to)}
+    layers = {name: "ip" if around.node(name).np_precedence is None else "np" for name in (workload.sender, workload.receiver)}
     if len(set(layers.values())) > 1:
         found = " and ".join(f"network {layer} on {name}" for name, layer in layers.items())
         yield ("to",), f"found {found}; expected one network layer at both ends. Set network on the hosts."
@@ -43,12 +44,13 @@ def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
         yield ("to",), f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins; expected it. Add network: np to the hosts."
 
 
-def _end(workload: Traffic, host: str, segment: str | None, setting: Setting) -> ScpsEnd | None:
+def _end(workload: Traffic, end: str, other: str, segment: str | None, setting: Setting) -> ScpsEnd | None:
     """The program at one end: its address, device, settings and seed; None where the kernel carries it."""
+    host = node_and_link(end)[0]
     node = setting.hosts[host]
     if node.scps is None:
         return None
-    found = setting.way(host, workload.to if host == workload.from_ else workload.from_)
+    found = setting.way(end, other)
     settings = {**node.scps, "mtu": min(hop.mtu_bytes for hop in found)}
     if segment is not None:
         settings["segment"] = units.parse("size", segment)

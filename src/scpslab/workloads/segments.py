@@ -18,12 +18,12 @@ SMALLEST_TCP_MAXSEG = 88  # TCP_MIN_MSS of Linux: a smaller TCP_MAXSEG is refuse
 def fits_mtu(workload: Traffic, segment: str, around: Surroundings) -> Iterator[Problem]:
     """A segment with its headers must fit through the way, and where the kernel sends it must be one that the kernel can be made to send."""
     segment_bytes, mtu = units.parse("size", segment), around.mtu_bytes
-    ends = [around.node(host) for host in (workload.from_, workload.to)]
+    ends = [around.node(host) for host in (workload.sender, workload.receiver)]
     options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
     room = mtu - IP_TCP_HEADERS_BYTES - options
     if segment_bytes > room:
         yield ("segment",), f'found "{segment}"; expected at most the {room} B that an MTU of {mtu} B leaves. Correct segment or the parameter mtu.'
-    elif segment_bytes + options < SMALLEST_TCP_MAXSEG and segment_bytes != room and around.host(workload.from_).carrier is KERNEL:
+    elif segment_bytes + options < SMALLEST_TCP_MAXSEG and segment_bytes != room and around.host(workload.sender).carrier is KERNEL:
         exact = segment_bytes + IP_TCP_HEADERS_BYTES + options
         yield (
             ("segment",),

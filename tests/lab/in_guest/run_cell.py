@@ -17,8 +17,15 @@ PROGRAMS = Path("/var/lib/scpslab/programs")
 CELL = Path("/cell")
 
 
+def strict():
+    """Makes the machine one that drops what comes by another interface than an answer would leave by, as some distributions do (RFC 3704)."""
+    for which in ("all", "default"):
+        Path(f"/proc/sys/net/ipv4/conf/{which}/rp_filter").write_text("1\n")
+
+
 def main():
     """Runs the lab to its end, and removes it."""
+    strict()
     plan = plans.parse((CELL / "plan.json").read_bytes())
     (CELL / "out").mkdir(exist_ok=True)
     PROGRAMS.parent.mkdir()

@@ -82,7 +82,7 @@ def test_validate_says_what_it_checked(scpslab):
     code, out, _ = scpslab("validate", "fy97/fig04:kernel-test")
     assert code == 0
     assert out.startswith("fy97/fig04:kernel-test: ")
-    assert out.endswith("all planned\n")
+    assert out.endswith("all planned\n  transfer: ws1 → lan1 → r1 ─hop→ r2 → lan2 → ws2; back the same way\n")
 
 
 def test_validate_checks_variants_too(scpslab, tmp_path):
@@ -150,7 +150,7 @@ def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):
     idle = text.replace("model: independent, ber: 1e-6", "model: none").replace("links.hop.*", "links.hop.data")
     (path := tmp_path / "idle.yaml").write_text(idle)
     code, out, err = scpslab("validate", str(path))
-    assert (code, out) == (0, "idle: Small: 6 cells, all planned\n")
+    assert (code, out) == (0, "idle: Small: 6 cells, all planned\n  transfer: h1 ─hop→ h2; back the same way\n")
     assert err.startswith(f'warning: {path}:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"')
 
 

@@ -23,6 +23,9 @@ class Iperf3(Workload[planned.Iperf3]):
         self.text: list[str] = []
         self.listening = False
         argv = [*self._program(self.spec.to), "--server", "--one-off", "--forceflush", "--port", str(self.spec.port)]
+        if self.spec.udp_rate_bps is not None:
+            # A server of datagrams answers from whatever address its routes give; the client hears the one that it has contacted.
+            argv += ["--bind", self.spec.to_ip]
         self.server_exit: int | None = None
         self.run(self.spec.to, argv, self._server_line, self._server_exit)
         self.context.loop.run_until(lambda: self.listening or self.server_exit is not None)

@@ -25,6 +25,8 @@ class Traffic:
 
     # Whether the `scps` program is at work in it whatever the stacks of its hosts are.
     runs_scps: ClassVar[bool] = False
+    # Whether the receiving host sends packets back.
+    is_answered: ClassVar[bool] = True
 
     @property
     def congestion_control(self) -> str | None:
@@ -40,6 +42,21 @@ class Traffic:
     def drawn(self) -> tuple[float, ...]:
         """The random numbers that shape its traffic, drawn when the plan was made."""
         return ()
+
+    @property
+    def receiving_program(self) -> ScpsEnd | None:
+        """The `scps` program that receives; None where the kernel does."""
+        return None
+
+    @property
+    def opener(self) -> str:
+        """The host that contacts the other one."""
+        return self.from_
+
+    @property
+    def contacted_ip(self) -> str:
+        """The address that it contacts."""
+        return self.to_ip
 
     def problems(self, places: Places) -> Iterable[Problem]:
         """Keys whose values do not fit each other or the plan, once both hosts are known."""

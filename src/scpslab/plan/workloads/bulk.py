@@ -43,6 +43,11 @@ class Bulk(Traffic):
         """The program at the sending end."""
         return self.from_scps
 
+    @property
+    def receiving_program(self) -> ScpsEnd | None:
+        """The program at the receiving end."""
+        return self.to_scps
+
     def problems(self, places: Places) -> Iterable[Problem]:
         """Programs are where their stack is."""
         return problems_of_ends(self, places)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from scpslab.plan.values import Amount, Period, Port, Size
 from scpslab.plan.workloads.base import Traffic
@@ -22,6 +22,8 @@ class Congestion(Traffic):
     packet_bytes: Amount
     rates_bps: tuple[Size, ...]
     port: Port
+
+    is_answered: ClassVar[bool] = False
 
     @property
     def drawn(self) -> tuple[float, ...]:

@@ -48,6 +48,21 @@ class Fp(Traffic):
         """The program at the sending end."""
         return self.from_scps
 
+    @property
+    def receiving_program(self) -> ScpsEnd | None:
+        """The program at the receiving end."""
+        return self.to_scps
+
+    @property
+    def opener(self) -> str:
+        """The client's host."""
+        return self.to if self.command in ("get", "read") else self.from_
+
+    @property
+    def contacted_ip(self) -> str:
+        """The server's address."""
+        return self.server_ip
+
     def problems(self, places: Places) -> Iterator[Problem]:
         """A stop has its place, and programs are where their stack is."""
         if (self.stop_at is None) != (self.stop == "none"):

@@ -22,5 +22,15 @@ class Ftp(Traffic):
     patience_ns: Period
     server_ip: Ip
 
+    @property
+    def opener(self) -> str:
+        """The client's host."""
+        return self.to if self.command == "get" else self.from_
+
+    @property
+    def contacted_ip(self) -> str:
+        """The server's address."""
+        return self.server_ip
+
 
 KIND = Ftp

@@ -101,6 +101,12 @@ class ScenarioFile(Part):
     links: dict[str, dict[str, Direction]] = key(
         {}, says="From each link and direction to the overrides of the topology.", example={"hop": {"data": {"rate": "1 Mbit/s"}}}
     )
+    routes: dict[str, dict[str, str]] | None = key(
+        None,
+        says="From each host or router to its routes, which replace those of the topology: from a destination (a node, NODE.LINK, a prefix, default) to "
+        "the link that packets take, or to the neighbour that gets them ([paths](paths.md)).",
+        example={"home": {"server": "phone"}},
+    )
     hosts: dict[str, Host] = key(
         {}, says="From each host to its stack and settings. Default: a kernel host with the preset modern.", example={"ws1": {"preset": "fy97-reno"}}
     )

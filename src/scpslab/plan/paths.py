@@ -1,0 +1,206 @@
+"""The path of packets through a plan's network, from node to node as the routes say: what the kernels of the lab will do, worked out beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import TYPE_CHECKING
+
+from scpslab.plan.nodes import Host, Node, ScpsRouter, Switch
+from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.ways import Hop, Way, fewest, way
+
+if TYPE_CHECKING:
+    from scpslab.plan.links import Link
+    from scpslab.plan.plan import Plan
+    from scpslab.plan.routes import Route
+    from scpslab.plan.workloads import Traffic
+
+FORWARDS = "net.ipv4.ip_forward"
+
+
+class NoPathError(ValueError):
+    """Packets do not arrive: `node` is the node that does not pass them on, the message says why."""
+
+    def __init__(self, node: str, why: str) -> None:
+        super().__init__(why)
+        self.node = node
+
+
+@dataclass(frozen=True)
+class _Attachment:
+    """A node's end of a link: its own address there, and the addresses that it reaches without a router."""
+
+    link: Link | SerialLink
+    own: IPv4Address
+    reaches: IPv4Network
+
+
+@dataclass(frozen=True)
+class NextHop:
+    """What a node does with a packet: the link it leaves by, the address of the next node, and the node's address that its kernel sends from."""
+
+    link: Link | SerialLink
+    ip: str
+    source: str
+
+
+class Paths:
+    """Follows the routes of a network.
+
+    A node takes the longest prefix that fits, as Linux does; of equal ones a route before the subnet of an interface, and the last of several routes.
+    """
+
+    def __init__(self, nodes: Iterable[Node], links: Iterable[Link | SerialLink]) -> None:
+        self._nodes = {node.name: node for node in nodes}
+        self._links = tuple(links)
+        self._attached: dict[str, list[_Attachment]] = {name: [] for name in self._nodes}
+        self._owners: dict[str, str] = {}
+        for link in self._links:
+            first, second = ((end.node, IPv4Interface(end.ip) if end.ip else None) for end in link.ends)
+            for (node, own), (_, peer) in ((first, second), (second, first)):
+                if own is not None:
+                    self._owners[str(own.ip)] = node
+                    # PPP makes a route to its peer alone.
+                    reaches = IPv4Network(peer.ip) if isinstance(link, SerialLink) and peer else own.network
+                    self._attached[node].append(_Attachment(link, own.ip, reaches))
+
+    def path(self, start: str, end: str, to_ip: str) -> Way:
+        """The hops of packets from node `start` to node `end`, which has the address `to_ip`.
+
+        Raises:
+            NoPathError: a node has no route, drops the packets, does not forward them, or they go in circles.
+        """
+        if self._has_np:
+            # Routers of SCPS-NP have tables of their own, which lead over the fewest links (planning/np.py).
+            return way(self._links, start, end)
+        here, hops, passed = start, list[Hop](), [start]
+        while here != end:
+            hops += self._crossed(here, self.next_hop(here, to_ip))
+            here = hops[-1].direction.to
+            if here != end and not self._forwards(here):
+                raise NoPathError(here, f"{here} is a host, which does not forward packets to {to_ip}")
+            if here in passed:
+                raise NoPathError(here, f"packets to {to_ip} go in circles: {', '.join([*passed[passed.index(here) :], here])}")
+            passed.append(here)
+        return hops
+
+    def next_hop(self, node: str, to_ip: str) -> NextHop:
+        """Where a node sends packets for an address.
+
+        Raises:
+            NoPathError: nowhere.
+        """
+        wanted = IPv4Address(to_ip)
+        found: tuple[int, Route | _Attachment] | None = None
+        for attachment in reversed(self._attached[node]):
+            if wanted in attachment.reaches and (found is None or attachment.reaches.prefixlen >= found[0]):
+                found = attachment.reaches.prefixlen, attachment
+        for route in self._routes(node):
+            prefix = _prefix(route.to)
+            if wanted in prefix and (found is None or prefix.prefixlen >= found[0]):
+                found = prefix.prefixlen, route
+        if found is None:
+            raise NoPathError(node, f"{node} has no route to {to_ip}")
+        if isinstance(found[1], _Attachment):
+            return NextHop(found[1].link, to_ip, str(found[1].own))
+        return self._by(node, found[1], to_ip)
+
+    def _by(self, node: str, route: Route, to_ip: str) -> NextHop:
+        if route.via is None:
+            raise NoPathError(node, f"{node} drops packets to {to_ip}, as its route to {route.to} says")
+        near = [one for one in self._attached[node] if IPv4Address(route.via) in one.reaches]
+        if not near:
+            raise NoPathError(node, f"{node} has a route to {route.to} by {route.via}, which is no neighbour")
+        out = max(near, key=lambda one: one.reaches.prefixlen)
+        return NextHop(out.link, route.via, route.src or str(out.own))
+
+    def _crossed(self, node: str, step: NextHop) -> Way:
+        """The hops to the next node: one link, or more where switches join them."""
+        owner = self._owners.get(step.ip)
+        steps = [
+            (direction.from_, direction.to, Hop(link, direction))
+            for link in self._links
+            for direction in link.directions
+            # Out by the interface of the route, and through nothing but switches.
+            if (link is step.link if direction.from_ == node else isinstance(self._nodes.get(direction.from_), Switch))
+        ]
+        if owner is None or owner == node or not (found := fewest(steps, node, owner)):
+            raise NoPathError(node, f"{node} sends to {step.ip} on link {step.link.name}, where no node has this address")
+        return found
+
+    @property
+    def _has_np(self) -> bool:
+        return any(isinstance(node, ScpsRouter) for node in self._nodes.values())
+
+    def source(self, node: str, to_ip: str) -> str:
+        """The address that a node's kernel sends from to another one; its first where SCPS-NP joins what IP does not.
+
+        Raises:
+            NoPathError: it has no route there.
+        """
+        try:
+            return self.next_hop(node, to_ip).source
+        except NoPathError:
+            if self._has_np and self._attached[node]:
+                return str(self._attached[node][0].own)
+            raise
+
+    def _routes(self, node: str) -> tuple[Route, ...]:
+        found = self._nodes[node]
+        return () if isinstance(found, Switch) else found.routes
+
+    def _forwards(self, node: str) -> bool:
+        found = self._nodes[node]
+        return not isinstance(found, Host) or found.sysctls.get(FORWARDS) == "1"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The addresses of a workload's two hosts, and the hops of its packets: from the sending host to the receiving one, and back (None: nobody answers)."""
+
+    workload: Traffic
+    from_ip: str
+    to_ip: str
+    there: Way
+    back: Way | None
+
+
+def paths_of(plan: Plan) -> Paths:
+    """The paths of a plan's network."""
+    return Paths(plan.nodes, plan.all_links)
+
+
+def flow(paths: Paths, workload: Traffic) -> Flow:
+    """Where a workload's packets go.
+
+    Raises:
+        NoPathError: they do not arrive.
+    """
+    contacted = workload.from_ if workload.opener == workload.to else workload.to
+    program = workload.sending_program if workload.opener == workload.from_ else workload.receiving_program
+    opener_ip = program.ip if program else paths.source(workload.opener, workload.contacted_ip)
+    ips = {workload.opener: opener_ip, contacted: workload.contacted_ip}
+    from_ip, to_ip = ips[workload.from_], ips[workload.to]
+    there = paths.path(workload.from_, workload.to, to_ip)
+    return Flow(workload, from_ip, to_ip, there, paths.path(workload.to, workload.from_, from_ip) if workload.is_answered else None)
+
+
+def ways(plan: Plan, workload: Traffic) -> tuple[Way, Way]:
+    """The hops from a workload's sending host to its receiving one, and those back, whether or not anything is sent there; none where nothing arrives."""
+    paths = paths_of(plan)
+    try:
+        found = flow(paths, workload)
+    except NoPathError:
+        return [], []
+    if found.back is not None:
+        return found.there, found.back
+    try:
+        return found.there, paths.path(workload.to, workload.from_, found.from_ip)
+    except NoPathError:
+        return found.there, []
+
+
+def _prefix(to: str) -> IPv4Network:
+    return IPv4Network("0.0.0.0/0" if to == "default" else to)

@@ -1,0 +1,209 @@
+"""Ends of workloads that name a link: what plans say of them, and what people are told of their paths."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scpslab import planning, scenario
+from scpslab.errors import ScenarioError
+from scpslab.plan import read, write
+from scpslab.plan.paths import flow, paths_of
+from scpslab.plan.schema import PlanError
+
+HEAD = "kind: scenario\nversion: 1\ntitle: T\ntopology: one_way_satellite\nworkloads:\n"
+TRANSFER = "  - {kind: bulk, name: transfer, from: server, to: home.sat, size: 20 kB}\n"
+SATELLITE, PHONE = "10.8.0.2", "10.9.0.2"
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """The cells of a scenario on the topology with a satellite one way."""
+
+    def make(workloads=TRANSFER, rest="", overrides=()):
+        (path := tmp_path / "mine.yaml").write_text(HEAD + workloads + rest)
+        return scenario.cells(scenario.load(str(path), overrides))
+
+    return make
+
+
+def links(hops):
+    """Names of links."""
+    return [hop.link.name for hop in hops]
+
+
+def first_flow(cell, number=0):
+    """The flow of one of a cell's workloads."""
+    planned = planning.plan(cell)
+    return flow(paths_of(planned), planned.workloads[number])
+
+
+def routes(planned, node):
+    """A node's routes to single addresses: next hop and source."""
+    (found,) = (one for one in planned.nodes if one.name == node)
+    return {route.to.removesuffix("/32"): (route.via, route.src) for route in found.routes if route.to.endswith("/32")}
+
+
+def test_a_named_link_gets_the_data_and_the_routes_get_the_acknowledgements(cells):
+    (cell,) = cells()
+    found = first_flow(cell)
+    assert (found.from_ip, found.to_ip) == ("10.1.0.1", SATELLITE)
+    assert links(found.there) == ["lan", "uplink", "sat"]
+    assert links(found.back) == ["phone", "backbone", "lan"]
+
+
+def test_an_interface_s_name_does_as_well_as_its_link_s(cells):
+    plans = [write(planning.plan(*cells(overrides=[f"workloads.transfer.to={to}"]))) for to in ("home.sat", "home.home-sat")]
+    assert plans[0] == plans[1]
+
+
+def test_a_host_alone_has_its_first_address_and_a_warning_says_so(cells):
+    found = cells(overrides=["workloads.transfer.to=home"])
+    assert first_flow(*found).to_ip == SATELLITE
+    (warning,) = planning.open_choices(found)
+    assert re.search(r'workloads\[0\]\.to: found "home", which has 2 addresses on different paths; expected home\.sat or home\.phone\.', warning)
+    assert planning.open_choices(cells()) == []
+
+
+def test_no_warning_where_routes_leave_nothing_open(cells):
+    rest = "routes: {core: {10.8.0.0/30: isp, 10.9.0.0/30: isp}, isp: {home: phone}}\n"
+    found = cells(rest=rest, overrides=["workloads.transfer.to=home"])
+    assert links(first_flow(*found).there) == ["lan", "backbone", "phone"]
+    assert planning.open_choices(found) == []
+
+
+def test_the_client_of_a_download_is_who_opens_and_its_server_is_warned_of(cells):
+    """With `get` the sending host is contacted: its address is the choice."""
+    download = "  - {kind: ftp, name: file, from: home, to: server, size: 1 kB}\n"
+    (cell,) = cells(download)
+    assert (first_flow(cell).from_ip, first_flow(cell).to_ip) == (SATELLITE, "10.1.0.1")
+    (warning,) = planning.open_choices([cell])
+    assert 'workloads[0].from: found "home"' in warning
+    upload = "  - {kind: ftp, name: file, from: home, to: server, size: 1 kB, command: put}\n"
+    assert planning.open_choices(cells(upload)) == []
+
+
+def test_a_scenario_s_route_comes_before_the_topology_s(cells):
+    assert links(first_flow(*cells(rest="routes: {home: {default: sat}}\n")).back) == ["sat", "uplink", "lan"]
+    assert links(first_flow(*cells(rest="routes: {home: {server: sat}}\n")).back) == ["sat", "uplink", "lan"]
+
+
+@pytest.mark.parametrize("kind", ["bulk, size: 10 kB", "iperf3, size: 10 kB", "ping", "congestion, max_rate: 8 kbit/s", "ftp, size: 10 kB, command: put"])
+def test_a_sender_s_link_is_where_answers_come_to(cells, kind):
+    """Whatever the workload: the host has a route to the one address, with the source that the scenario names."""
+    (cell,) = cells(f"  - {{kind: {kind}, name: up, from: home.sat, to: server}}\n")
+    assert routes(planning.plan(cell), "home")["10.1.0.1"] == ("10.9.0.1", SATELLITE)
+    found = first_flow(cell)
+    assert (found.from_ip, links(found.there)) == (SATELLITE, ["phone", "backbone", "lan"])
+    assert found.back is None if kind.startswith("congestion") else links(found.back) == ["lan", "uplink", "sat"]
+
+
+def test_a_receiver_that_opens_has_the_address_it_names(cells):
+    download = "  - {kind: fp, name: file, from: server, to: home.sat, size: 1 kB}\n"
+    (cell,) = cells(download)
+    assert routes(planning.plan(cell), "home")["10.1.0.1"] == ("10.9.0.1", SATELLITE)
+    assert (first_flow(cell).to_ip, links(first_flow(cell).there)) == (SATELLITE, ["lan", "uplink", "sat"])
+
+
+def test_an_address_that_the_kernel_takes_anyway_needs_no_route(cells):
+    (cell,) = cells("  - {kind: ping, name: up, from: home.phone, to: server}\n")
+    assert "10.1.0.1" not in routes(planning.plan(cell), "home")
+
+
+def test_programs_of_scps_are_reached_as_the_address_that_an_end_names(cells):
+    both = TRANSFER + "  - {kind: bulk, name: other, from: server, to: home.phone, size: 20 kB, port: 5005}\n"
+    (cell,) = cells(both, "hosts: {home: {stack: scps}, server: {stack: scps}}\n")
+    planned = planning.plan(cell)
+    transfer, other = planned.workloads
+    assert links(first_flow(cell).there) == ["lan", "uplink", "sat"]
+    assert links(first_flow(cell).back) == ["phone", "backbone", "lan"]
+    assert links(first_flow(cell, 1).there) == ["lan", "backbone", "phone"]
+    # The prefix of a host's programs is routed as its first address; only the other program needs a route of its own.
+    assert transfer.to_ip not in routes(planned, "core")
+    assert routes(planned, "core")[other.to_ip] == ("10.3.0.2", None)
+    assert routes(planned, "isp")[other.to_ip] == (PHONE, None)
+
+
+def test_rates_and_segments_follow_the_path(cells):
+    """The rate that fills the slowest hop: the satellite's, or the telephone's."""
+    rest = "hosts: {server: {stack: scps, preset: fy97-rate}}\n"
+    rates = {}
+    for to in ("home.sat", "home.phone"):
+        (cell,) = cells(rest=rest, overrides=[f"workloads.transfer.to={to}"])
+        (transfer,) = planning.plan(cell).workloads
+        rates[to] = int(transfer.sending_program.settings["rate"])
+    assert rates == {"home.sat": 2_000_000, "home.phone": 33_600 * 1452 // 1460}
+
+
+def test_a_plan_from_outside_may_send_from_its_own_addresses_only(cells):
+    (cell,) = cells("  - {kind: ping, name: up, from: home.sat, to: server}\n")
+    data = write(planning.plan(cell))
+    home = next(node for node in data["nodes"] if node["name"] == "home")
+    route = next(route for route in home["routes"] if route.get("src"))
+    assert write(read(data)) == data
+    route["src"] = "10.1.0.1"
+    with pytest.raises(PlanError, match=r'routes\[2\]\.src: found "10\.1\.0\.1"; expected one of 10\.8\.0\.2, 10\.9\.0\.2'):
+        read(data)
+
+
+def test_cells_with_the_same_paths_stand_together(cells):
+    rest = "repeats: 2\nsweep: {to: {set: [workloads.transfer.to], values: [home.sat, home.phone]}}\nlinks: {sat: {data: {errors: {ber: 1e-6}}}}\n"
+    planned = {cell.id: planning.plan(cell) for cell in cells(rest=rest)}
+    text = planning.paths_text(planned)
+    assert [line for line in text.splitlines() if line.startswith("2 cells")] == [
+        '2 cells: "to=home.sat,r1", "to=home.sat,r2"',
+        '2 cells: "to=home.phone,r1", "to=home.phone,r2"',
+    ]
+    assert re.search(r"^ {6}sat\.data +noc +home +2 Mbit/s +265 ms +BER 1e-06, independent$", text, re.MULTILINE)
+    assert "    home → server: at most 33.6 kbit/s (phone), delay 50 ms\n" in text
+    assert planning.short_paths(planned) == [
+        "transfer: server ─lan→ core ─uplink→ noc ─sat→ home; back home ─phone→ isp ─backbone→ core ─lan→ server (2 of 4 cells)",
+        "transfer: server ─lan→ core ─backbone→ isp ─phone→ home; back the same way (2 of 4 cells)",
+    ]
+
+
+PING = "  - {kind: ping, name: p, from: %s, to: %s}\n"
+
+
+@pytest.mark.parametrize(
+    ("workloads", "rest", "said"),
+    [
+        (PING % ("server", "home.satt"), "", r'to: found "home.satt", and home has no address on a link "satt"; .*home\.phone\. Did you mean home\.sat\?$'),
+        (PING % ("server", "home.lan"), "", r'and home has no address on a link "lan"; expected one of home\.sat, home\.phone\.'),
+        (PING % ("server", "home."), "", r'to: found "home\."; expected a host, or HOST\.LINK'),
+        (PING % ("server", "home.sat.x"), "", r'to: found "home\.sat\.x"; expected a host, or HOST\.LINK'),
+        (PING % ("server", ".sat"), "", r'to: found "\.sat"; expected a host, or HOST\.LINK'),
+        (PING % ("server", "'home sat'"), "", r'to: found "home sat"; expected a host, or HOST\.LINK'),
+        (PING % ("server", "homme.sat"), "", r'to: found "homme"; expected one of server, home\. Did you mean home\?$'),
+        (PING % ("server", "noc.sat"), "", r'to: found "noc"; expected one of server, home'),
+        (PING % ("home.sat", "home.phone"), "", r'to: found "home" at both ends'),
+        (PING % ("server", "7"), "", r"to: found 7; expected text"),
+        (
+            PING % ("home.sat", "server") + PING.replace("name: p", "name: q") % ("home.phone", "server"),
+            "",
+            r'workloads\[1\]\.from: found "home\.phone" where workload p has "home\.sat", and both contact 10\.1\.0\.1; expected one source',
+        ),
+        (TRANSFER, "routes: {hom: {default: sat}}", r'routes\.hom: found "hom"; expected one of .*Did you mean home\?$'),
+        (TRANSFER, "routes: {satellite: {default: sat}}", r'routes\.satellite: found "satellite"; expected one of server, home, core'),
+        (TRANSFER, "routes: {home: {sever: sat}}", r'routes\.home\.sever: found "sever"; expected one of .*Did you mean server\?$'),
+        (TRANSFER, "routes: {home: {home: sat}}", r'routes\.home\.home: found "home"; expected one of server, core'),
+        (TRANSFER, "routes: {home: {server.wan: sat}}", r'found "server\.wan"; expected one of server\.lan\.'),
+        (TRANSFER, "routes: {home: {10.1.0.1/24: sat}}", r'found "10\.1\.0\.1/24" \(10\.1\.0\.1/24 has host bits set\)'),
+        (
+            TRANSFER,
+            "routes: {home: {default: uplink}}",
+            r'default: found "uplink", which is no neighbour of home and no link of it; expected one of sat, phone',
+        ),
+        (TRANSFER, "routes: {home: {default: core}}", r'found "core", which is no neighbour of home and no link of it; expected one of sat, phone, noc\.sat'),
+        (TRANSFER, "routes: {home: {default: 10.1.0.1}}", r'found "10\.1\.0\.1", which no neighbour of home has; expected one of 10\.8\.0\.1, 10\.9\.0\.1'),
+        (TRANSFER, "routes: {home: {default: 999.0.0.1}}", r'found "999\.0\.0\.1", which no neighbour of home has'),
+        (TRANSFER, "routes: {core: {home.sat: lan}}", r"to: found no path between server and home: server is a host, which does not forward"),
+        (TRANSFER, "routes: {noc: {home.sat: core}}", r"packets to 10\.8\.0\.2 go in circles: core, noc, core; expected routes both ways"),
+    ],
+)
+def test_what_leads_nowhere_is_said_with_what_is_near(cells, workloads, rest, said):
+    with pytest.raises(ScenarioError) as caught:
+        cells(workloads, rest)
+    (line,) = str(caught.value).splitlines()
+    assert re.search(said, line), line

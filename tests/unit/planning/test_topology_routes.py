@@ -1,0 +1,63 @@
+"""Routes of a topology: in words of nodes and links, each direction for itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from scpslab.topology import Network
+from scpslab.topology.layout import layout
+from scpslab.topology.routes import routes
+
+
+def two_ways():
+    """Two routers with two links between them, one of which has a LAN with another router."""
+    net = Network("two_ways")
+    for name in ("r1", "r2", "r3"):
+        net.router(name)
+    net.switch("lan")
+    net.link("r1", "r2", name="sky", a_ip="10.8.0.1/30", b_ip="10.8.0.2/30")
+    net.link("r1", "r2", name="wire", a_ip="10.9.0.1/30", b_ip="10.9.0.2/30")
+    net.link("r2", "lan", name="shore", a_ip="10.1.0.2/24")
+    net.link("r3", "lan", name="sea", a_ip="10.1.0.3/24")
+    return net
+
+
+@pytest.mark.parametrize(
+    ("route", "found"),
+    [
+        (("r1", "r3", "sky"), {("r1", "10.1.0.3/32"): "10.8.0.2"}),
+        (("r1", "r3", "r2.wire"), {("r1", "10.1.0.3/32"): "10.9.0.2"}),
+        (("r1", "r2", "sky"), {("r1", "10.9.0.2/32"): "10.8.0.2", ("r1", "10.1.0.2/32"): "10.8.0.2"}),
+        (("r1", "r2.wire", "sky"), {("r1", "10.9.0.2/32"): "10.8.0.2"}),
+        (("r1", "10.1.0.0/24", "10.9.0.2"), {("r1", "10.1.0.0/24"): "10.9.0.2"}),
+        (("r3", "default", "r2"), {("r3", "default"): "10.1.0.2"}),
+        (("r3", "10.8.0.1", "r2.shore"), {("r3", "10.8.0.1/32"): "10.1.0.2"}),
+    ],
+)
+def test_destinations_and_next_hops_are_named_by_node_link_or_address(route, found):
+    net = two_ways()
+    net.route(*route)
+    assert routes(net) == found
+
+
+@pytest.mark.parametrize(
+    ("route", "said"),
+    [
+        (("r1", "r3", "r2"), r'route of r1 to r3 via r2: found "r2", a neighbour on several links; expected one of r2\.sky, r2\.wire\. Correct it\.'),
+        (("r1", "r2", "r3"), r'found "r3", which is no neighbour of r1 and no link of it; expected one of sky, wire, r2\.sky, r2\.wire\.'),
+        (("r3", "default", "sea"), r'found "sea", which joins r3 to no single neighbour; expected one of r2\.shore\.'),
+        (("lan", "default", "sea"), r'found "lan"; expected one of r1, r2, r3\.'),
+        (("r1", "r1", "sky"), r'found "r1"; expected one of r2, r3, default\.'),
+    ],
+)
+def test_a_route_that_leads_nowhere_says_where_it_could_lead(route, said):
+    net = two_ways()
+    net.route(*route)
+    with pytest.raises(ValueError, match=said):
+        layout(net)
+
+
+def test_two_links_have_two_names():
+    """Otherwise `r1.sky` would be two addresses."""
+    with pytest.raises(ValueError, match=r"^link sky: found the name a second time; expected it once\. Rename one of the links\.$"):
+        two_ways().link("r1", "r3", name="sky", a_ip="10.7.0.1/30", b_ip="10.7.0.2/30")
