@@ -7,13 +7,15 @@
 use crate::ack::AckPolicy;
 use crate::cc::Controller;
 use crate::config::Config;
-use crate::endpoint::{ConnectionId, ListenerId};
+use crate::endpoint::ListenerId;
 use crate::error::{OptionError, RecvError, SendError};
 use crate::event::{CloseReason, Event};
-use crate::limits::{ChallengeLimit, DuplicateLimit, InvalidLimit};
+use crate::limits::{ChallengeLimit, InvalidLimit};
 use crate::negotiation::{self, Agreed};
+use crate::opening::Opening;
 use crate::persist::Persist;
 use crate::reassembly::{Hole, Read, Reassembly};
+use crate::recovery::Recovery;
 use crate::route::{Route, RouteId, MSS_MIN};
 use crate::rto::Rto;
 use crate::rtt::RttEstimator;
@@ -22,11 +24,11 @@ use crate::send_buffer::SendBuffer;
 use crate::snack::SnackGenerator;
 use crate::state::State;
 use crate::stats::Stats;
+use crate::table::ConnectionId;
 use crate::timer::{Timer, Timers};
 use crate::timestamps::TimestampClock;
 use crate::trace::{TraceEvent, TraceRecord};
 use scps_types::{Instant, SeqNum};
-use scps_wire::options::Options;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -73,19 +75,7 @@ pub struct Connection {
     pub(crate) events: VecDeque<Event>,
     pub(crate) trace: Vec<TraceRecord>,
 
-    // Opening.
-    pub(crate) own_options: Options,
-    pub(crate) peer_options: Option<Options>,
-    pub(crate) with_scps: bool,
-    /// What our SYNs offered before the fallback to one without capabilities.
-    pub(crate) earlier_offer: Option<Options>,
-    pub(crate) own_mss: u16,
-    pub(crate) peer_mss: Option<u16>,
-    pub(crate) connection_id: u8,
-    pub(crate) syn_due: bool,
-    pub(crate) opening_update_due: bool,
-    pub(crate) syns_sent: u32,
-    pub(crate) syn_sent_at: Instant,
+    pub(crate) opening: Opening,
 
     // Sending.
     pub(crate) iss: SeqNum,
@@ -101,23 +91,10 @@ pub struct Connection {
     pub(crate) cc: Controller,
     pub(crate) rtt: RttEstimator,
     pub(crate) rto: Rto,
-    pub(crate) dupacks: u32,
-    pub(crate) dupack_credit: u64,
-    pub(crate) duplicates: DuplicateLimit,
-    pub(crate) reorder_depth: u64,
-    pub(crate) recover: Option<u64>,
-    pub(crate) is_rto_recovery: bool,
-    pub(crate) timeouts: u32,
+    pub(crate) recovery: Recovery,
     pub(crate) round_rtt: Option<scps_types::Duration>,
     pub(crate) round_order: u64,
     pub(crate) is_cwnd_limited: bool,
-    pub(crate) scan_position: u64,
-    pub(crate) delayed_holes: VecDeque<(Instant, u64, u64)>,
-    pub(crate) is_tail_probed: bool,
-    pub(crate) tail_probes: u32,
-    /// Doublings of the patience with resends since the last round trip measured, and when the last one was.
-    pub(crate) patience_backoff: (u16, Instant),
-    pub(crate) probes_unjudged: u32,
     pub(crate) persist: Persist,
     pub(crate) probe_due: bool,
     pub(crate) keepalive_due: bool,
@@ -174,17 +151,7 @@ impl Connection {
             stats: Stats { opened_at: Some(now), ..Stats::default() },
             events: VecDeque::new(),
             trace: Vec::new(),
-            own_options: Options::default(),
-            peer_options: None,
-            with_scps: birth.with_scps,
-            earlier_offer: None,
-            own_mss,
-            peer_mss: None,
-            connection_id: birth.connection_id,
-            syn_due: true,
-            opening_update_due: false,
-            syns_sent: 0,
-            syn_sent_at: now,
+            opening: Opening::new(birth.with_scps, own_mss, birth.connection_id, now),
             iss: birth.iss,
             snd_una: 0,
             snd_nxt: 1,
@@ -198,22 +165,10 @@ impl Connection {
             cc: Controller::new(&config, u64::from(own_mss)),
             rtt,
             rto: Rto::new(config.rto, route.config().initial_rto),
-            dupacks: 0,
-            dupack_credit: 0,
-            duplicates: DuplicateLimit::default(),
-            reorder_depth: 1,
-            recover: None,
-            is_rto_recovery: false,
-            timeouts: 0,
+            recovery: Recovery::default(),
             round_rtt: None,
             round_order: 0,
             is_cwnd_limited: false,
-            scan_position: 0,
-            delayed_holes: VecDeque::new(),
-            is_tail_probed: false,
-            tail_probes: 0,
-            patience_backoff: (0, Instant::ZERO),
-            probes_unjudged: 0,
             persist: Persist::new(config.persist),
             probe_due: false,
             keepalive_due: false,
@@ -283,7 +238,7 @@ impl Connection {
     pub(crate) fn effective_mss(&self, route: &Route) -> u64 {
         let own = self.mss_over(route);
         // Absent peer option: own value, as the reference does (scps-tp §2.7).
-        u64::from(self.peer_mss.map_or(own, |p| p.max(MSS_MIN).min(own)).max(1))
+        u64::from(self.opening.peer_mss().map_or(own, |p| p.max(MSS_MIN).min(own)).max(1))
     }
 
     /// Data of a full segment, as congestion control counts it.
@@ -382,7 +337,7 @@ impl Connection {
         }
         self.state = State::Closed;
         self.timers.stop_all();
-        self.syn_due = false;
+        self.opening.end();
         self.probe_due = false;
         self.events.push_back(Event::Closed(self.id, reason));
     }

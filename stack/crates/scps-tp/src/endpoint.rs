@@ -16,6 +16,7 @@ use crate::route::{Route, RouteId};
 use crate::schedule::Schedule;
 use crate::state::State;
 use crate::stats::{Signals, Snapshot, Stats, Totals};
+use crate::table::{ConnectionId, ConnectionTable};
 use crate::trace::TraceRecord;
 use scps_net::{Envelope, Network, NetworkConfig, Protection, Unsent};
 use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
@@ -23,20 +24,6 @@ use scps_wire::options::Options;
 use scps_wire::protocol;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
-
-/// Names a connection; never reused while the endpoint lives.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ConnectionId {
-    index: u32,
-    generation: u32,
-}
-
-impl ConnectionId {
-    /// A number for records and logs.
-    pub fn as_u64(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.index)
-    }
-}
 
 /// Names a listener.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -88,12 +75,6 @@ pub enum Trust {
 }
 
 #[derive(Debug)]
-struct Slot {
-    generation: u32,
-    connection: Option<Box<Connection>>,
-}
-
-#[derive(Debug)]
 struct Listener {
     id: ListenerId,
     config: Config,
@@ -112,13 +93,9 @@ pub struct Endpoint {
     rng: Rng,
     routes: Vec<Route>,
     route_table: BTreeMap<Ipv4Addr, RouteId>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
-    by_compression: BTreeMap<(Ipv4Addr, Ipv4Addr, u8), u32>,
+    table: ConnectionTable,
     listeners: BTreeMap<SocketAddr, Listener>,
     listeners_made: u32,
-    half_open: VecDeque<ConnectionId>,
     last_cookie_at: Option<Instant>,
     schedule: Schedule,
     burst: u32,
@@ -151,13 +128,9 @@ impl Endpoint {
             rng,
             routes: vec![Route::new(carried(&network, route), now)],
             route_table: BTreeMap::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            by_tuple: BTreeMap::new(),
-            by_compression: BTreeMap::new(),
+            table: ConnectionTable::default(),
             listeners: BTreeMap::new(),
             listeners_made: 0,
-            half_open: VecDeque::new(),
             last_cookie_at: None,
             schedule: Schedule::new(1),
             burst: 0,
@@ -214,8 +187,8 @@ impl Endpoint {
     /// A route was given up or is back: its connections suspend or resume, but for one that knows.
     fn tell_connections(&mut self, now: Instant, id: RouteId, except: Option<u32>) {
         let available = self.routes[id.0].is_available();
-        for index in (0..self.slots.len() as u32).filter(|i| Some(*i) != except) {
-            let Some(c) = self.slots[index as usize].connection.as_mut().filter(|c| c.route == id) else { continue };
+        for index in self.table.places().filter(|i| Some(*i) != except) {
+            let Some(c) = self.table.at_mut(index).filter(|c| c.route == id) else { continue };
             if available {
                 c.resume(now);
             } else {
@@ -231,7 +204,7 @@ impl Endpoint {
 
     /// Puts SP beneath all connections. There must be none yet: a segment's size is agreed on when a connection is made.
     pub fn protect(&mut self, protection: Protection) {
-        debug_assert!(self.slots.is_empty(), "connections are protected from the start");
+        debug_assert!(self.table.places().is_empty(), "connections are protected from the start");
         self.network.protect(protection);
     }
 
@@ -257,7 +230,7 @@ impl Endpoint {
     ) -> Result<ConnectionId, ConnectError> {
         self.advance_clock(now);
         let local = (local.0, if local.1 == 0 { self.choose_port(local.0, remote)? } else { local.1 });
-        if self.by_tuple.contains_key(&(local, remote)) {
+        if self.table.between(local, remote).is_some() {
             return Err(ConnectError::InUse);
         }
         if let Err(Unsent::Unprotected(reason)) = self.network.room(now, &envelope_of(local, remote, &config), 0) {
@@ -275,7 +248,7 @@ impl Endpoint {
         let start = self.rng.below(count);
         (0..count)
             .map(|i| low + ((start + i) % count) as u16)
-            .find(|p| !self.by_tuple.contains_key(&((local, *p), remote)))
+            .find(|p| self.table.between((local, *p), remote).is_none())
             .ok_or(ConnectError::NoPort)
     }
 
@@ -290,12 +263,10 @@ impl Endpoint {
         listener: Option<ListenerId>,
         with_scps: bool,
     ) -> ConnectionId {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, connection: None });
+        let (id, is_place_new) = self.table.reserve();
+        if is_place_new {
             self.schedule.add_connection();
-            self.slots.len() as u32 - 1
-        });
-        let id = ConnectionId { index, generation: self.slots[index as usize].generation };
+        }
         let route = self.route_to(remote.0);
         let connection_id = if config.compression && with_scps { self.choose_connection_id(remote.0) } else { 0 };
         let mut tuple = Vec::with_capacity(12);
@@ -322,21 +293,17 @@ impl Endpoint {
             with_scps,
         };
         let connection = Connection::new(birth, &self.routes[route.0], state, now);
-        self.slots[index as usize].connection = Some(Box::new(connection));
-        self.by_tuple.insert((local, remote), index);
-        self.settle(index);
+        self.table.insert(connection);
+        self.settle(id.place());
         id
     }
 
     /// An identifier no live connection to that peer uses; 0 if all are taken (scps-tp §3.2).
     fn choose_connection_id(&mut self, peer: Ipv4Addr) -> u8 {
-        let used: Vec<u8> = self.connections().filter(|c| c.remote.0 == peer).map(|c| c.connection_id).collect();
+        let used: Vec<u8> =
+            self.table.iter().filter(|c| c.remote.0 == peer).map(|c| c.opening.connection_id()).collect();
         let start = self.rng.below(255);
         (0..255u64).map(|i| ((start + i) % 255) as u8 + 1).find(|id| !used.contains(id)).unwrap_or(0)
-    }
-
-    fn connections(&self) -> impl Iterator<Item = &Connection> {
-        self.slots.iter().filter_map(|s| s.connection.as_deref())
     }
 
     /// Ends sending: FIN follows the data.
@@ -351,15 +318,14 @@ impl Endpoint {
 
     /// Ends every connection at once with RST, those that no user has heard of included.
     pub fn abort_all(&mut self, now: Instant) {
-        for index in 0..self.slots.len() as u32 {
-            let id = ConnectionId { index, generation: self.slots[index as usize].generation };
-            self.abort(now, id);
+        for index in self.table.places() {
+            self.abort(now, self.table.id_at(index));
         }
     }
 
     /// True while a reset waits to leave, for rate credit or because nobody polled.
     pub fn owes_reset(&self) -> bool {
-        self.connections().any(|c| c.farewell != Farewell::None)
+        self.table.iter().any(|c| c.farewell != Farewell::None)
     }
 
     /// Gives the connection up: it closes if it has not, and its memory is freed when it is gone.
@@ -388,12 +354,12 @@ impl Endpoint {
 
     /// The state of a connection, `None` if it does not exist.
     pub fn state(&self, id: ConnectionId) -> Option<State> {
-        self.find(id).map(|c| c.state)
+        self.table.get(id).map(|c| c.state)
     }
 
     /// Counters of a connection.
     pub fn stats(&self, id: ConnectionId) -> Option<Stats> {
-        self.find(id).map(|c| c.stats)
+        self.table.get(id).map(|c| c.stats)
     }
 
     /// What routers told.
@@ -404,33 +370,33 @@ impl Endpoint {
     /// Counters of all connections together.
     pub fn totals(&self) -> Totals {
         let mut totals = self.gone;
-        self.connections().for_each(|c| totals.add(&c.stats));
+        self.table.iter().for_each(|c| totals.add(&c.stats));
         totals
     }
 
     /// What both sides agreed on.
     pub fn agreed(&self, id: ConnectionId) -> Option<Agreed> {
-        self.find(id).map(|c| c.agreed)
+        self.table.get(id).map(|c| c.agreed)
     }
 
     /// Options of the peer's SYN.
     pub fn peer_options(&self, id: ConnectionId) -> Option<Options> {
-        self.find(id).and_then(|c| c.peer_options)
+        self.table.get(id).and_then(|c| c.opening.peer_options())
     }
 
     /// Local and remote address.
     pub fn addresses(&self, id: ConnectionId) -> Option<(SocketAddr, SocketAddr)> {
-        self.find(id).map(|c| (c.local, c.remote))
+        self.table.get(id).map(|c| (c.local, c.remote))
     }
 
     /// Largest data per segment towards the peer.
     pub fn segment_size(&self, id: ConnectionId) -> Option<u64> {
-        self.find(id).map(|c| c.full_segment(&self.routes[c.route.0]))
+        self.table.get(id).map(|c| c.full_segment(&self.routes[c.route.0]))
     }
 
     /// Windows and times now, as a trace record shows them: cwnd, ssthresh, srtt, rto, flight.
     pub fn snapshot(&self, id: ConnectionId) -> Option<Snapshot> {
-        self.find(id).map(|c| Snapshot {
+        self.table.get(id).map(|c| Snapshot {
             cwnd: c.cc.cwnd(),
             ssthresh: c.cc.ssthresh(),
             srtt: c.rtt.srtt(),
@@ -443,19 +409,18 @@ impl Endpoint {
 
     /// Octets of memory a connection holds.
     pub fn allocated(&self, id: ConnectionId) -> Option<usize> {
-        self.find(id).map(Connection::allocated)
+        self.table.get(id).map(Connection::allocated)
     }
 
     /// Octet ranges given up under BETS, first and last (scps-tp §14 item 100).
     pub fn bets_send_holes(&self, id: ConnectionId) -> Result<Vec<(u64, u64)>, OptionError> {
-        self.find(id).ok_or(OptionError::Unknown)?.bets_send_holes().map(<[_]>::to_vec)
+        self.table.get(id).ok_or(OptionError::Unknown)?.bets_send_holes().map(<[_]>::to_vec)
     }
 
     /// Congestion control is fixed once the SYN has left (scps-tp §14 item 65).
     pub fn set_congestion(&mut self, id: ConnectionId, congestion: Congestion) -> Result<(), OptionError> {
-        let slot = self.slots.get_mut(id.index as usize).filter(|s| s.generation == id.generation);
-        let c = slot.and_then(|s| s.connection.as_mut()).ok_or(OptionError::Unknown)?;
-        if c.syns_sent > 0 || c.state != State::SynSent {
+        let c = self.table.get_mut(id).ok_or(OptionError::Unknown)?;
+        if c.opening.syns_sent() > 0 || c.state != State::SynSent {
             return Err(OptionError::TooLate);
         }
         c.config.congestion = congestion;
@@ -477,7 +442,7 @@ impl Endpoint {
 
     /// Connections that exist, closed ones not yet released included.
     pub fn connection_count(&self) -> usize {
-        self.connections().count()
+        self.table.iter().count()
     }
 
     // The contract of the engine.
@@ -513,7 +478,7 @@ impl Endpoint {
         self.advance_clock(now);
         self.schedule.unblock(now);
         while let Some(index) = self.schedule.take_due(now) {
-            if let Some(c) = self.slots[index as usize].connection.as_mut() {
+            if let Some(c) = self.table.at_mut(index) {
                 let route = c.route;
                 let was_available = self.routes[route.0].is_available();
                 c.on_timeout(now, &mut self.routes[route.0]);
@@ -537,7 +502,7 @@ impl Endpoint {
         }
         self.schedule.unblock(now);
         while let Some(index) = self.schedule.next_ready() {
-            let Some(c) = self.slots[index as usize].connection.as_mut() else {
+            let Some(c) = self.table.at_mut(index) else {
                 self.schedule.not_ready();
                 self.burst = 0;
                 continue;
@@ -599,10 +564,6 @@ impl Endpoint {
         self.now = self.now.max(now);
     }
 
-    fn find(&self, id: ConnectionId) -> Option<&Connection> {
-        self.slots.get(id.index as usize).filter(|s| s.generation == id.generation)?.connection.as_deref()
-    }
-
     fn with<T>(
         &mut self,
         now: Instant,
@@ -610,10 +571,9 @@ impl Endpoint {
         f: impl FnOnce(&mut Connection, &mut Route) -> T,
     ) -> Option<T> {
         self.advance_clock(now);
-        let slot = self.slots.get_mut(id.index as usize).filter(|s| s.generation == id.generation)?;
-        let c = slot.connection.as_mut()?;
+        let c = self.table.get_mut(id)?;
         let result = f(c, &mut self.routes[c.route.0]);
-        self.settle(id.index);
+        self.settle(id.place());
         Some(result)
     }
 
@@ -624,50 +584,39 @@ impl Endpoint {
     }
 
     fn settle_quietly(&mut self, index: u32) {
-        let Some(c) = self.slots[index as usize].connection.as_mut() else { return };
+        let Some(c) = self.table.at_mut(index) else { return };
+        let id = c.id;
+        let mut is_half_open_over = false;
         while let Some(event) = c.events.pop_front() {
-            if matches!(event, Event::Accepted(..)) {
-                let id = c.id;
-                self.half_open.retain(|h| *h != id);
-            }
-            if matches!(event, Event::Connected(_)) && !c.agreed.scps && c.config.scps && !c.with_scps {
+            is_half_open_over |= matches!(event, Event::Accepted(..));
+            if matches!(event, Event::Connected(_)) && !c.agreed.scps && c.config.scps && !c.opening.offers_scps() {
                 let until = self.now + self.config.fallback_lifetime;
                 self.fallbacks.insert(c.remote.0, until);
             }
             // The user never heard of a connection that ends half-open.
             if matches!(event, Event::Closed(..)) && c.listener.is_some() && c.stats.established_at.is_none() {
                 c.is_orphan = true;
-                let id = c.id;
-                self.half_open.retain(|h| *h != id);
+                is_half_open_over = true;
                 continue;
             }
             self.events.push_back(event);
         }
         self.traces.extend(c.trace.drain(..));
-        if let Some(peer_id) = c.agreed.compression {
-            let key = (c.remote.0, c.local.0, peer_id);
-            if c.state == State::Closed {
-                if self.by_compression.get(&key) == Some(&index) {
-                    self.by_compression.remove(&key);
-                }
-            } else if *self.by_compression.entry(key).or_insert(index) != index {
-                // The peer reuses an identifier that another connection holds: it cannot be told apart.
-                c.agreed.compression = None;
-            }
-        }
         self.schedule.set_deadline(index, c.timers.next());
-        if c.state == State::Closed {
-            let key = (c.local, c.remote);
-            if self.by_tuple.get(&key) == Some(&index) {
-                self.by_tuple.remove(&key);
-            }
-            if c.is_orphan && c.farewell == Farewell::None {
-                self.gone.add(&c.stats);
-                let slot = &mut self.slots[index as usize];
-                slot.connection = None;
-                slot.generation = slot.generation.wrapping_add(1);
-                self.free.push(index);
-            }
+        let is_closed = c.state == State::Closed;
+        let is_gone = is_closed && c.is_orphan && c.farewell == Farewell::None;
+        if is_gone {
+            self.gone.add(&c.stats);
+        }
+        if is_half_open_over {
+            self.table.end_half_open(id);
+        }
+        self.table.settle_compression(index);
+        if is_closed {
+            self.table.forget_addresses(index);
+        }
+        if is_gone {
+            self.table.remove(index);
         }
     }
 }

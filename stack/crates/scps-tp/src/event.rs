@@ -1,6 +1,7 @@
 //! What the engine tells its user.
 
-use crate::endpoint::{ConnectionId, ListenerId};
+use crate::endpoint::ListenerId;
+use crate::table::ConnectionId;
 
 /// Something the user may want to act upon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

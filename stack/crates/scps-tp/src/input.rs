@@ -28,21 +28,17 @@ pub(crate) enum Verdict {
 
 /// MSS assumed for the SNACK unit when the peer sent none (scps-tp §2.4.2).
 const SNACK_MSS_DEFAULT: u16 = 512;
-/// Transmissions by which a later one must have overtaken a segment before it counts as lost, where loss may mean
-/// reordering (the three duplicates of RFC 5681 §3.2).
-const REORDER_DEPTH_CAUTIOUS: u64 = 3;
 
 impl Connection {
     /// Takes the peer's SYN (active: with its SYN-ACK; passive: its SYN) and settles what both agree on.
     pub(crate) fn on_peer_syn(&mut self, now: Instant, route: &Route, tcp: &Tcp) {
         self.irs = tcp.seq;
-        self.peer_mss = tcp.options.mss;
-        self.peer_options = Some(tcp.options);
+        self.opening.on_peer_syn(tcp);
         if self.state == State::SynReceived {
             self.prepare_syn_options(now, route);
         }
-        self.settle_offer(tcp);
-        self.agreed = negotiation::agree(&self.config, &self.own_options, &tcp.options);
+        self.opening.settle_offer(tcp);
+        self.agreed = negotiation::agree(&self.config, self.opening.own_options(), &tcp.options);
         self.settle_agreement(now, route);
         if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
             self.clock.accept(t.val, now);
@@ -55,25 +51,14 @@ impl Connection {
         self.rcv_edge = self.rcv_edge.max(1);
     }
 
-    /// A SYN-ACK with capabilities answers a SYN with capabilities, even if the last one we sent had none: the peer goes by that one.
-    fn settle_offer(&mut self, tcp: &Tcp) {
-        let Some(offer) = self.earlier_offer.take() else { return };
-        if tcp.flags.has(Flags::ACK) && tcp.options.capabilities.is_some() {
-            self.own_options = offer;
-            self.with_scps = true;
-        } else {
-            self.connection_id = 0;
-        }
-    }
-
     fn settle_agreement(&mut self, now: Instant, route: &Route) {
         let compression = self.agreed.compression.is_some();
-        let peer_mss = self.peer_mss.unwrap_or(SNACK_MSS_DEFAULT);
+        let peer_mss = self.opening.peer_mss().unwrap_or(SNACK_MSS_DEFAULT);
         let unit = snack::unit(peer_mss, self.agreed.timestamps, compression);
         self.snack = SnackGenerator::new(unit, self.config.snack_policy.repeat, self.agreed.snack_long);
         self.cc = Controller::new(&self.config, self.full_segment(route));
         let is_bold = self.config.congestion == Congestion::None || !route.loss_is_congestion(now);
-        self.reorder_depth = if is_bold { 1 } else { REORDER_DEPTH_CAUTIOUS };
+        self.recovery.set_boldness(is_bold);
     }
 
     /// `segments` is how many the data came in, if the device joined some.
@@ -127,7 +112,7 @@ impl Connection {
         } else {
             // Simultaneous open (RFC 793 §3.4): answer with a SYN-ACK of our own.
             self.set_state(now, route, State::SynReceived);
-            self.syn_due = true;
+            self.opening.repeat_syn();
         }
         Verdict::Accepted
     }
@@ -137,12 +122,12 @@ impl Connection {
         self.snd_una = 1;
         // The window was learned before the SYN was acknowledged; it counts from the first data octet.
         self.snd_edge = self.snd_edge.max(1);
-        if self.syns_sent <= 1 {
-            self.on_rtt_sample(now.since(self.syn_sent_at));
+        if let Some(rtt) = self.opening.round_trip(now) {
+            self.on_rtt_sample(rtt);
         }
         self.set_state(now, route, State::Established);
         self.stats.established_at = Some(now);
-        self.syn_due = false;
+        self.opening.end();
         self.timers.stop(Timer::Retransmit);
         if let Some((first, _)) = self.config.keepalive {
             self.timers.set(Timer::KeepAlive, now + first);
@@ -158,7 +143,7 @@ impl Connection {
         if self.state == State::SynReceived && tcp.flags.has(Flags::SYN) && tcp.seq == self.irs {
             if !tcp.flags.has(Flags::ACK) {
                 // The peer's SYN again: our SYN-ACK was lost.
-                self.syn_due = true;
+                self.opening.repeat_syn();
                 return Verdict::Accepted;
             }
             if tcp.ack == self.snd_seq(1) {

@@ -23,8 +23,8 @@
 //! # Ok::<(), scps_tp::ConnectError>(())
 //! ```
 //!
-//! Read next: `endpoint.rs` (all connections of a host), `connection.rs` (what a connection is), then `input.rs`, `recovery.rs`,
-//! `timeouts.rs` and `output.rs`, which act on it; every other file is one concern with its tests. Sources: the
+//! Read next: `endpoint.rs` (all connections of a host), `table.rs` (finding one), `connection.rs` (what a connection is; its parts are
+//! `opening.rs`, `recovery/state.rs` and what they name), then `input.rs`, `recovery.rs`, `timeouts.rs` and `output.rs`, which act on it; every other file is one concern with its tests. Sources: the
 //! docs/protocol/scps-tp.md, cited like `scps-tp §4.4`; RFC 793, 5681, 5961, 6298, 6582, 7323, 8985.
 
 mod ack;
@@ -39,6 +39,7 @@ mod event;
 mod input;
 mod limits;
 mod negotiation;
+mod opening;
 mod output;
 mod path;
 mod persist;
@@ -56,6 +57,7 @@ mod send_buffer;
 mod snack;
 mod state;
 mod stats;
+mod table;
 mod timeouts;
 mod timer;
 mod timestamps;
@@ -67,11 +69,12 @@ pub use config::{
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
 pub use connection::SocketAddr;
-pub use endpoint::{ConnectionId, Endpoint, EndpointConfig, ListenerId, Transmit, Trust};
+pub use endpoint::{Endpoint, EndpointConfig, ListenerId, Transmit, Trust};
 pub use error::{ConnectError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, DropReason, Event};
 pub use negotiation::Agreed;
 pub use route::{Route, RouteId};
 pub use state::State;
 pub use stats::{Signals, Snapshot, Stats, Totals};
+pub use table::ConnectionId;
 pub use trace::{Cause, TraceEvent, TraceRecord};

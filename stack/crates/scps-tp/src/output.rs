@@ -5,7 +5,6 @@ mod bare;
 
 use crate::compression::{compress, OptionBytes};
 use crate::connection::{Connection, Farewell};
-use crate::negotiation;
 use crate::route::Route;
 use crate::scoreboard::Sent;
 use crate::state::State;
@@ -70,11 +69,10 @@ impl Connection {
         if self.state == State::Closed {
             return Polled::Idle;
         }
-        if self.syn_due {
+        if self.opening.is_syn_due() {
             return self.send_syn(sending);
         }
-        if self.state == State::SynReceived && self.opening_update_due {
-            self.opening_update_due = false;
+        if self.state == State::SynReceived && self.opening.take_update_due() {
             return self.send_ack(sending);
         }
         if self.state == State::SynSent || self.state == State::SynReceived {
@@ -123,50 +121,38 @@ impl Connection {
 
     /// Fixes the options of our SYN when it first leaves.
     pub(crate) fn prepare_syn_options(&mut self, now: Instant, route: &Route) {
-        let own_mss = self.mss_over(route);
-        self.own_mss = own_mss;
-        let answering = if self.state == State::SynReceived { self.peer_options } else { None };
-        self.own_options =
-            negotiation::syn_options(&self.config, self.with_scps, own_mss, self.connection_id, answering.as_ref());
-        if self.own_options.capabilities.is_none() && self.earlier_offer.is_none() {
-            self.connection_id = 0;
-        }
-        let may_stamp = answering.is_none_or(|o| o.timestamps.is_some());
-        self.own_options.timestamps = (self.config.timestamps && may_stamp)
-            .then(|| Timestamps { val: self.clock.value(now), ecr: self.clock.echo() });
+        let stamp = Timestamps { val: self.clock.value(now), ecr: self.clock.echo() };
+        let is_answer = self.state == State::SynReceived;
+        self.opening.prepare(&self.config, self.mss_over(route), is_answer, stamp);
     }
 
     fn send_syn(&mut self, sending: &mut Sending<'_>) -> Polled {
         let is_active = self.state == State::SynSent;
-        // Some hosts never answer a SYN with options they do not know (scps-tp §1.4).
-        if is_active && self.with_scps && self.config.fallback_after_syns.is_some_and(|n| self.syns_sent >= n) {
-            // It may be the answers that get lost: a SYN-ACK to an earlier SYN still holds for what that one offered.
-            self.earlier_offer = Some(self.own_options);
-            self.with_scps = false;
+        let opening = &mut self.opening;
+        let has_tried = self.config.fallback_after_syns.is_some_and(|n| opening.syns_sent() >= n);
+        if is_active && opening.offers_scps() && has_tried {
+            opening.fall_back();
         }
         self.prepare_syn_options(sending.now, sending.route);
         let flags = if is_active { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
-        let draft = Draft { position: 0, len: 0, flags, options: self.own_options, with_ack: false };
+        let draft = Draft { position: 0, len: 0, flags, options: *self.opening.own_options(), with_ack: false };
         if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
-        self.syn_due = false;
         // The window of a SYN-ACK ends at 65,535 octets; where the buffer is larger, an acknowledgement right behind it
         // tells so a round trip earlier than the first data would.
-        self.opening_update_due = !is_active
+        let update_due = !is_active
             && self.agreed.scps
             && self.agreed.window_scale.is_some()
             && self.window_room() > u64::from(u16::MAX);
-        self.syns_sent += 1;
-        self.syn_sent_at = sending.now;
+        self.opening.on_syn_sent(sending.now, update_due);
         self.timers.set(Timer::Retransmit, sending.now + self.rto.value(&self.rtt));
         Polled::Packet
     }
 
-    /// The SYN-ACK left before this connection was made. When, is not known: as after a repeated one, it gives no round trip.
+    /// The SYN-ACK left before this connection was made.
     pub(crate) fn assume_syn_ack_sent(&mut self, route: &Route) {
-        self.syn_due = false;
-        self.syns_sent = 2;
+        self.opening.assume_sent();
         (_, self.rcv_edge) = self.window(route, true);
         self.last_ack_sent = self.rcv_nxt();
     }
@@ -201,7 +187,7 @@ impl Connection {
 
     /// Octets in flight as congestion control sees them: duplicates acknowledged have left (scps-tp §4.3).
     fn flight(&self) -> u64 {
-        let credit = if self.agreed.sack { 0 } else { self.dupack_credit };
+        let credit = if self.agreed.sack { 0 } else { self.recovery.credit() };
         self.board.flight_size().saturating_sub(credit)
     }
 
@@ -423,7 +409,7 @@ impl Connection {
         let compressible = self.is_compressing() && !is_syn;
         let option_bytes = OptionBytes::of(&draft.options);
         let compressed =
-            compressible.then(|| compress(&tcp, has_data, draft.with_ack, self.connection_id, &option_bytes));
+            compressible.then(|| compress(&tcp, has_data, draft.with_ack, self.opening.connection_id(), &option_bytes));
         let header_len = compressed.map_or_else(|| tcp.emit_len(), |c| c.emit_len());
         let protocol = sending.route.config().protocol;
         let (src, dst) = (self.local.0, self.remote.0);

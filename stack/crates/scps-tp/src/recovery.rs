@@ -4,6 +4,10 @@
 //! decides (scoreboard `detect`). A short SNACK says what is missing; resends are judged by time. A plain
 //! peer's duplicate acknowledgements count arrivals only (scps-tp §2.4.5, §4.3; RFC 6582; RFC 8985).
 
+mod state;
+
+pub(crate) use state::Recovery;
+
 use crate::cc::AckSample;
 use crate::connection::Connection;
 use crate::event::{CloseReason, Event};
@@ -17,16 +21,8 @@ use crate::trace::{Cause, TraceEvent};
 use scps_types::{Duration, Instant};
 use scps_wire::tcp::Tcp;
 
-/// Duplicate acknowledgements that mean a loss (RFC 5681 §3.2, scps-tp §4.3).
-const DUPACK_THRESHOLD: u32 = 3;
 /// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
 const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
-/// Doublings of the patience with resends, at most: 64 round trips are more than queues hold.
-const PATIENCE_BACKOFF_MAX: u16 = 6;
-/// Most SNACKs waiting out their delay; further ones repeat holes already waiting.
-const DELAYED_HOLES_MAX: usize = 1024;
-/// Reordering tolerance stops growing here, in transmissions (Linux caps its metric at 300).
-const REORDER_DEPTH_MAX: u64 = 256;
 
 impl Connection {
     /// How long after a resend its fate can be judged: a round trip and its variation (scps-tp §2.4.5: SRTT).
@@ -35,21 +31,21 @@ impl Connection {
             Some(srtt) => srtt + (self.rtt.rttvar() * 4).max(srtt / 16).max(PATIENCE_MARGIN_MIN),
             None => self.rto.value(&self.rtt),
         };
-        measured.saturating_mul(1 << self.patience_backoff.0)
+        self.recovery.backed_off(measured)
     }
 
     /// A segment was sent for the third time or more. Without timestamps no round trip is measured while everything is
     /// sent twice, and resends that wait in a queue would breed more: patience doubles, once in its own length, until a
     /// round trip is measured (as the timer does: Karn and Partridge 1987; RFC 6298 §5).
     pub(crate) fn on_repeated_resend(&mut self, now: Instant) {
-        let (doublings, at) = self.patience_backoff;
-        if !self.agreed.timestamps && doublings < PATIENCE_BACKOFF_MAX && now.since(at) >= self.patience() {
-            self.patience_backoff = (doublings + 1, now);
+        if !self.agreed.timestamps {
+            let patience = self.patience();
+            self.recovery.back_off(now, patience);
         }
     }
 
     pub(crate) fn on_rtt_sample(&mut self, rtt: Duration) {
-        self.patience_backoff.0 = 0;
+        self.recovery.on_round_trip();
         if self.rto.on_sample() {
             self.rtt.restart();
             self.cc.forget_base_rtt();
@@ -89,22 +85,14 @@ impl Connection {
             }
             self.advance(now, route, acked, outcome.octets);
         } else if is_duplicate {
-            self.dupacks += 1;
-            if self.duplicates.allow(now, self.rtt.min(), self.board.len()) {
-                // Without limited transmit the first two count when the third does (RFC 5681 §3.2 step 3).
-                let segments = match self.dupacks {
-                    DUPACK_THRESHOLD if !self.config.limited_transmit => u64::from(DUPACK_THRESHOLD),
-                    n if n < DUPACK_THRESHOLD && !self.config.limited_transmit => 0,
-                    _ => 1,
-                };
-                self.dupack_credit += segments * self.full_segment(route);
-            }
+            let (segment, limited) = (self.full_segment(route), self.config.limited_transmit);
+            self.recovery.on_duplicate(now, self.rtt.min(), self.board.len(), limited, segment);
         }
         self.take_rtt(now, tcp, has_advanced, &outcome);
         self.learn_reordering(&outcome);
         self.find_losses(now, route, tcp, data_len, has_advanced, is_duplicate, &outcome);
         if outcome.octets > 0 {
-            self.tail_probes = 0;
+            self.recovery.on_news();
         }
         self.drive_controller(route, &outcome);
         self.note(now, route, TraceEvent::AckReceived, acked, outcome.octets);
@@ -134,12 +122,7 @@ impl Connection {
                 if i == 0 && right as u64 <= acked {
                     // D-SACK (RFC 2883 §4): the receiver had these already.
                     self.stats.superfluous_resends += 1;
-                    // Probes may well find their segment arrived; only resends on evidence speak of reordering.
-                    if self.probes_unjudged > 0 {
-                        self.probes_unjudged -= 1;
-                    } else {
-                        self.reorder_depth = (self.reorder_depth + 1).min(REORDER_DEPTH_MAX);
-                    }
+                    self.recovery.on_resend_unneeded();
                     continue;
                 }
                 self.board.sack(left as u64, right as u64, now, self.rtt.min(), outcome);
@@ -155,29 +138,17 @@ impl Connection {
 
     /// The unit in which the peer counts holes in our data (scps-tp §2.4.2).
     fn snack_unit(&self) -> u64 {
-        snack::unit(self.own_mss, self.agreed.timestamps, self.agreed.compression.is_some())
+        snack::unit(self.opening.own_mss(), self.agreed.timestamps, self.agreed.compression.is_some())
     }
 
     fn advance(&mut self, now: Instant, route: &Route, acked: u64, octets: u64) {
         self.snd_una = acked;
-        self.tail_probes = 0;
-        self.dupacks = 0;
-        self.duplicates.restart();
-        // Arrivals beyond the hole were credited one by one; filling it settles them but for one (RFC 6582 §3.2).
-        self.dupack_credit = self.dupack_credit.saturating_sub(octets.saturating_sub(self.full_segment(route)));
-        if self.board.is_empty() {
-            self.dupack_credit = 0;
-        }
-        self.timeouts = 0;
-        self.is_tail_probed = false;
+        let segment = self.full_segment(route);
+        self.recovery.on_advance(acked, octets, segment, self.board.is_empty());
         self.send.release_to(acked);
         if self.writable_wanted && self.send.room() > 0 {
             self.writable_wanted = false;
             self.events.push_back(Event::Writable(self.id));
-        }
-        if self.recover.is_some_and(|r| acked >= r) {
-            self.recover = None;
-            self.is_rto_recovery = false;
         }
         if self.fin_position.is_some_and(|f| acked > f) && self.stats.flushed_at.is_none() {
             self.stats.flushed_at = Some(now);
@@ -223,7 +194,7 @@ impl Connection {
             if !self.agreed.sack {
                 self.stats.superfluous_resends += u64::from(outcome.superfluous);
             }
-            self.reorder_depth = (self.reorder_depth * 2).min(REORDER_DEPTH_MAX);
+            self.recovery.on_resends_superfluous();
         }
     }
 
@@ -250,8 +221,7 @@ impl Connection {
         }
         if has_maps {
             if self.board.is_irregular() {
-                // However much reordering is believed in, the window must be able to show a loss.
-                let depth = self.reorder_depth.min((self.board.len() as u64 / 2).max(1));
+                let depth = self.recovery.reorder_depth(self.board.len());
                 highest = highest.max(self.board.detect(depth, Cause::Dupack));
             }
         } else if self.agreed.snack
@@ -270,7 +240,7 @@ impl Connection {
                 front.transmissions > 1 && !has_advanced && now.since(front.sent_at) >= patience && is_duplicate;
             let is_dupack_loss = !has_maps
                 && front.transmissions == 1
-                && self.dupacks >= DUPACK_THRESHOLD
+                && self.recovery.has_duplicates_of_a_loss()
                 && (!self.agreed.snack || self.config.snack_policy.delay.is_zero());
             // NewReno: a partial acknowledgement reveals the next hole (RFC 6582 §3.2 step 5).
             let is_partial = !has_maps
@@ -278,7 +248,7 @@ impl Connection {
                 && has_advanced
                 && outcome.resend_arrived
                 && front.transmissions == 1
-                && self.recover.is_some();
+                && self.recovery.is_under_way();
             if is_open && (is_resend_overdue || is_dupack_loss || is_partial) {
                 self.board.mark_front(Cause::Dupack, true);
                 highest = highest.max(Some(front.end));
@@ -296,11 +266,9 @@ impl Connection {
         let holes = snack::reported_holes(&s, self.snd_una, unit, self.snd_nxt);
         let first = *holes.first()?;
         if !self.agreed.sack && !self.agreed.snack_long {
-            // Holes are reported in ascending order: what the reports pass over has arrived.
-            if first.start >= self.scan_position {
-                self.board.presume(self.scan_position, first.start, now, patience);
+            if let Some((from, to)) = self.recovery.pass_over(first.start, first.end) {
+                self.board.presume(from, to, now, patience);
             }
-            self.scan_position = first.end;
         }
         let delay = self.config.snack_policy.delay;
         let twice = self.config.snack_policy.double_retransmission;
@@ -308,10 +276,7 @@ impl Connection {
         for hole in holes {
             if delay.is_zero() {
                 highest = highest.max(self.board.snack(hole.start, hole.end, now, patience, twice));
-            } else if self.delayed_holes.len() < DELAYED_HOLES_MAX
-                && !self.delayed_holes.iter().any(|d| d.1 <= hole.start && hole.end <= d.2)
-            {
-                self.delayed_holes.push_back((now + delay, hole.start, hole.end));
+            } else if self.recovery.delay_hole(now + delay, hole.start, hole.end) {
                 self.timers.set_if_idle(Timer::SnackDelay, now + delay);
             }
         }
@@ -320,11 +285,10 @@ impl Connection {
 
     /// Losses up to `end` were found: open a recovery epoch unless one covers them (scps-tp §2.4.5).
     pub(crate) fn on_losses(&mut self, now: Instant, route: &Route, end: u64) {
-        if self.recover.is_some_and(|r| end <= r) {
+        if self.recovery.covers(end) {
             return;
         }
-        self.recover = Some(self.snd_nxt);
-        self.is_rto_recovery = false;
+        self.recovery.begin(self.snd_nxt);
         let rwnd = self.snd_edge.saturating_sub(self.snd_una);
         let mss = self.full_segment(route);
         self.cc.on_loss(route.loss_is_congestion(now), rwnd, mss);
@@ -345,7 +309,7 @@ impl Connection {
             rtt: self.round_rtt,
             round_ended,
             is_cwnd_limited: self.is_cwnd_limited,
-            is_recovering: self.recover.is_some() && !self.is_rto_recovery,
+            is_recovering: self.recovery.is_fast(),
         });
         self.is_cwnd_limited = false;
     }
@@ -377,12 +341,11 @@ impl Connection {
     /// peer's delay.
     pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
         let is_useful = self.agreed.sack || self.agreed.snack;
-        if !is_useful || self.rtt.srtt().is_none() || self.is_tail_probed {
+        if !is_useful || self.rtt.srtt().is_none() || self.recovery.is_tail_probed() {
             return;
         }
         let delay = if self.fin_position.is_some() { Duration::ZERO } else { self.config.ack.delay };
-        // Unanswered probes space out like any retransmission.
-        let wait = (self.patience() + delay).saturating_mul(1 << self.tail_probes.saturating_sub(2).min(8));
+        let wait = self.recovery.spaced_out(self.patience() + delay);
         self.timers.set(Timer::TailProbe, now + wait);
     }
 
@@ -424,7 +387,7 @@ impl Connection {
         self.probe_due = false;
         self.rtt.forget_min();
         self.cc.forget_base_rtt();
-        self.timeouts = 0;
+        self.recovery.forget_timeouts();
         self.board.lift_embargoes();
         if !self.board.is_empty() {
             self.board.mark_front(Cause::Embargo, true);

@@ -83,31 +83,28 @@ impl Connection {
         self.rto.on_timeout();
         if matches!(self.state, State::SynSent | State::SynReceived) {
             let passive = if self.listener.is_some() { SYN_ACK_RETRANSMISSIONS_MAX } else { u32::MAX };
-            if self.syns_sent > self.config.rto.syn_retransmissions_max.min(passive) {
+            if self.opening.syns_sent() > self.config.rto.syn_retransmissions_max.min(passive) {
                 self.finish(CloseReason::TimedOut);
             } else {
-                self.syn_due = true;
+                self.opening.repeat_syn();
             }
             return;
         }
         self.stats.rtos += 1;
-        self.timeouts += 1;
+        let timeouts = self.recovery.on_timeout();
         self.note(now, route, TraceEvent::RtoExpired, self.snd_una, 0);
-        if self.timeouts > self.config.rto.retransmissions_max && !self.agreed.bets {
+        if timeouts > self.config.rto.retransmissions_max && !self.agreed.bets {
             self.give_up();
             return;
         }
-        if self.config.rto.to_persist.is_some_and(|n| self.timeouts >= n) {
+        if self.config.rto.to_persist.is_some_and(|n| timeouts >= n) {
             route.set_available(false);
             self.suspend(now);
             return;
         }
         let mss = self.full_segment(route);
         self.cc.on_rto(route.loss_is_congestion(now), mss);
-        self.recover = Some(self.snd_nxt);
-        self.is_rto_recovery = true;
-        self.dupacks = 0;
-        self.dupack_credit = 0;
+        self.recovery.begin_after_timeout(self.snd_nxt);
         if self.board.front().is_some_and(|f| f.fate == Fate::Sacked) {
             // The receiver reneged (RFC 2018 §8).
             self.board.forget_sacks();
@@ -115,7 +112,7 @@ impl Connection {
         if self.agreed.sack || self.agreed.snack {
             // The lowest segment alone; its acknowledgement tells what else is missing.
             self.board.mark_front(Cause::Rto, false);
-            self.probes_unjudged = self.probes_unjudged.saturating_add(1);
+            self.recovery.on_probe();
         } else {
             // Go-back-N (scps-tp §4.3): a plain peer will not tell.
             self.board.mark_all(Cause::Rto);
@@ -127,23 +124,23 @@ impl Connection {
             return;
         }
         if self.board.mark_tail(Cause::TailProbe) {
-            self.tail_probes = self.tail_probes.saturating_add(1);
-            self.probes_unjudged = self.probes_unjudged.saturating_add(1);
             // Where losses do not mean congestion the probe is repeated, else the retransmission timer takes over.
             let is_bold = self.config.congestion == Congestion::None || !route.loss_is_congestion(now);
-            self.is_tail_probed = !is_bold;
+            self.recovery.on_tail_probe(is_bold);
         }
     }
 
     fn on_snack_delay(&mut self, now: Instant, route: &Route) {
         let patience = self.patience();
         let twice = self.config.snack_policy.double_retransmission;
-        while let Some((at, start, end)) = self.delayed_holes.front().copied() {
-            if at > now {
-                self.timers.set(Timer::SnackDelay, at);
-                break;
-            }
-            self.delayed_holes.pop_front();
+        while let Some(hole) = self.recovery.take_hole(now) {
+            let (start, end) = match hole {
+                Ok(hole) => hole,
+                Err(at) => {
+                    self.timers.set(Timer::SnackDelay, at);
+                    break;
+                }
+            };
             if let Some(highest) = self.board.snack(start, end, now, patience, twice) {
                 self.on_losses(now, route, highest);
             }

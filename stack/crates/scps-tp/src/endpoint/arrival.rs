@@ -55,19 +55,19 @@ impl Endpoint {
         let (tcp, data) =
             Tcp::parse(payload, envelope.src, envelope.dst, verify).map_err(|_| DropReason::BadSegment)?;
         let (local, remote) = ((envelope.dst, tcp.dst_port), (envelope.src, tcp.src_port));
-        let known = self.by_tuple.get(&(local, remote)).copied();
+        let known = self.table.between(local, remote);
         if let Some(index) = known {
             // RFC 1122 §4.2.2.13: a new SYN beyond the old connection's numbers ends TIME-WAIT.
             let is_reopening = tcp.flags.has(Flags::SYN)
                 && !tcp.flags.has(Flags::ACK)
-                && self.slots[index as usize]
-                    .connection
-                    .as_ref()
+                && self
+                    .table
+                    .at(index)
                     .is_some_and(|c| c.state == State::TimeWait && c.rcv_position(tcp.seq) > c.rcv_nxt() as i64);
             if !is_reopening {
                 return self.deliver(now, index, envelope, &tcp, data);
             }
-            if let Some(c) = self.slots[index as usize].connection.as_mut() {
+            if let Some(c) = self.table.at_mut(index) {
                 c.finish(CloseReason::Finished);
             }
             self.settle(index);
@@ -93,7 +93,7 @@ impl Endpoint {
         tcp: &Tcp,
         data: &[u8],
     ) -> Result<(), DropReason> {
-        let Some(c) = self.slots[index as usize].connection.as_ref() else {
+        let Some(c) = self.table.at(index) else {
             return Err(DropReason::NoConnection);
         };
         let size = self.joined.unwrap_or(data.len()).max(1);
@@ -120,7 +120,7 @@ impl Endpoint {
     /// Gives a connection a segment, after drawing up what it owes for those before: that answer says what was known then.
     /// `segments` is how many were joined to it.
     fn hand_over(&mut self, now: Instant, index: u32, tcp: &Tcp, data: &[u8], segments: u16) -> Verdict {
-        let Some(c) = self.slots[index as usize].connection.as_mut() else {
+        let Some(c) = self.table.at_mut(index) else {
             return Verdict::Dropped(DropReason::NoConnection);
         };
         let is_shared = self.is_in_row && c.ack.is_shareable() && c.is_orderly(tcp);
@@ -142,9 +142,9 @@ impl Endpoint {
     fn dispatch_compressed(&mut self, now: Instant, envelope: &Envelope, payload: &[u8]) -> Result<(), DropReason> {
         let (header, data) =
             Compressed::parse(payload, envelope.src, envelope.dst).map_err(|_| DropReason::BadSegment)?;
-        let key = (envelope.src, envelope.dst, header.connection_id);
-        let index = *self.by_compression.get(&key).ok_or(DropReason::UnknownConnectionId)?;
-        let Some(c) = self.slots[index as usize].connection.as_mut() else {
+        let found = self.table.compressed(envelope.src, envelope.dst, header.connection_id);
+        let index = found.ok_or(DropReason::UnknownConnectionId)?;
+        let Some(c) = self.table.at_mut(index) else {
             return Err(DropReason::UnknownConnectionId);
         };
         if !crate::compression::is_proven(&header, !data.is_empty()) {
@@ -167,8 +167,8 @@ impl Endpoint {
                 return Ok(());
             }
         };
-        let index = *self.by_tuple.get(&(quote.src, quote.dst)).ok_or(DropReason::ForeignReport)?;
-        let Some(c) = self.slots[index as usize].connection.as_mut() else {
+        let index = self.table.between(quote.src, quote.dst).ok_or(DropReason::ForeignReport)?;
+        let Some(c) = self.table.at_mut(index) else {
             return Err(DropReason::ForeignReport);
         };
         // RFC 5927 §4.1: the quoted sequence number must be of something in flight.

@@ -41,10 +41,9 @@ impl Endpoint {
         // What answers a request is as urgent as the request (scps-np §7).
         let config = Config { precedence: config.precedence.or(envelope.precedence), ..config };
         if tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) {
-            if self.half_open.len() < self.config.half_open_max {
+            if self.table.half_open_count() < self.config.half_open_max {
                 let index = self.open_half(now, local, remote, listener, config, tcp);
-                let id = self.slots[index as usize].connection.as_ref().map(|c| c.id);
-                self.half_open.extend(id);
+                self.table.begin_half_open(index);
                 return Ok(());
             }
             self.answer_with_cookie(now, local, remote, listener, config, tcp);
@@ -59,11 +58,11 @@ impl Endpoint {
         let syn = cookie::open(&self.seed, now, local, remote, tcp).ok_or(Some(DropReason::NoConnection))?;
         let config = Config { initial_sequence: Some(tcp.ack + u32::MAX), ..config };
         let index = self.open_half(now, local, remote, listener, config, &syn);
-        if let Some(c) = self.slots[index as usize].connection.as_mut() {
+        if let Some(c) = self.table.at_mut(index) {
             c.assume_syn_ack_sent(&self.routes[c.route.0]);
         }
         let delivered = self.deliver(now, index, envelope, tcp, data);
-        if let Some(c) = self.slots[index as usize].connection.as_mut().filter(|c| c.state == State::SynReceived) {
+        if let Some(c) = self.table.at_mut(index).filter(|c| c.state == State::SynReceived) {
             c.finish(CloseReason::TimedOut);
             self.settle(index);
         }
@@ -85,15 +84,15 @@ impl Endpoint {
         let in_use = tcp
             .options
             .capabilities
-            .is_some_and(|c| self.by_compression.contains_key(&(remote.0, local.0, c.connection_id)));
+            .is_some_and(|c| self.table.compressed(remote.0, local.0, c.connection_id).is_some());
         self.with(now, id, |c, route| {
             let does_peer_compress = tcp.options.capabilities.is_some_and(|p| p.connection_id != 0);
             if in_use || !does_peer_compress {
-                c.connection_id = 0;
+                c.opening.forgo_compression();
             }
             c.on_peer_syn(now, route, tcp);
         });
-        id.index
+        id.place()
     }
 
     /// Answers a SYN and keeps nothing of it. The SYN-ACK is that of a connection that exists for no longer than it takes
@@ -113,7 +112,7 @@ impl Endpoint {
         let syn = cookie::reduce(tcp);
         let initial_sequence = Some(cookie::make(&self.seed, now, local, remote, &syn));
         let index = self.open_half(now, local, remote, listener, Config { initial_sequence, ..config }, &syn);
-        let Some(c) = self.slots[index as usize].connection.as_mut() else { return };
+        let Some(c) = self.table.at_mut(index) else { return };
         let mut out = Vec::new();
         let route = &mut self.routes[c.route.0];
         let polled = c.poll_transmit(&mut Sending { now, route, network: &mut self.network, out: &mut out });

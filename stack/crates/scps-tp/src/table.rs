@@ -1,0 +1,155 @@
+//! The table of a host's connections: their names, and the ways to find one: by its addresses, by its compression identifier,
+//! among those that are half-open.
+
+use crate::connection::{Connection, SocketAddr};
+use crate::state::State;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+use std::ops::Range;
+
+/// Names a connection; never reused while the endpoint lives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ConnectionId {
+    index: u32,
+    generation: u32,
+}
+
+impl ConnectionId {
+    /// A number for records and logs.
+    pub fn as_u64(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// Its place in the table, which later connections may have as well.
+    pub(crate) fn place(self) -> u32 {
+        self.index
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    connection: Option<Box<Connection>>,
+}
+
+/// All connections of a host.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionTable {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    /// By sender, receiver, and the identifier that the sender writes.
+    by_compression: BTreeMap<(Ipv4Addr, Ipv4Addr, u8), u32>,
+    half_open: VecDeque<ConnectionId>,
+}
+
+impl ConnectionTable {
+    /// The name of a connection that is about to be made, and whether its place is one more than there were.
+    pub(crate) fn reserve(&mut self) -> (ConnectionId, bool) {
+        let reused = self.free.pop();
+        let index = reused.unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, connection: None });
+            self.slots.len() as u32 - 1
+        });
+        (self.id_at(index), reused.is_none())
+    }
+
+    /// Puts a connection where its name says; its addresses lead to it.
+    pub(crate) fn insert(&mut self, connection: Connection) {
+        let place = connection.id.index;
+        self.by_tuple.insert((connection.local, connection.remote), place);
+        self.slots[place as usize].connection = Some(Box::new(connection));
+    }
+
+    /// Every place, empty ones included.
+    pub(crate) fn places(&self) -> Range<u32> {
+        0..self.slots.len() as u32
+    }
+
+    /// The name of what is, or will be, at a place.
+    pub(crate) fn id_at(&self, place: u32) -> ConnectionId {
+        ConnectionId { index: place, generation: self.slots[place as usize].generation }
+    }
+
+    /// The connection at a place.
+    pub(crate) fn at(&self, place: u32) -> Option<&Connection> {
+        self.slots[place as usize].connection.as_deref()
+    }
+
+    /// The connection at a place.
+    pub(crate) fn at_mut(&mut self, place: u32) -> Option<&mut Connection> {
+        self.slots[place as usize].connection.as_deref_mut()
+    }
+
+    /// The connection of a name.
+    pub(crate) fn get(&self, id: ConnectionId) -> Option<&Connection> {
+        self.slots.get(id.index as usize).filter(|s| s.generation == id.generation)?.connection.as_deref()
+    }
+
+    /// The connection of a name.
+    pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(id.index as usize).filter(|s| s.generation == id.generation)?;
+        slot.connection.as_deref_mut()
+    }
+
+    /// Every connection, by place.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Connection> {
+        self.slots.iter().filter_map(|s| s.connection.as_deref())
+    }
+
+    /// Where the connection between two addresses is.
+    pub(crate) fn between(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+        self.by_tuple.get(&(local, remote)).copied()
+    }
+
+    /// Where the connection is whose compressed packets from `src` to `dst` have this identifier.
+    pub(crate) fn compressed(&self, src: Ipv4Addr, dst: Ipv4Addr, identifier: u8) -> Option<u32> {
+        self.by_compression.get(&(src, dst, identifier)).copied()
+    }
+
+    /// Keeps the identifier that the peer chose for the connection at a place, or gives it back when that is over.
+    pub(crate) fn settle_compression(&mut self, place: u32) {
+        let Some(c) = self.slots[place as usize].connection.as_mut() else { return };
+        let Some(identifier) = c.agreed.compression else { return };
+        let key = (c.remote.0, c.local.0, identifier);
+        if c.state == State::Closed {
+            if self.by_compression.get(&key) == Some(&place) {
+                self.by_compression.remove(&key);
+            }
+        } else if *self.by_compression.entry(key).or_insert(place) != place {
+            // The peer reuses an identifier that another connection holds: it cannot be told apart.
+            c.agreed.compression = None;
+        }
+    }
+
+    /// Connections whose SYN is answered and not acknowledged.
+    pub(crate) fn half_open_count(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// A listener answers the SYN of the connection at a place.
+    pub(crate) fn begin_half_open(&mut self, place: u32) {
+        self.half_open.extend(self.at(place).map(|c| c.id));
+    }
+
+    /// The connection is open, or gone.
+    pub(crate) fn end_half_open(&mut self, id: ConnectionId) {
+        self.half_open.retain(|h| *h != id);
+    }
+
+    /// Addresses no longer lead to the connection at a place: another one may have them.
+    pub(crate) fn forget_addresses(&mut self, place: u32) {
+        let Some(key) = self.at(place).map(|c| (c.local, c.remote)) else { return };
+        if self.by_tuple.get(&key) == Some(&place) {
+            self.by_tuple.remove(&key);
+        }
+    }
+
+    /// Frees a place. Its connection's name is never used again.
+    pub(crate) fn remove(&mut self, place: u32) {
+        let slot = &mut self.slots[place as usize];
+        slot.connection = None;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(place);
+    }
+}
