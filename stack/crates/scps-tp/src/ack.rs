@@ -165,7 +165,7 @@ impl Connection {
 
     /// True if the segment is the next one and nothing is missing.
     pub(crate) fn is_orderly(&self, tcp: &Tcp) -> bool {
-        self.recv.pieces().is_empty() && self.rcv_position(tcp.seq) == self.rcv_nxt() as i64
+        self.receiver.data().pieces().is_empty() && self.rcv_position(tcp.seq) == self.rcv_nxt() as i64
     }
 }
 

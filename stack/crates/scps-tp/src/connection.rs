@@ -13,8 +13,9 @@ use crate::event::{CloseReason, Event};
 use crate::limits::{ChallengeLimit, InvalidLimit};
 use crate::negotiation::{self, Agreed};
 use crate::opening::Opening;
-use crate::persist::Persist;
+use crate::probing::Probing;
 use crate::reassembly::{Hole, Read, Reassembly};
+use crate::receiver::Receiver;
 use crate::recovery::Recovery;
 use crate::route::{Route, RouteId, MSS_MIN};
 use crate::rto::Rto;
@@ -95,33 +96,19 @@ pub struct Connection {
     pub(crate) round_rtt: Option<scps_types::Duration>,
     pub(crate) round_order: u64,
     pub(crate) is_cwnd_limited: bool,
-    pub(crate) persist: Persist,
-    pub(crate) probe_due: bool,
-    pub(crate) keepalive_due: bool,
-    /// Nothing acceptable came since the last keep-alive.
-    pub(crate) is_silent: bool,
-    pub(crate) keepalives_unanswered: u32,
-    /// An acknowledgement is due that the peer must answer.
-    pub(crate) answer_wanted: bool,
+    pub(crate) probing: Probing,
     pub(crate) ack_heard: bool,
     pub(crate) bets_send_holes: Vec<(u64, u64)>,
     pub(crate) writable_wanted: bool,
 
     // Receiving.
-    pub(crate) irs: SeqNum,
-    pub(crate) recv: Reassembly,
-    pub(crate) rcv_fin: Option<u64>,
-    pub(crate) is_fin_received: bool,
-    pub(crate) rcv_edge: u64,
-    pub(crate) last_ack_sent: u64,
+    pub(crate) receiver: Receiver,
     pub(crate) ack: AckPolicy,
     pub(crate) snack: SnackGenerator,
     pub(crate) clock: TimestampClock,
-    pub(crate) duplicate: Option<(u64, u64)>,
     pub(crate) challenges: ChallengeLimit,
     pub(crate) invalid: InvalidLimit,
     pub(crate) last_window_ack: (u16, SeqNum),
-    pub(crate) is_readable_signalled: bool,
 
     pub(crate) farewell: Farewell,
     pub(crate) is_orphan: bool,
@@ -169,30 +156,21 @@ impl Connection {
             round_rtt: None,
             round_order: 0,
             is_cwnd_limited: false,
-            persist: Persist::new(config.persist),
-            probe_due: false,
-            keepalive_due: false,
-            is_silent: false,
-            keepalives_unanswered: 0,
-            answer_wanted: false,
+            probing: Probing::new(config.persist),
             ack_heard: false,
             bets_send_holes: Vec::new(),
             writable_wanted: false,
-            irs: SeqNum(0),
             // Rounding the window up to its scale must never promise room that is not there (scps-tp §14 item 27).
-            recv: Reassembly::new(config.receive_buffer.max(1) + (1 << shift), config.reassembly_pieces_max),
-            rcv_fin: None,
-            is_fin_received: false,
-            rcv_edge: 0,
-            last_ack_sent: 0,
+            receiver: Receiver::new(Reassembly::new(
+                config.receive_buffer.max(1) + (1 << shift),
+                config.reassembly_pieces_max,
+            )),
             ack: AckPolicy::new(config.ack),
             snack: SnackGenerator::new(1, config.snack_policy.repeat, false),
             clock: TimestampClock::new(birth.timestamp_offset),
-            duplicate: None,
             challenges: ChallengeLimit::default(),
             invalid: InvalidLimit::default(),
             last_window_ack: (0, birth.iss),
-            is_readable_signalled: false,
             farewell: Farewell::None,
             is_orphan: false,
             config,
@@ -214,18 +192,17 @@ impl Connection {
 
     /// Next receive position expected, FIN included.
     pub(crate) fn rcv_nxt(&self) -> u64 {
-        self.recv.next() + u64::from(self.is_fin_received)
+        self.receiver.next()
     }
 
     /// The wire form of a receive position.
     pub(crate) fn rcv_seq(&self, position: u64) -> SeqNum {
-        self.irs + position as u32
+        self.receiver.seq(position)
     }
 
     /// The receive position of a sequence number near `rcv_nxt`; negative before the first.
     pub(crate) fn rcv_position(&self, seq: SeqNum) -> i64 {
-        let base = self.rcv_nxt();
-        base as i64 + i64::from(seq.0.wrapping_sub(self.rcv_seq(base).0) as i32)
+        self.receiver.position(seq)
     }
 
     /// The MSS we would offer for segments over `route`.
@@ -272,15 +249,15 @@ impl Connection {
 
     /// Reads up to `out.len()` octets. `Ok((0, _))` is the end of the stream.
     pub(crate) fn recv(&mut self, now: Instant, route: &Route, out: &mut [u8]) -> Result<(usize, bool), RecvError> {
-        self.is_readable_signalled = false;
-        match self.recv.read(out) {
+        self.receiver.on_read();
+        match self.receiver.data_mut().read(out) {
             Read::Data { len, ends_record } => {
                 self.update_window_after_read(now, route);
                 self.start_bets_timer(now);
                 Ok((len, ends_record))
             }
             Read::Hole(Hole { offset, len }) => Err(RecvError::Hole { offset, len }),
-            Read::Empty if self.is_fin_received || self.state == State::Closed => Ok((0, false)),
+            Read::Empty if self.receiver.is_fin_received() || self.state == State::Closed => Ok((0, false)),
             Read::Empty => {
                 self.start_bets_timer(now);
                 Err(RecvError::WouldBlock)
@@ -291,7 +268,7 @@ impl Connection {
     /// A window that opens from below a segment to a segment or more is announced (scps-tp §6.1).
     fn update_window_after_read(&mut self, now: Instant, route: &Route) {
         let mss = self.effective_mss(route);
-        let before = self.rcv_edge.saturating_sub(self.rcv_nxt());
+        let before = self.receiver.edge() - self.rcv_nxt();
         let after = self.window_room();
         let is_opening = before < mss && after >= mss;
         // A quarter of the buffer is worth an acknowledgement too: a fast reader keeps a fast sender going.
@@ -303,7 +280,7 @@ impl Connection {
 
     fn start_bets_timer(&mut self, now: Instant) {
         // The reader drained what is in order and data waits beyond a hole (scps-tp §7.1).
-        if self.agreed.bets && self.recv.readable() == 0 && !self.recv.pieces().is_empty() {
+        if self.agreed.bets && self.receiver.data().readable() == 0 && !self.receiver.data().pieces().is_empty() {
             self.timers.set_if_idle(Timer::BetsReceive, now + self.config.bets_policy.receive_timeout);
         }
     }
@@ -311,7 +288,7 @@ impl Connection {
     /// Octets the buffer has room for beyond `rcv_nxt`. The ring is one scale unit larger than the buffer: that unit is
     /// slack for rounding the window up, not room.
     pub(crate) fn window_room(&self) -> u64 {
-        (self.config.receive_buffer.max(1) as u64).saturating_sub(self.recv.readable() as u64)
+        (self.config.receive_buffer.max(1) as u64).saturating_sub(self.receiver.data().readable() as u64)
     }
 
     /// FIN follows what was given to send, even if the handshake is still to come; `abort` is for giving up.
@@ -338,7 +315,7 @@ impl Connection {
         self.state = State::Closed;
         self.timers.stop_all();
         self.opening.end();
-        self.probe_due = false;
+        self.probing.end_window();
         self.events.push_back(Event::Closed(self.id, reason));
     }
 
@@ -364,14 +341,13 @@ impl Connection {
     pub(crate) fn allocated(&self) -> usize {
         size_of::<Self>()
             + self.send.allocated()
-            + self.recv.allocated()
+            + self.receiver.data().allocated()
             + self.board.allocated()
             + self.trace.capacity() * size_of::<TraceRecord>()
     }
 
     pub(crate) fn signal_readable(&mut self) {
-        if !self.is_readable_signalled {
-            self.is_readable_signalled = true;
+        if self.receiver.take_signal() {
             self.events.push_back(Event::Readable(self.id));
         }
     }

@@ -32,7 +32,7 @@ const SNACK_MSS_DEFAULT: u16 = 512;
 impl Connection {
     /// Takes the peer's SYN (active: with its SYN-ACK; passive: its SYN) and settles what both agree on.
     pub(crate) fn on_peer_syn(&mut self, now: Instant, route: &Route, tcp: &Tcp) {
-        self.irs = tcp.seq;
+        self.receiver.begin(tcp.seq);
         self.opening.on_peer_syn(tcp);
         if self.state == State::SynReceived {
             self.prepare_syn_options(now, route);
@@ -48,7 +48,6 @@ impl Connection {
         self.rwnd_max = u64::from(tcp.window);
         self.snd_wl1 = 0;
         self.last_window_ack = (tcp.window, tcp.ack);
-        self.rcv_edge = self.rcv_edge.max(1);
     }
 
     fn settle_agreement(&mut self, now: Instant, route: &Route) {
@@ -77,7 +76,7 @@ impl Connection {
             _ => self.on_segment_open(now, route, tcp, data, segments),
         };
         if verdict == Verdict::Accepted {
-            self.is_silent = false;
+            self.probing.on_heard();
             // Also what opened a connection: others may have given the route up before (scps-tp §6.8).
             if !route.is_available() && self.state.is_synchronised() {
                 self.restore_after_outage(now, route);
@@ -140,7 +139,7 @@ impl Connection {
     }
 
     fn on_segment_open(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8], segments: u16) -> Verdict {
-        if self.state == State::SynReceived && tcp.flags.has(Flags::SYN) && tcp.seq == self.irs {
+        if self.state == State::SynReceived && tcp.flags.has(Flags::SYN) && tcp.seq == self.receiver.start() {
             if !tcp.flags.has(Flags::ACK) {
                 // The peer's SYN again: our SYN-ACK was lost.
                 self.opening.repeat_syn();
@@ -176,8 +175,8 @@ impl Connection {
                 self.note_duplicate(position, len);
             }
             if tcp.flags.has(Flags::ACK) && self.is_at_the_window(tcp, position, len) && self.is_ack_acceptable(tcp) {
-                self.is_silent = false;
-                self.persist.on_answer();
+                self.probing.on_heard();
+                self.probing.on_answer();
                 self.on_acknowledgement(now, route, tcp, data.len());
             }
             return Verdict::Dropped(DropReason::OutOfWindow);
@@ -203,14 +202,14 @@ impl Connection {
         }
         if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
             // RFC 7323 §4.3: only segments not beyond the last acknowledgement sent are echoed.
-            if self.clock.is_current(t.val) && position <= self.last_ack_sent as i64 {
+            if self.clock.is_current(t.val) && position <= self.receiver.acknowledged() as i64 {
                 self.clock.accept(t.val, now);
             }
         }
         if tcp.options.corruption_experienced && self.agreed.scps {
             route.on_corruption_experienced(now);
         }
-        self.persist.on_answer();
+        self.probing.on_answer();
         self.on_acknowledgement(now, route, tcp, data.len());
         if self.state == State::Closed {
             return Verdict::Accepted;
@@ -224,7 +223,7 @@ impl Connection {
     /// RFC 793 §3.3: some octet of the segment lies in the window we advertised.
     fn is_acceptable(&self, position: i64, len: i64) -> bool {
         let next = self.rcv_nxt() as i64;
-        let edge = self.rcv_edge.max(self.rcv_nxt()) as i64;
+        let edge = self.receiver.edge() as i64;
         match (len, edge > next) {
             (0, false) => position == next,
             (0, true) => position >= next && position < edge,
@@ -239,8 +238,8 @@ impl Connection {
     fn is_at_the_window(&self, tcp: &Tcp, position: i64, len: i64) -> bool {
         self.state.is_synchronised()
             && !tcp.flags.has(Flags::SYN)
-            && position <= self.rcv_edge.max(self.rcv_nxt()) as i64
-            && position + len >= self.last_ack_sent as i64
+            && position <= self.receiver.edge() as i64
+            && position + len >= self.receiver.acknowledged() as i64
     }
 
     /// RFC 5961 §5: not beyond what was sent, not older than the largest window.
@@ -268,7 +267,7 @@ impl Connection {
             self.finish(if is_late { CloseReason::Finished } else { reason });
             return Verdict::Accepted;
         }
-        if position > next && position < self.rcv_edge as i64 {
+        if position > next && position < self.receiver.edge() as i64 {
             self.challenge(now);
             return Verdict::Dropped(DropReason::ChallengedReset);
         }
@@ -283,9 +282,8 @@ impl Connection {
 
     fn note_duplicate(&mut self, position: i64, len: i64) {
         // For the D-SACK block (RFC 2883 §4).
-        if self.agreed.sack && position >= 1 {
-            let end = ((position + len) as u64).min(self.recv.limit_edge());
-            self.duplicate = (end > position as u64).then_some((position as u64, end));
+        if self.agreed.sack {
+            self.receiver.note_duplicate(position, len);
         }
     }
 
@@ -308,19 +306,15 @@ impl Connection {
         let skip = usize::try_from((1 - position).max(0)).unwrap_or(usize::MAX).min(data.len());
         let (start, body) = ((position + skip as i64) as u64, &data[skip..]);
         let fin_at = (position + data.len() as i64) as u64;
-        if tcp.flags.has(Flags::FIN) && self.rcv_fin.is_none() && fin_at >= self.recv.next() {
-            self.rcv_fin = Some(fin_at);
+        if tcp.flags.has(Flags::FIN) {
+            self.receiver.note_fin(fin_at);
         }
-        // Data beyond a FIN does not exist.
-        let body = match self.rcv_fin {
-            Some(fin) if start + body.len() as u64 > fin => &body[..fin.saturating_sub(start) as usize],
-            _ => body,
-        };
-        let before = self.recv.next();
+        let body = self.receiver.before_fin(start, body);
+        let before = self.receiver.data().next();
         let mut verdict = Verdict::Accepted;
         let mut need = AckNeed::InOrder;
         if !body.is_empty() {
-            let arrival = self.recv.insert(start, body, tcp.options.record_boundary);
+            let arrival = self.receiver.data_mut().insert(start, body, tcp.options.record_boundary);
             match arrival {
                 Arrival::InOrder { filled_hole } => {
                     self.stats.octets_received += body.len() as u64;
@@ -350,17 +344,17 @@ impl Connection {
             }
         }
         self.note(now, route, TraceEvent::DataReceived, start, body.len() as u64);
-        if self.recv.pieces().is_empty() {
+        if self.receiver.data().pieces().is_empty() {
             self.timers.stop(Timer::BetsReceive);
-        } else if self.agreed.bets && self.recv.readable() == 0 {
+        } else if self.agreed.bets && self.receiver.data().readable() == 0 {
             self.timers.set_if_idle(Timer::BetsReceive, now + self.config.bets_policy.receive_timeout);
         }
-        if self.rcv_fin.is_some() {
+        if self.receiver.has_fin() {
             // A FIN out of order, and the window's end, restart signalling at once (scps-tp §2.4.4).
             need = AckNeed::Now;
         }
         self.consume_fin(now, route);
-        if self.recv.next() > before || self.is_fin_received {
+        if self.receiver.data().next() > before || self.receiver.is_fin_received() {
             self.signal_readable();
         }
         if let Some(deadline) = self.ack.on_segment(need, segments, now) {
@@ -370,10 +364,9 @@ impl Connection {
     }
 
     pub(crate) fn consume_fin(&mut self, now: Instant, route: &Route) {
-        if self.is_fin_received || self.rcv_fin != Some(self.recv.next()) {
+        if !self.receiver.take_fin() {
             return;
         }
-        self.is_fin_received = true;
         let state = self.state.on_fin();
         self.set_state(now, route, state);
         self.ack.on_segment(AckNeed::Now, 0, now);

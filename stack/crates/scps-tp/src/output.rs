@@ -79,10 +79,10 @@ impl Connection {
             return Polled::Idle;
         }
         // A hole is reported at once, and only pure acknowledgements report (scps-tp §2.4.4).
-        if self.ack.is_due() && (self.snack.is_pending() || !self.recv.pieces().is_empty()) {
+        if self.ack.is_due() && (self.snack.is_pending() || !self.receiver.data().pieces().is_empty()) {
             return self.send_ack(sending);
         }
-        if self.probe_due {
+        if self.probing.is_window_due() {
             return self.send_probe(sending);
         }
         if self.state.may_transmit_data() && sending.route.is_available() {
@@ -91,10 +91,10 @@ impl Connection {
                 other => return other,
             }
         }
-        if self.answer_wanted {
+        if self.probing.is_answer_wanted() {
             return self.send_ack_to_answer(sending);
         }
-        if self.ack.is_due() || self.keepalive_due {
+        if self.ack.is_due() || self.probing.is_keepalive_due() {
             return self.send_ack(sending);
         }
         debug_assert!(self.is_watched(), "work in {:?} and no timer", self.state);
@@ -153,8 +153,8 @@ impl Connection {
     /// The SYN-ACK left before this connection was made.
     pub(crate) fn assume_syn_ack_sent(&mut self, route: &Route) {
         self.opening.assume_sent();
-        (_, self.rcv_edge) = self.window(route, true);
-        self.last_ack_sent = self.rcv_nxt();
+        let (_, edge) = self.window(route, true);
+        self.receiver.assume_acknowledged(edge);
     }
 
     fn send_reset(&mut self, sending: &mut Sending<'_>) -> Polled {
@@ -365,7 +365,7 @@ impl Connection {
         if self.board.is_empty() && self.portion(route).len > 0 && route.is_available() {
             self.timers.set_no_later(Timer::Persist, now + SMALL_WINDOW_PATIENCE);
         } else if !self.timers.is_set(Timer::Persist) {
-            let interval = self.persist.next_interval();
+            let interval = self.probing.next_interval();
             self.timers.set(Timer::Persist, now + interval);
         }
     }
@@ -385,7 +385,7 @@ impl Connection {
         }
         let shift = self.agreed.window_scale.map_or(0, |(_, own)| own);
         // The right edge never moves left: what was promised is promised, rounded up to the scale.
-        let promised = self.rcv_edge.saturating_sub(next).div_ceil(1 << shift);
+        let promised = (self.receiver.edge() - next).div_ceil(1 << shift);
         let field = (room >> shift).max(promised).min(65_535);
         (field as u16, next + (field << shift))
     }
@@ -458,12 +458,9 @@ impl Connection {
     }
 
     fn on_ack_left(&mut self, now: Instant, edge: u64) {
-        self.rcv_edge = self.rcv_edge.max(edge);
-        let acked = self.rcv_nxt();
-        if acked > self.last_ack_sent.max(1) {
+        if self.receiver.on_ack_left(edge) {
             self.stats.last_data_ack_at = Some(now);
         }
-        self.last_ack_sent = acked;
         self.ack.on_sent(now);
         self.timers.stop(Timer::DelayedAck);
     }

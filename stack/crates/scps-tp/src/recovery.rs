@@ -332,7 +332,7 @@ impl Connection {
         if is_closed {
             self.arm_persist(now, route);
         } else if route.is_available() {
-            self.persist.stop();
+            self.probing.stop();
             self.timers.stop(Timer::Persist);
         }
     }
@@ -382,9 +382,9 @@ impl Connection {
 
     /// Resumes after an outage: probing ends, what was in flight is tried again at once.
     pub(crate) fn resume(&mut self, now: Instant) {
-        self.persist.stop();
+        self.probing.stop();
         self.timers.stop(Timer::Persist);
-        self.probe_due = false;
+        self.probing.end_window();
         self.rtt.forget_min();
         self.cc.forget_base_rtt();
         self.recovery.forget_timeouts();

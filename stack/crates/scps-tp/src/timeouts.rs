@@ -10,9 +10,6 @@ use crate::timer::Timer;
 use crate::trace::{Cause, TraceEvent};
 use scps_types::Instant;
 
-/// Keep-alives without an answer before the peer is taken for dead (Linux `tcp_keepalive_probes`); at the default interval
-/// two hours and a quarter, which is Linux's time as well.
-const KEEPALIVES_MAX: u32 = 9;
 /// Retransmissions of a SYN-ACK (Linux `tcp_synack_retries`): whoever sent the SYN may be forged, and should not get many
 /// packets for one. A peer that is there repeats its SYN.
 const SYN_ACK_RETRANSMISSIONS_MAX: u32 = 5;
@@ -60,21 +57,11 @@ impl Connection {
         self.finish(CloseReason::TimedOut);
     }
 
-    /// A bare acknowledgement, as the reference sends (scps-tp §6.7), unless nothing was heard since the last: then one that
-    /// the peer must answer, and after so many without answer the connection ends.
     fn on_keepalive(&mut self, now: Instant, route: &Route) {
         let Some((_, interval)) = self.config.keepalive else { return };
-        let is_silent = std::mem::replace(&mut self.is_silent, true);
-        if !is_silent {
-            self.keepalives_unanswered = 0;
-            self.keepalive_due = true;
-        } else if self.keepalives_unanswered >= KEEPALIVES_MAX {
+        if !self.probing.want_keepalive(route.is_available()) {
             self.give_up();
             return;
-        } else {
-            // As with probes of a window, those of an outage do not count (scps-tp §6.8).
-            self.keepalives_unanswered += u32::from(route.is_available());
-            self.answer_wanted = true;
         }
         self.timers.set(Timer::KeepAlive, now + interval);
     }
@@ -148,10 +135,10 @@ impl Connection {
     }
 
     fn on_bets_receive(&mut self, now: Instant, route: &Route) {
-        if self.recv.skip_hole().is_none() {
+        if self.receiver.data_mut().skip_hole().is_none() {
             return;
         }
-        if !self.recv.pieces().is_empty() {
+        if !self.receiver.data().pieces().is_empty() {
             self.snack.request();
             self.timers.set(Timer::BetsReceive, now + self.config.bets_policy.receive_timeout);
         }
@@ -165,13 +152,11 @@ impl Connection {
         if !is_needed {
             return;
         }
-        // Probes of an outage do not count towards the limit (scps-tp §6.8).
-        if route.is_available() && self.persist.on_probe() {
+        if !self.probing.want_window(route.is_available()) {
             self.give_up();
             return;
         }
-        self.probe_due = true;
-        let interval = self.persist.next_interval();
+        let interval = self.probing.next_interval();
         self.timers.set(Timer::Persist, now + interval);
     }
 
@@ -194,7 +179,7 @@ impl Connection {
         for timer in [Timer::Retransmit, Timer::TailProbe, Timer::Embargo] {
             self.timers.stop(timer);
         }
-        let first = self.persist.outage_interval();
+        let first = self.probing.outage_interval();
         self.timers.set(Timer::Persist, now + first);
     }
 }

@@ -20,7 +20,7 @@ impl Connection {
         if !(has_data || is_fin) || !self.state.may_transmit_data() {
             let polled = self.send_ack_to_answer(sending);
             if polled == Polled::Packet {
-                self.probe_due = false;
+                self.probing.end_window();
                 self.stats.probes_sent += 1;
             }
             return polled;
@@ -44,7 +44,7 @@ impl Connection {
                 self.arm_after_data(sending.now);
             }
         }
-        self.probe_due = false;
+        self.probing.end_window();
         self.stats.probes_sent += 1;
         self.note(sending.now, sending.route, TraceEvent::Probe, position, len);
         Polled::Packet
@@ -59,7 +59,7 @@ impl Connection {
         if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
-        self.answer_wanted = false;
+        self.probing.on_asked();
         self.stats.pure_acks_sent += 1;
         self.note(sending.now, sending.route, TraceEvent::AckSent, self.rcv_nxt(), 0);
         Polled::Packet
@@ -72,7 +72,7 @@ impl Connection {
         if self.agreed.snack {
             // With SACK the blocks tell what arrived; the short SNACK beside them keeps room for two (scps-tp §2.10).
             let snack_room = if self.agreed.sack { 8 } else { room };
-            options.snack = snack.next(&self.recv, snack_room);
+            options.snack = snack.next(self.receiver.data(), snack_room);
         }
         let mut named = Vec::new();
         if self.agreed.sack {
@@ -80,13 +80,13 @@ impl Connection {
         }
         let draft = Draft { position: self.snd_nxt, len: 0, flags: Flags::ACK, options, with_ack: true };
         if let Err(at) = self.emit(sending, &draft) {
-            self.recv.restore_news(&named);
+            self.receiver.data_mut().restore_news(&named);
             return Polled::Blocked(at);
         }
         self.snack = snack;
-        self.duplicate = None;
-        self.keepalive_due = false;
-        if self.agreed.sack && self.recv.has_news() {
+        self.receiver.forget_duplicate();
+        self.probing.on_ack_sent();
+        if self.agreed.sack && self.receiver.data().has_news() {
             self.ack.on_segment(crate::ack::AckNeed::Now, 0, sending.now);
         }
         self.stats.pure_acks_sent += 1;
@@ -100,7 +100,7 @@ impl Connection {
     fn add_sack_blocks(&mut self, options: &mut Options) -> Vec<u64> {
         let mut named = Vec::new();
         let space = (MAX_LEN - options.emit_len()).saturating_sub(4) / 8;
-        let irs = self.irs;
+        let irs = self.receiver.start();
         let mut add = |block: (u64, u64)| {
             let wire = (irs + block.0 as u32, irs + block.1 as u32);
             if options.sack.as_slice().len() < space && !options.sack.as_slice().contains(&wire) {
@@ -108,13 +108,13 @@ impl Connection {
             }
             options.sack.as_slice().len() < space
         };
-        let mut has_room = self.duplicate.is_none_or(&mut add) && space > 0;
+        let mut has_room = self.receiver.duplicate().is_none_or(&mut add) && space > 0;
         while has_room {
-            let Some(block) = self.recv.take_news() else { break };
+            let Some(block) = self.receiver.data_mut().take_news() else { break };
             named.push(block.0);
             has_room = add(block);
         }
-        for block in self.recv.recent_pieces() {
+        for block in self.receiver.data().recent_pieces() {
             add(block);
         }
         named

@@ -1,0 +1,140 @@
+//! Probes of a closed window, of a route that is down, of a peer that says nothing (scps-tp §6.6 to §6.8).
+
+use crate::config::PersistConfig;
+use crate::persist::Persist;
+use scps_types::Duration;
+
+/// Keep-alives without an answer before the peer is taken for dead (Linux `tcp_keepalive_probes`); at the default interval
+/// two hours and a quarter, which is Linux's time as well.
+const KEEPALIVES_MAX: u32 = 9;
+
+/// The probes of a connection.
+#[derive(Debug)]
+pub(crate) struct Probing {
+    persist: Persist,
+    window_due: bool,
+    keepalive_due: bool,
+    /// Nothing acceptable came since the last keep-alive.
+    is_silent: bool,
+    keepalives_unanswered: u32,
+    /// An acknowledgement is due that the peer must answer.
+    answer_wanted: bool,
+}
+
+impl Probing {
+    pub(crate) fn new(config: PersistConfig) -> Self {
+        Probing {
+            persist: Persist::new(config),
+            window_due: false,
+            keepalive_due: false,
+            is_silent: false,
+            keepalives_unanswered: 0,
+            answer_wanted: false,
+        }
+    }
+
+    // What is due.
+
+    /// True if a probe of the window or the route is to leave.
+    pub(crate) fn is_window_due(&self) -> bool {
+        self.window_due
+    }
+
+    /// It left, or is not needed any more.
+    pub(crate) fn end_window(&mut self) {
+        self.window_due = false;
+    }
+
+    /// True if a keep-alive is to leave.
+    pub(crate) fn is_keepalive_due(&self) -> bool {
+        self.keepalive_due
+    }
+
+    /// An acknowledgement left, which is one.
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.keepalive_due = false;
+    }
+
+    /// True if an acknowledgement is to leave that the peer must answer.
+    pub(crate) fn is_answer_wanted(&self) -> bool {
+        self.answer_wanted
+    }
+
+    /// It left.
+    pub(crate) fn on_asked(&mut self) {
+        self.answer_wanted = false;
+    }
+
+    // The window and the route.
+
+    /// Until the next probe of the window.
+    pub(crate) fn next_interval(&mut self) -> Duration {
+        self.persist.next_interval()
+    }
+
+    /// Until the first probe of a route that is down.
+    pub(crate) fn outage_interval(&mut self) -> Duration {
+        self.persist.outage_interval()
+    }
+
+    /// A probe is to leave. False if too many were not answered; those of an outage do not count (scps-tp §6.8).
+    pub(crate) fn want_window(&mut self, is_route_available: bool) -> bool {
+        if is_route_available && self.persist.on_probe() {
+            return false;
+        }
+        self.window_due = true;
+        true
+    }
+
+    /// The peer answered.
+    pub(crate) fn on_answer(&mut self) {
+        self.persist.on_answer();
+    }
+
+    /// The window is open, the route there.
+    pub(crate) fn stop(&mut self) {
+        self.persist.stop();
+    }
+
+    // The peer.
+
+    /// Something acceptable came.
+    pub(crate) fn on_heard(&mut self) {
+        self.is_silent = false;
+    }
+
+    /// It is time for a keep-alive: a bare acknowledgement, as the reference sends (scps-tp §6.7), unless nothing was heard since
+    /// the last; then one that the peer must answer. False if so many were not answered that the connection ends.
+    pub(crate) fn want_keepalive(&mut self, is_route_available: bool) -> bool {
+        let is_silent = std::mem::replace(&mut self.is_silent, true);
+        if !is_silent {
+            self.keepalives_unanswered = 0;
+            self.keepalive_due = true;
+        } else if self.keepalives_unanswered >= KEEPALIVES_MAX {
+            return false;
+        } else {
+            // As with probes of a window, those of an outage do not count (scps-tp §6.8).
+            self.keepalives_unanswered += u32::from(is_route_available);
+            self.answer_wanted = true;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_silent_peer_is_asked_nine_times() {
+        let mut probing = Probing::new(Config::default().persist);
+        assert!(probing.want_keepalive(true) && probing.is_keepalive_due() && !probing.is_answer_wanted());
+        // While the route is down nobody can answer.
+        assert!((0..20).all(|_| probing.want_keepalive(false)));
+        assert!((0..9).all(|_| probing.want_keepalive(true)) && probing.is_answer_wanted());
+        assert!(!probing.want_keepalive(true));
+        probing.on_heard();
+        assert!(probing.want_keepalive(true));
+    }
+}
