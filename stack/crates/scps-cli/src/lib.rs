@@ -18,6 +18,7 @@ mod report;
 mod say;
 mod settings;
 mod settings_file;
+mod sp_settings;
 mod stop;
 mod trace;
 mod world;

@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use crate::say;
 use crate::settings::Resolved;
+use crate::sp_settings::SpCounts;
 use scps_io::Stack;
 use scps_tp::{Agreed, Cause, CloseReason, ConnectionId, Stats};
 use scps_types::{Duration, Instant};
@@ -76,6 +77,9 @@ pub struct Report {
     device_send_calls: u64,
     device_receive_calls: u64,
     device_refused: u64,
+    /// Only with --sp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sp: Option<SpCounts>,
 }
 
 /// What routers told, and the transport heeded (--network np).
@@ -174,6 +178,7 @@ impl Report {
             device_send_calls: device.send_calls,
             device_receive_calls: device.receive_calls,
             device_refused: device.refused,
+            sp: SpCounts::of(stack),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use crate::np_settings::NpHost;
 use crate::settings::Resolved;
+use crate::sp_settings::SpHost;
 use clap::{Args, ValueEnum};
 use scps_io::{
     entropy_seed, Device, EndAddress, IoError, IpEncapsulation, NextHops, SerialDevice, Stack, TunConfig, TunDevice,
@@ -65,6 +66,9 @@ pub struct DriverArgs {
     /// Let the kernel join and cut rows of segments (fast; not for links that judge packets one by one)
     #[arg(long)]
     offload: bool,
+    /// Protect segments by SCPS-SP: policy, associations and the names of key files, a JSON file (stack/README.md)
+    #[arg(long, value_name = "FILE")]
+    sp: Option<PathBuf>,
     /// Seed of initial sequence numbers and ports; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
@@ -79,6 +83,7 @@ impl DriverArgs {
         if address.is_unspecified() {
             return Err(CliError::Usage(format!("local address: found {address}; expected an address of this stack.")));
         }
+        let sp = self.sp.as_deref().map(|path| SpHost::read(path, address)).transpose()?;
         let np = match self.network {
             NetworkName::Ip => None,
             NetworkName::Np => Some(NpHost::read(self.np.as_deref(), address, resolved.route.protocol)?),
@@ -92,7 +97,16 @@ impl DriverArgs {
         };
         let network = np.map_or(NetworkConfig::Ipv4, |np| NetworkConfig::Np(Box::new(np.config)));
         let endpoint = EndpointConfig { addresses: vec![address], network, ..EndpointConfig::default() };
-        Ok(Stack::new(device, endpoint, resolved.route, seed)?)
+        let mut stack = Stack::new(device, endpoint, resolved.route, seed)?;
+        if let Some(sp) = sp {
+            sp.protect(&mut stack, resolved.route.protocol)?;
+        }
+        Ok(stack)
+    }
+
+    /// True if segments are protected.
+    pub fn is_protected(&self) -> bool {
+        self.sp.is_some()
     }
 
     /// Options that make no sense together.

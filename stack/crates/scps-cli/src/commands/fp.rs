@@ -128,6 +128,7 @@ impl FpArgs {
             client.run_line("close", &Names);
         }
         drop(client);
+        world.tell_notices();
         if let Some(cause) = ended {
             world.abort_all();
             counters.update(&world)?;

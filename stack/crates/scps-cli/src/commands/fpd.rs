@@ -96,6 +96,7 @@ impl FpdArgs {
                 return Ok(ExitCode::SUCCESS);
             }
             world.net().wait(until).map_err(at_address)?;
+            world.tell_notices();
             if let Some(cause) = signals.came() {
                 world.abort_all();
                 counters.update(&world)?;

@@ -10,6 +10,7 @@ mod opening;
 mod recv;
 mod router;
 mod send;
+mod sp_key;
 
 use crate::error::CliError;
 use clap::Subcommand;
@@ -30,6 +31,8 @@ pub enum Command {
     Fpd(Box<fpd::FpdArgs>),
     /// Forward NP datagrams between TUN devices, UDP sockets and serial lines
     Router(router::RouterArgs),
+    /// Make a key for --sp
+    SpKey(sp_key::SpKeyArgs),
     /// Print the packets of a capture, one line each
     Decode(decode::DecodeArgs),
 }
@@ -44,6 +47,7 @@ impl Command {
             Command::Fp(args) => args.run(),
             Command::Fpd(args) => args.run(),
             Command::Router(args) => args.run(),
+            Command::SpKey(args) => args.run(),
             Command::Decode(args) => args.run(),
         }
     }

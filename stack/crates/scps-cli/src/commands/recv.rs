@@ -8,6 +8,7 @@ use crate::progress::{Phase, Progress};
 use crate::report::{is_standard_output, Facts, Report};
 use crate::say;
 use crate::settings::{Resolved, Tunables};
+use crate::sp_settings::{tell_notices, tell_silence};
 use crate::stop::{abort_all, Cause, Stop};
 use crate::trace::TraceWriter;
 use crate::world::DriverArgs;
@@ -96,6 +97,7 @@ impl RecvArgs {
         let stop = Stop::new(&mut stack, self.driver.limit())?;
         let mut intakes = BTreeMap::new();
         let ended = self.serve(&mut stack, &mut trace, &stop, opened, &mut intakes, &resolved);
+        tell_silence(&stack);
         let (mut failed, stopped) = match ended {
             Ok(Ended { failed, stopped: None, .. }) => (failed, None),
             Ok(Ended { failed, stopped: Some(cause), finished }) => {
@@ -146,6 +148,7 @@ impl RecvArgs {
         while self.count == 0 || finished < self.count {
             let leave_at = intakes.values().filter_map(|i| i.leave_at).min();
             stack.turn([stop.deadline(), leave_at, progress.due()].into_iter().flatten().min())?;
+            tell_notices(stack);
             let mut ended: Vec<(ConnectionId, Option<CloseReason>)> = Vec::new();
             while let Some(event) = stack.poll_event() {
                 match event {

@@ -8,6 +8,7 @@ use crate::progress::{Phase, Progress};
 use crate::report::{Facts, Report};
 use crate::say;
 use crate::settings::Tunables;
+use crate::sp_settings::{tell_notices, tell_silence};
 use crate::stop::{abort_all, Cause, Stop};
 use crate::trace::TraceWriter;
 use crate::world::DriverArgs;
@@ -77,6 +78,7 @@ impl SendArgs {
         if !matches!(ended, Ok(End { stopped: None, .. })) {
             abort_all(&mut stack)?;
         }
+        tell_silence(&stack);
         let End { id, reason, stopped } = ended?;
         trace.drain(&mut stack)?;
         trace.finish()?;
@@ -155,6 +157,7 @@ impl Transfer<'_> {
             self.trace.drain(self.stack)?;
             let until = [self.stop.deadline(), linger_until, self.progress.due()].into_iter().flatten().min();
             self.stack.turn(until)?;
+            tell_notices(self.stack);
             while let Some(event) = self.stack.poll_event() {
                 match (event, opened) {
                     (Event::Closed(closed, reason), _) if Some(closed) == id => {

@@ -8,6 +8,7 @@ pub mod keyboard;
 use crate::error::CliError;
 use crate::fp::counters::Counters;
 use crate::settings::Tunables;
+use crate::sp_settings::{tell_notices, tell_silence};
 use crate::stop::{warn_of_resets, RESETS_MAX};
 use crate::world::DriverArgs;
 use clap::{Args, ValueEnum};
@@ -101,6 +102,9 @@ impl FpOptions {
             TransportName::Tcp if self.driver.is_np() => {
                 Err(CliError::Usage("--network: found np with --transport tcp; expected --transport tp.".to_owned()))
             }
+            TransportName::Tcp if self.driver.is_protected() => {
+                Err(CliError::Usage("--sp: found it with --transport tcp; expected --transport tp.".to_owned()))
+            }
             TransportName::Tcp => {
                 let net = KernelNet::new().map_err(|source| IoError::System { what: "poll", source })?;
                 Ok(World::Kernel(net))
@@ -161,6 +165,13 @@ impl World {
         }
     }
 
+    /// Prints what SP has to tell.
+    pub fn tell_notices(&mut self) {
+        if let World::Tp(net) = self {
+            tell_notices(net.stack_mut());
+        }
+    }
+
     /// Resets every connection and waits until the resets have left.
     pub fn abort_all(&mut self) {
         match self {
@@ -177,6 +188,7 @@ impl World {
     /// Lets the last octets leave.
     pub fn linger(&mut self) {
         if let World::Tp(net) = self {
+            tell_silence(net.stack_mut());
             // Whoever is gone does not need them.
             let _ = net.linger(LINGER);
         }

@@ -1,0 +1,377 @@
+//! Settings of SP (`--sp FILE`): strict JSON, and keys in files of their own that nobody else may read (scps-sp §4, §6).
+
+use crate::error::CliError;
+use crate::say;
+use scps_io::{SequenceRecord, Stack};
+use scps_net::Protection;
+use scps_sp::{
+    Association, ClearHeader, Dropped, Ends, KeyMaterial, Policy, Refused, Services, Sp, SpConfig, Suite,
+    WINDOW_DEFAULT,
+};
+use scps_tp::DropReason;
+use scps_types::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// Octets of the longest key file.
+const KEY_FILE_MAX: u64 = 4096;
+/// Bits of a file's mode that let others than the owner in.
+const OTHERS: u32 = 0o077;
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum PolicyWord {
+    None,
+    OnDemand,
+    #[default]
+    Strict,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+enum SuiteWord {
+    #[default]
+    #[serde(rename = "aes-256-gcm")]
+    Aes256Gcm,
+    #[serde(rename = "chacha20-poly1305")]
+    ChaCha20Poly1305,
+    #[serde(rename = "aes-128-gcm")]
+    Aes128Gcm,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ServiceWord {
+    Confidentiality,
+    Authentication,
+    Label,
+    Integrity,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ClearHeaderWord {
+    #[default]
+    Full8,
+    Nibble,
+    LowNibble,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    #[serde(default)]
+    policy: PolicyWord,
+    #[serde(default)]
+    allow_downgrade: bool,
+    #[serde(default = "ip_protocol")]
+    ip_protocol: u8,
+    #[serde(default)]
+    rtt_ms: u64,
+    associations: Vec<Entry>,
+}
+
+fn ip_protocol() -> u8 {
+    scps_wire::protocol::SCPS_SP
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    key_id: u16,
+    key_file: PathBuf,
+    #[serde(default)]
+    suite: SuiteWord,
+    #[serde(default = "usual_services")]
+    services: Vec<ServiceWord>,
+    #[serde(default)]
+    label: String,
+    #[serde(default)]
+    clear_header: ClearHeaderWord,
+    #[serde(default = "window")]
+    window: u32,
+    pad_to: Option<u8>,
+    not_after_unix_s: Option<u64>,
+}
+
+fn usual_services() -> Vec<ServiceWord> {
+    vec![ServiceWord::Confidentiality, ServiceWord::Authentication, ServiceWord::Integrity]
+}
+
+fn window() -> u32 {
+    WINDOW_DEFAULT
+}
+
+/// SP of a host as a settings file has it, before there is a clock.
+#[derive(Debug)]
+pub struct SpHost {
+    path: PathBuf,
+    config: SpConfig,
+    ip_protocol: u8,
+    /// When keys cease to be used, by their place among the associations.
+    ends_unix_s: Vec<Option<u64>>,
+    record: SequenceRecord,
+}
+
+impl SpHost {
+    /// Reads the settings and the keys that concern the host at `address`; associations of other hosts are passed over, so that
+    /// all may have one file.
+    pub fn read(path: &Path, address: Ipv4Addr) -> Result<Self, CliError> {
+        let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
+        let wrong = |problem: String| CliError::Usage(format!("{}: {problem}.", path.display()));
+        let settings: Settings = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut keys: BTreeMap<PathBuf, KeyMaterial> = BTreeMap::new();
+        let mut host = SpHost {
+            path: path.to_owned(),
+            config: SpConfig {
+                policy: match settings.policy {
+                    PolicyWord::None => Policy::None,
+                    PolicyWord::OnDemand => Policy::OnDemand,
+                    PolicyWord::Strict => Policy::Strict,
+                },
+                local: vec![address.into()],
+                allow_downgrade: settings.allow_downgrade,
+                associations: Vec::new(),
+                rtt: Duration::from_millis(settings.rtt_ms),
+            },
+            ip_protocol: settings.ip_protocol,
+            ends_unix_s: Vec::new(),
+            record: SequenceRecord::default(),
+        };
+        if matches!(host.ip_protocol, 1 | 6 | 17 | 105 | 106) {
+            let found = host.ip_protocol;
+            return Err(wrong(format!("ip_protocol: found {found}, which means something else; expected 99, or 7")));
+        }
+        for entry in settings.associations.iter().filter(|entry| entry.src == address || entry.dst == address) {
+            let file = folder.join(&entry.key_file);
+            if !keys.contains_key(&file) {
+                keys.insert(file.clone(), read_key(&file)?);
+            }
+            let material = &keys[&file];
+            let association =
+                entry.association(material).map_err(|e| CliError::Usage(format!("{}: {e}.", file.display())))?;
+            if entry.src == address {
+                host.record.add(association.name(), &file);
+            }
+            host.config.associations.push(association);
+            host.ends_unix_s.push(entry.not_after_unix_s);
+        }
+        // What the file says wrongly is told before any device is opened.
+        Sp::new(host.config.clone(), Instant::ZERO).map_err(|e| wrong(e.to_string()))?;
+        Ok(host)
+    }
+
+    /// Puts SP beneath a stack's connections. `transport` is the number of SCPS-TP in its own checksum.
+    pub fn protect(mut self, stack: &mut Stack, transport: u8) -> Result<(), CliError> {
+        let origin_ns = u64::try_from(stack.origin_unix_ns()).unwrap_or(0);
+        for (association, end) in self.config.associations.iter_mut().zip(&self.ends_unix_s) {
+            association.not_after =
+                end.map(|end| Instant::from_nanos(end.saturating_mul(1_000_000_000).saturating_sub(origin_ns)));
+        }
+        let wrong = |e: scps_sp::ConfigError| CliError::Usage(format!("{}: {e}.", self.path.display()));
+        let sp = Sp::new(self.config, stack.now()).map_err(wrong)?;
+        let protection = Protection { ip_protocol: self.ip_protocol, transport, ..Protection::new(sp) };
+        Ok(stack.protect(protection, self.record)?)
+    }
+}
+
+impl Entry {
+    fn association(&self, material: &KeyMaterial) -> Result<Association, scps_sp::BadKey> {
+        let ends = Ends::v4(self.src, self.dst);
+        let suite = match self.suite {
+            SuiteWord::Aes256Gcm => Suite::Aes256Gcm,
+            SuiteWord::ChaCha20Poly1305 => Suite::ChaCha20Poly1305,
+            SuiteWord::Aes128Gcm => Suite::Aes128Gcm,
+        };
+        let services = self.services.iter().fold(Services::NONE, |services, word| {
+            services.with(match word {
+                ServiceWord::Confidentiality => Services::CONFIDENTIALITY,
+                ServiceWord::Authentication => Services::AUTHENTICATION,
+                ServiceWord::Label => Services::LABEL,
+                ServiceWord::Integrity => Services::INTEGRITY,
+            })
+        });
+        Ok(Association {
+            services,
+            label: self.label.clone().into_bytes(),
+            clear_header: match self.clear_header {
+                ClearHeaderWord::Full8 => ClearHeader::Full8,
+                ClearHeaderWord::Nibble => ClearHeader::Nibble,
+                ClearHeaderWord::LowNibble => ClearHeader::LowNibble,
+            },
+            window: self.window,
+            pad_to: self.pad_to,
+            ..Association::new(ends, self.key_id, material.key(suite, &ends, self.key_id, services)?)
+        })
+    }
+}
+
+/// Reads a key file that only its owner may read.
+fn read_key(path: &Path) -> Result<KeyMaterial, CliError> {
+    let mut file = File::open(path).map_err(CliError::file(path))?;
+    // Of the file that is open, not of whatever has its name by then.
+    let about = file.metadata().map_err(CliError::file(path))?;
+    let mode = about.permissions().mode() & 0o7777;
+    let name = path.display();
+    if !about.is_file() || about.len() > KEY_FILE_MAX {
+        return Err(CliError::Usage(format!("{name}: found no key file; expected one that scps sp-key made.")));
+    }
+    if mode & OTHERS != 0 {
+        return Err(CliError::Usage(format!(
+            "{name}: found mode {mode:04o}; expected 0600, a key that only its owner may read. \
+             Run: chmod 600 {name}. If others may have read it, make a new key with scps sp-key."
+        )));
+    }
+    let mut text = Zeroizing::new(String::with_capacity(KEY_FILE_MAX as usize));
+    file.read_to_string(&mut text).map_err(CliError::file(path))?;
+    KeyMaterial::read(&text).map_err(|e| CliError::Usage(format!("{name}: {e}.")))
+}
+
+/// What SP did, as a part of a result.
+#[derive(Debug, Serialize)]
+pub struct SpCounts {
+    sealed: u64,
+    opened: u64,
+    downgraded_out: u64,
+    downgraded_in: u64,
+    /// By reason; only reasons that occurred.
+    dropped: BTreeMap<&'static str, u64>,
+    refused: BTreeMap<&'static str, u64>,
+}
+
+impl SpCounts {
+    /// Counters of a stack, if it has SP.
+    pub fn of(stack: &Stack) -> Option<Self> {
+        let counters = stack.endpoint().protection()?.sp.counters();
+        let dropped = Dropped::NAMES.iter().map(|(reason, name)| (*name, counters.dropped(*reason)));
+        let refused = Refused::NAMES.iter().map(|(reason, name)| (*name, counters.refused(*reason)));
+        Some(SpCounts {
+            sealed: counters.sealed,
+            opened: counters.opened,
+            downgraded_out: counters.downgraded_out,
+            downgraded_in: counters.downgraded_in,
+            dropped: dropped.filter(|(_, count)| *count > 0).collect(),
+            refused: refused.filter(|(_, count)| *count > 0).collect(),
+        })
+    }
+}
+
+/// Prints what SP has to tell: each kind of trouble once in ten seconds at most.
+pub fn tell_notices(stack: &mut Stack) {
+    while let Some(notice) = stack.poll_notice() {
+        say::remark(format_args!("scps: SP: {} ({})", notice.trouble, notice.count));
+    }
+}
+
+/// Says what may be wrong if packets were sent and none came back that verifies, or if all that came is of a protocol that this
+/// end does not speak.
+pub fn tell_silence(stack: &Stack) {
+    let endpoint = stack.endpoint();
+    let Some(protection) = endpoint.protection() else {
+        let count = endpoint.drops(DropReason::UnknownProtocol);
+        if count > 0 && endpoint.connection_count() == 0 {
+            say::remark(format_args!(
+                "scps: {count} packets of another protocol came; if the peer protects its segments, this end needs --sp."
+            ));
+        }
+        return;
+    };
+    let counters = protection.sp.counters();
+    if counters.sealed > 0 && counters.opened == 0 {
+        say::remark("scps: SP: nothing came that verifies; the peer may have another key, another key id, or no SP.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const US: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
+
+    /// A folder with a good key, a settings file, and what becomes of reading it.
+    fn read(settings: &str) -> Result<SpHost, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("a.key");
+        fs::write(&key, format!("master {}\n", "0b".repeat(32))).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        let path = folder.path().join("sp.json");
+        fs::write(&path, settings).unwrap();
+        SpHost::read(&path, US).map_err(|e| e.to_string())
+    }
+
+    fn entry(more: &str) -> String {
+        format!(r#"{{"src": "10.8.0.1", "dst": "10.8.0.2", "key_id": 1, "key_file": "a.key"{more}}}"#)
+    }
+
+    fn with(more: &str) -> String {
+        format!(r#"{{"associations": [{}]}}"#, entry(more))
+    }
+
+    #[test]
+    fn a_file_needs_no_more_than_ends_id_and_key() {
+        let host = read(&with("")).unwrap();
+        let association = &host.config.associations[0];
+        assert_eq!(association.services.bits(), 0x0b, "all but the label");
+        assert_eq!((host.config.policy, host.ip_protocol, association.window), (Policy::Strict, 99, 1024));
+    }
+
+    #[test]
+    fn associations_of_other_hosts_are_passed_over() {
+        let other = r#"{"src": "10.8.0.7", "dst": "10.8.0.8", "key_id": 1, "key_file": "nowhere.key"}"#;
+        let back = r#"{"src": "10.8.0.2", "dst": "10.8.0.1", "key_id": 9, "key_file": "a.key"}"#;
+        let host = read(&format!(r#"{{"associations": [{other}, {}, {back}]}}"#, entry(""))).unwrap();
+        let ids: Vec<u16> = host.config.associations.iter().map(|a| a.key_id).collect();
+        assert_eq!(ids, [1, 9]);
+    }
+
+    #[test]
+    fn nonsense_is_named_with_its_place() {
+        for (settings, expected) in [
+            ("{}".to_owned(), "missing field `associations`"),
+            (r#"{"associations": [], "polcy": "strict"}"#.to_owned(), "unknown field `polcy`"),
+            (r#"{"associations": [], "policy": "lax"}"#.to_owned(), "unknown variant `lax`"),
+            (r#"{"associations": [], "policy": "on-demand"}"#.to_owned(), "allow_downgrade true"),
+            (r#"{"associations": [], "ip_protocol": 6}"#.to_owned(), "ip_protocol: found 6"),
+            (with(r#", "suite": "des""#), "unknown variant `des`"),
+            (with(r#", "services": ["confidentiality"]"#), "without integrity"),
+            (with(r#", "label": "SECRET""#), "no service \"label\""),
+            (with(r#", "window": 10"#), "window of 10"),
+            (with(r#", "suit": 1"#), "unknown field `suit`"),
+            (with("").replace("\"key_id\": 1", "\"key_id\": 0"), "key id 0"),
+            (format!(r#"{{"associations": [{}, {}]}}"#, entry(""), entry("")), "two associations of this name"),
+        ] {
+            let error = read(&settings).unwrap_err();
+            assert!(error.contains("sp.json: ") && error.contains(expected), "{error}");
+        }
+        assert!(read("{\n\"associations\": 3}").unwrap_err().contains("line 2"));
+        assert!(read(&with("").replace("a.key", "b.key")).unwrap_err().contains("b.key"));
+    }
+
+    #[test]
+    fn key_files_that_others_may_read_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.key");
+        fs::write(&path, format!("master {}\n", "0b".repeat(32))).unwrap();
+        for mode in [0o644, 0o640, 0o604, 0o660, 0o601] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let error = read_key(&path).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("found mode {mode:04o}; expected 0600")) && error.contains("chmod 600"),
+                "{error}"
+            );
+        }
+        for mode in [0o600, 0o400] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(read_key(&path).is_ok());
+        }
+    }
+}
