@@ -18,7 +18,7 @@ PARAMETERS = Parameters(
     ack_delay=duration("265 ms", "one-way delay of the ACK path"),
     bits_per_byte=count(8, "bits on the line per byte: 8 on a synchronous line such as RS-449 (apparatus A-21), 10 with start and stop bits", least=1, most=20),
     buffer=size("8 KiB", "bytes that may wait in the modem; the routers keep to the line rate, so more would only hide their queues"),
-    vector=size("128 KiB", "length of an error vector of the line before it repeats; 0 B: it never repeats", least=0),
+    vector=size("0 B", "length of an error vector of the line before it repeats; 0 B: it never repeats", least=0),
     lan_rate=rate("10 Mbit/s", "Ethernet of the period at Rome Laboratory (apparatus A-05: fast compared with the hop)"),
     lan_buffer=size("256 KiB", "queue of a LAN interface in wire bytes; never the bottleneck"),
     mtu=size("1500 B", "IP MTU of the LANs, and longest datagram of the line"),

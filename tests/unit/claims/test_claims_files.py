@@ -16,7 +16,10 @@ from scpslab.errors import ScenarioError
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
 from scpslab.plan.links import LOSS_CAUSES
-from scpslab.results.metrics import FAMILIES
+from scpslab.planning import plan
+from scpslab.results.metrics import FAMILIES, np
+from scpslab.scenario import cells
+from scpslab.scenario import load as load_scenario
 
 CLAIM = """  - id: one
     weight: headline
@@ -101,6 +104,8 @@ def test_every_metric_that_a_check_looks_at_is_a_column():
     """Of results.csv: of a family, or what the hop lost."""
     columns = {column.name for family in FAMILIES for column in family.columns}
     columns |= {f"hop_data_lost_{cause}_packets" for cause in LOSS_CAUSES}
+    # Those of transfers over SCPS-NP have the names of their scenario's workloads.
+    columns |= {column.name for name in ("np/signals", "np/precedence") for cell in cells(load_scenario(name)) for column in np.columns(plan(cell))}
     named = [
         (f"{paper.name}/{claim.id}", metric)
         for paper in (*load_all(), *load_all(QUESTIONS))
