@@ -1,0 +1,125 @@
+"""A page of the documentation as its reader follows it: files are saved, commands are typed, and what they print is compared with the page.
+
+A block `console` has commands behind `$ ` (or a prompt of the lab) and what they print; `…` stands for anything, and lines may be left out. A block of
+another language is a file if the paragraph above says "Save this as `NAME`" or "Add this to the end of `NAME`".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from scpslab.lab.place import PROMPT
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"(Save this as|Add this to the end of) `([^`]+)`")
+COMMAND = "$ "
+ANYTHING = "…"
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+# The page's numbers are those of one kernel and guest; packages of another month move the times of packets a little.
+AS_CLOSE_AS = 0.25
+WIDTH = 120
+# A first use builds the SCPS stack.
+PATIENCE_S = 1800
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that the reader saves, or lines added to one."""
+
+    name: str
+    text: str
+    added: bool
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, what is typed at its prompt, and what the page says it prints."""
+
+    line: str
+    typed: str
+    printed: str
+
+
+def steps(page: Path) -> Iterator[File | Command]:
+    """What the reader does, in the page's order."""
+    text = page.read_text()
+    for block in FENCE.finditer(text):
+        language, body = block.groups()
+        if language == "console":
+            yield from _commands(body)
+        elif named := FILE.search(text[: block.start()].rstrip().rpartition("\n\n")[2]):
+            yield File(named[2], body, added=named[1].startswith("Add"))
+
+
+def _commands(body: str) -> Iterator[Command]:
+    line, typed, printed = "", "", ""
+    for said in body.splitlines(keepends=True):
+        if said.startswith(COMMAND):
+            if line:
+                yield Command(line, typed, printed)
+            line, typed, printed = said.removeprefix(COMMAND).rstrip("\n"), "", ""
+        else:
+            printed += said
+            typed += said.removeprefix(PROMPT) if said.startswith(PROMPT) else ""
+    yield Command(line, typed, printed)
+
+
+def follow(page: Path, folder: Path) -> list[str]:
+    """Does what a page says, in a folder in which the commands of a clone's root work. Returns what went differently."""
+    (folder / "scpslab").write_text(f'#!/bin/sh\nexec "{ROOT}/scpslab" "$@"\n')
+    (folder / "scpslab").chmod(0o755)
+    (folder / "Makefile").write_text(f"%:\n\t@$(MAKE) --no-print-directory -C {ROOT} $@\n")
+    wrong = []
+    for step in steps(page):
+        if isinstance(step, File):
+            path = folder / step.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text((path.read_text() if step.added else "") + step.text)
+            continue
+        ended = subprocess.run(
+            ["bash", "-c", step.line],
+            cwd=folder,
+            env=os.environ | {"COLUMNS": str(WIDTH)},
+            input=step.typed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        if ended.returncode:
+            wrong.append(f"{COMMAND}{step.line}\nexit code {ended.returncode}\n{ended.stdout}")
+        elif not agree(step.printed, ended.stdout):
+            wrong.append(f"{COMMAND}{step.line}\nexpected:\n{step.printed}\nfound:\n{ended.stdout}")
+    return wrong
+
+
+def agree(expected: str, found: str) -> bool:
+    """Whether every line that a page shows was printed, in this order: the same words, and close numbers. A page may leave lines out."""
+    printed = iter([_plain(line) for line in found.splitlines()])
+    shown = [_plain(line) for line in expected.splitlines()]
+    return all(any(_same(line, other) for other in printed) for line in shown if line not in ("", ANYTHING))
+
+
+def _plain(line: str) -> str:
+    """A line without what depends on the width of a number: blanks in a row, and rules of tables."""
+    return " ".join(re.sub(r"([─━])\1+", r"\1", line).split())
+
+
+def _same(line: str, other: str) -> bool:
+    pattern = NUMBER.sub("#", line)
+    words = ".*".join(re.escape(part).replace("\\#", f"({NUMBER.pattern})") for part in pattern.split(ANYTHING))
+    found = re.fullmatch(words, other)
+    return found is not None and all(_close(wanted, got) for wanted, got in zip(NUMBER.findall(line), found.groups(), strict=True))
+
+
+def _close(wanted: str, got: str) -> bool:
+    one, other = (float(text.replace(",", "")) for text in (wanted, got))
+    return abs(one - other) <= AS_CLOSE_AS * abs(one)
