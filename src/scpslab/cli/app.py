@@ -14,26 +14,26 @@ from scpslab.cli.terminal import harmless
 from scpslab.errors import ScpslabError
 from scpslab.version import version
 
-# Command to the module of scpslab.cli that registers it, in the order of --help.
+# Command to the module of scpslab.cli that registers it, and the first line of its help; in the order of --help.
 COMMANDS = {
-    "doctor": "doctor",
-    "list": "catalogue",
-    "new": "new",
-    "validate": "validate",
-    "plan": "plan",
-    "run": "run",
-    "results": "results",
-    "losses": "losses",
-    "plot": "plot",
-    "compare": "compare",
-    "claims": "claims",
-    "report": "report",
-    "export": "export",
-    "verify": "verify",
-    "shell": "shell",
-    "image": "image",
-    "clean": "clean",
-    "schema": "schema",
+    "doctor": ("doctor", "Check this machine, and show how to fix what is missing."),
+    "list": ("catalogue", "List scenarios, campaigns, topologies or presets."),
+    "new": ("new", "Write a new scenario with comments, ready to run and to edit."),
+    "validate": ("validate", "Check a scenario or campaign, and run nothing."),
+    "plan": ("plan", "Print the ids of all cells, the plan of one cell, or the paths of packets."),
+    "run": ("run", "Run a scenario or campaign; repeat the command to resume."),
+    "results": ("results", "Show the results of a run: means with intervals."),
+    "losses": ("losses", "List every packet loss of a cell."),
+    "plot": ("plot", "Draw the figures of a run."),
+    "compare": ("compare", "Compare runs point by point, or the values of one axis of a run."),
+    "claims": ("claims", "Test every finding of the papers against your runs."),
+    "report": ("report", "Write one page about a run or campaign: RUN/report.html."),
+    "export": ("export", "Pack a run into one file from which anyone can reproduce it."),
+    "verify": ("verify", "Run an exported run again, and compare every byte."),
+    "shell": ("shell", "Start a network on the wall clock, with a prompt."),
+    "image": ("image", "Builds a Docker image of a host from a source that you have, and prints the image's name."),
+    "clean": ("clean", "Free disk space: remove files that scpslab can make again."),
+    "schema": ("schema", "Regenerate the scenario file's JSON Schema and reference."),
 }
 GO_ON = "Finished cells are kept; repeat the command to resume."
 ADVICE = {
@@ -56,13 +56,20 @@ Start with "scpslab doctor" (checks this machine), "scpslab list" (lists the exp
 
 
 def program(words: list[str]) -> typer.Typer:
-    """The program for a command line. If the command is known, only that command is loaded: plotting libraries take a second to import."""
+    """The program for a command line. Only the command that it names is loaded; the list of commands is printed without loading any: imports take seconds."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EPILOG, help=HELP)
     app.callback()(_options)
-    wanted = [words[0]] if words and words[0] in COMMANDS else list(COMMANDS)
-    for command in wanted:
-        importlib.import_module(f"scpslab.cli.{COMMANDS[command]}").register(app)
+    wanted = next((word for word in words if not word.startswith("-")), "")
+    if wanted in COMMANDS:
+        importlib.import_module(f"scpslab.cli.{COMMANDS[wanted][0]}").register(app)
+        return app
+    for command, (_, summary) in COMMANDS.items():
+        app.command(command, help=summary)(_not_loaded)
     return app
+
+
+def _not_loaded() -> None:
+    """Stands for a command in the list of commands."""
 
 
 def _print_version(wanted: bool) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,7 +68,7 @@ def test_exit_codes_are_documented():
 
 @pytest.mark.parametrize("command", app.COMMANDS)
 def test_commands_are_documented(command):
-    if (Path(app.__file__).parent / f"{app.COMMANDS[command]}.py").exists():
+    if (Path(app.__file__).parent / f"{app.COMMANDS[command][0]}.py").exists():
         assert f"`scpslab {command}" in DOCS.read_text()
 
 
@@ -137,12 +139,25 @@ def test_who_types_an_old_name_is_told_the_new_one_once(scpslab, command):
     assert out == scpslab(command, "fy97/fig04:kernel-test")[1]
 
 
-@pytest.mark.parametrize("word", ["plot", "--help"])
-def test_a_command_without_its_module_is_an_error_and_not_left_out(monkeypatch, word):
+def test_a_command_without_its_module_is_an_error_and_not_left_out(monkeypatch):
     """A typing error in the table of commands shows at once."""
-    monkeypatch.setitem(app.COMMANDS, "plot", "plott")
+    monkeypatch.setitem(app.COMMANDS, "plot", ("plott", "Draw."))
     with pytest.raises(ModuleNotFoundError, match="plott"):
-        app.program([word])
+        app.program(["plot"])
+
+
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_the_list_of_commands_says_what_each_command_s_own_help_says(command):
+    (registered,) = app.program([command]).registered_commands
+    assert registered.name == command
+    assert (registered.callback.__doc__ or "").splitlines()[0] == app.COMMANDS[command][1]
+
+
+def test_help_loads_no_library_that_only_commands_need():
+    """It is what people type first, and it takes a tenth of a second."""
+    program = "import sys; from scpslab.cli.app import program; program(['--help']); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    assert {"numpy", "pydantic", "matplotlib", "yaml", "rich"} & set(loaded) == set()
 
 
 def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):
