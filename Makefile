@@ -92,7 +92,7 @@ same-bytes: setup ## run some 30 cells of every kind with this tree and with the
 	@test -n "$(REF)" || { echo "error: REF: found none; expected the commit to compare with. Run: make same-bytes REF=main~1" >&2; exit 2; }
 	$(PYTHON) tools/same_bytes.py "$(REF)" $(OPTIONS)
 
-bench: setup ## compare the lab's speed with the ns-3 simulator's, in one run (needs libns3-dev; a few minutes)
+bench: setup ## measure what cells cost, and compare with the ns-3 simulator, in one run (needs libns3-dev; a few minutes)
 	@tools/bench
 
 ci: lint test ## run everything that must pass before a change lands

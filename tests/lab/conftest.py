@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,11 +32,12 @@ def point_to_point(**parameters: str) -> Layout:
 
 
 @pytest.fixture(scope="session")
-def engine() -> VirtualEngine:
+def engine() -> Iterator[VirtualEngine]:
     """The engine, prepared once."""
     engine = VirtualEngine()
     engine.prepare(print, [point_to_point().plan(KEY, LIMITS)])
-    return engine
+    yield engine
+    engine.close()
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,13 @@ from typing import Any
 
 import pytest
 
-from scpslab.engine.confinement import LAUNCHER, Protections, protections
+from scpslab.engine.confinement import LAUNCHER, Protections, protections, template_launcher
+from scpslab.engine.template import Template
+from scpslab.engine.uml import ROOT_ARGUMENTS
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.results.run import open_run
 from scpslab.running import RunOptions, run_scenario
+from scpslab.scratch import scratch
 from scpslab.setup import Images, ensure
 from scpslab.setup.images import PROJECT
 
@@ -101,11 +104,62 @@ class Machine:
         return {name: result["got"] for name, result in attempts.items() if "got" in result}
 
 
+GOES_ON = """
+import os, runpy
+entry = os.open("/proc/lab_snapshot", os.O_WRONLY)
+os.write(entry, b"1")
+runpy.run_path("/opt/scpslab/escape.py", run_name="__main__")
+"""
+
+
+def attacked_by_a_fork(folder: Path, images: Images) -> tuple[dict[str, Any], list[Any]]:
+    """What root of a fork got of the cell beside it, by attempt; and whether that cell's files are as before."""
+    program, home, one, other = folder / "lab", folder / "T" / "home", folder / "T" / "cells" / "one", folder / "T" / "cells" / "other"
+    shutil.copytree(Path(__file__).parent / "in_guest", program, ignore=shutil.ignore_patterns("run_*", "__pycache__"))
+    (program / "run_lab.py").write_text(GOES_ON)
+    for work in (home, one, other):
+        (work / "cell" / "out").mkdir(parents=True)
+        (work / "lab").symlink_to(program)
+        (work / "boot").symlink_to(images.boot_dir)
+    (folder / "lent").write_text("lent")
+    (one / "cell" / "lent.txt").hardlink_to(folder / "lent")
+    (other / "cell" / "out" / "secret").write_text(BUSINESS)
+    before = [(path, path.stat().st_mode, path.stat().st_mtime) for path in sorted(other.rglob("*"))]
+    job = {"secret": str(other / "cell" / "out" / "secret"), "target": str(other / "cell" / "out" / "target"), "port": 9}
+    (one / "cell" / "job.json").write_text(json.dumps(job))
+    (one / "console.log").touch()
+    engine = VirtualEngine()
+    with scratch("/dev/shm") as memory:
+        words = template_launcher(images.tools_dir, images.kernel, home, folder / "T", memory)
+        words += [str(images.kernel), "mem=512M", *ROOT_ARGUMENTS, "con=null", "con0=null,fd:1", "quiet", "norandmaps", *engine.clock_arguments]
+        template = Template([*words, f"lab_seed={'0d' * 32}"], home, {"TMPDIR": str(memory), "HOME": str(memory)}, None)
+        try:
+            template.boot(LIMITS["wall_s"])
+            template.fork(one, None).wait(LIMITS["wall_s"])
+        finally:
+            template.close()
+    found = one / "cell" / "out" / "attempts.json"
+    assert found.exists(), (home / "console.log").read_text() + (one / "console.log").read_text()
+    attempts: dict[str, Any] = json.loads(found.read_text())
+    assert (other / "cell" / "out" / "secret").read_text() == BUSINESS
+    after = [(path, path.stat().st_mode, path.stat().st_mtime) for path in sorted(other.rglob("*"))]
+    return {name: result["got"] for name, result in attempts.items() if "got" in result}, [] if after == before else [before, after]
+
+
 def compile_to(program: Path, source: str) -> None:
     """Compiles a C program as the guest's own are."""
     program.unlink(missing_ok=True)
     command = ["gcc", "-O1", "-std=gnu11", "-static", "-x", "c", "-o", program, "-"]
     subprocess.run(command, input=source, text=True, check=True, capture_output=True)
+
+
+def unlocked(boot: Path, images: Images) -> Path:
+    """A boot folder whose init locks nothing."""
+    source = (TOOLS / "init.c").read_text()
+    assert source.count("\tseal_host_folders();\n") == 1
+    shutil.copytree(images.boot_dir, boot, copy_function=shutil.copyfile)
+    compile_to(boot / "init", source.replace("\tseal_host_folders();\n", ""))
+    return boot
 
 
 def left(folder: Path) -> list[str]:
@@ -159,16 +213,25 @@ def test_what_is_around_the_kernel_holds_without_its_lock(tmp_path, images):
     """With an init that locks nothing, folders of the machine can be mounted, but no file of them read, listed, written, removed or changed."""
     if not protections(images.tools_dir).landlock:
         pytest.skip("this machine's kernel has no Landlock")
-    source = (TOOLS / "init.c").read_text()
-    assert source.count("\tseal_host_folders();\n") == 1
-    boot = tmp_path / "boot"
-    shutil.copytree(images.boot_dir, boot, copy_function=shutil.copyfile)
-    compile_to(boot / "init", source.replace("\tseal_host_folders();\n", ""))
-    machine = Machine(tmp_path, replace(images, boot_dir=boot))
+    machine = Machine(tmp_path, replace(images, boot_dir=unlocked(tmp_path / "boot", images)))
 
     assert machine.attacked_by_a_guest() == {}
     assert machine.state() == machine.before
     assert left(tmp_path / "cell") == []
+
+
+def test_a_fork_gets_nothing_of_the_cell_beside_it(tmp_path, images):
+    """Its root, with every capability, and with it the rights of a process that was forked from one that reaches all cells."""
+    assert attacked_by_a_fork(tmp_path, images) == ({}, [])
+
+
+def test_landlock_keeps_a_fork_from_the_cell_beside_it_without_the_kernel_s_lock(tmp_path, images):
+    """With an init that locks nothing."""
+    if not protections(images.tools_dir).landlock:
+        pytest.skip("this machine's kernel has no Landlock")
+    boot = unlocked(tmp_path / "boot", images)
+
+    assert attacked_by_a_fork(tmp_path, replace(images, boot_dir=boot)) == ({}, [])
 
 
 def test_the_launcher_confines_a_program_that_is_no_kernel(tmp_path, images):

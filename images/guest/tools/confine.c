@@ -113,7 +113,7 @@ static const int CALLS[] = {
 	SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_mremap, SYS_ptrace, SYS_wait4, SYS_exit, SYS_exit_group, SYS_execve,
 	SYS_fork, SYS_vfork, SYS_kill, SYS_tgkill, SYS_tkill, SYS_getpid, SYS_gettid, SYS_getppid, SYS_setpgid, SYS_setsid, SYS_getpgrp, SYS_arch_prctl,
 	SYS_set_tid_address, SYS_set_robust_list, SYS_futex, SYS_prlimit64, SYS_getrlimit, SYS_setrlimit, SYS_sched_yield, SYS_sched_getaffinity,
-	SYS_personality, SYS_uname, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_sysinfo,
+	SYS_sched_setaffinity, SYS_personality, SYS_uname, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_sysinfo,
 	// signals and time
 	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_rt_sigpending, SYS_sigaltstack, SYS_pause,
 	SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_time, SYS_alarm, SYS_setitimer, SYS_getitimer,
@@ -121,9 +121,11 @@ static const int CALLS[] = {
 	// files, pipes and the terminal
 	SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_lseek, SYS_open, SYS_openat, SYS_openat2, SYS_close, SYS_dup, SYS_dup2,
 	SYS_dup3, SYS_fcntl, SYS_pipe, SYS_pipe2, SYS_stat, SYS_lstat, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_access,
-	SYS_faccessat, SYS_faccessat2, SYS_getdents64, SYS_getcwd, SYS_fsync, SYS_fdatasync, SYS_ftruncate, SYS_fallocate, SYS_fchmod, SYS_fchown,
+	SYS_faccessat, SYS_faccessat2, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fsync, SYS_fdatasync, SYS_ftruncate, SYS_fallocate, SYS_fchmod, SYS_fchown,
 	SYS_mkdir, SYS_mkdirat, SYS_rmdir, SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat, SYS_renameat2, SYS_umask, SYS_poll, SYS_ppoll, SYS_select,
 	SYS_pselect6, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait, SYS_eventfd2, SYS_getrandom,
+	// for a kernel that is forked: fewer files than it was given
+	SYS_CREATE_RULESET, SYS_ADD_RULE, SYS_RESTRICT_SELF,
 };
 enum { CALL_COUNT = sizeof CALLS / sizeof *CALLS, FILTER_MOST = 64 + 2 * CALL_COUNT };
 

@@ -35,6 +35,13 @@ def run(  # typer calls it by name
     ] = DEFAULT_ENGINE,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell again.")] = True,
+    snapshots: Annotated[
+        bool,
+        typer.Option(
+            "--snapshots/--no-snapshots",
+            help="Engine virtual: set up each network once and fork it for its cells, or boot every cell. Same results.",
+        ),
+    ] = True,
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
     set_: Annotated[
         list[str] | None,
@@ -54,7 +61,7 @@ def run(  # typer calls it by name
     console = table_console(stderr=True)
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
-    options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, out=out, overrides=list(set_ or []), trust=trust)
+    options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=list(set_ or []), trust=trust)
     listeners = [ConsoleProgress(console, jobs)]
     scenario = todays_name(scenario)
     if is_campaign(scenario):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from scpslab.errors import UsageError
 from scpslab.plan import Plan
@@ -21,6 +21,27 @@ class CellRun:
     core: int | None = None
 
 
+class LabProcess(Protocol):
+    """A lab that runs, as subprocess.Popen has it."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended; None while it runs."""
+
+    def poll(self) -> int | None:
+        """How it ended, after a look; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end; raises subprocess.TimeoutExpired."""
+
+    def kill(self) -> None:
+        """Ends it, and all that it holds, at once; one that has ended already is no error."""
+
+
 class Engine(ABC):
     """An engine. `deterministic` engines give the same bytes every time, so their results are cached."""
 
@@ -28,6 +49,8 @@ class Engine(ABC):
     deterministic: ClassVar[bool]
     # Whether a person can use the lab: nobody could keep up with virtual time.
     interactive: ClassVar[bool] = False
+    # Whether cells may go on from a network that was set up for others too, in engines that can do so; the results are the same.
+    snapshots: bool = True
 
     @abstractmethod
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
@@ -58,6 +81,9 @@ class Engine(ABC):
             UsageError: the engine is not `interactive`.
         """
         raise UsageError(f"engine {self.name}: found an engine without a prompt; expected an engine on the wall clock. Choose live or host.")
+
+    def close(self) -> None:  # noqa: B027  # most engines keep nothing
+        """Gives back what the engine keeps from one cell to the next."""
 
     @abstractmethod
     def stop(self) -> None:

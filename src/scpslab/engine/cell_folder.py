@@ -20,6 +20,7 @@ CONSOLE_LINES_KEPT = 12
 # What the lab kernel says when this machine lacks something, and what to do then.
 ADVICE = {
     "mount likely just ran out of space": "Run fewer cells at a time (--jobs), or make /dev/shm larger; scpslab doctor shows how",
+    "snapshot: the machine's memory: No space left": "Run fewer cells at a time (--jobs), or make /dev/shm larger; scpslab doctor shows how",
     "check_ptrace": "ptrace is forbidden here; scpslab doctor shows what to do",
 }
 
@@ -28,7 +29,11 @@ class CellFolder:
     """`path` is the engine's folder; `inside` is the part that the lab reads; `out`, within it, holds what the lab writes."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
-        self.path, self.plan = path, plan
+        self.plan = plan
+        self._place(path)
+
+    def _place(self, path: Path) -> None:
+        self.path = path
         self.console = path / "console.log"
         self.inside = path / "cell"
         self.out = CellFiles(self.inside / OUT)
@@ -39,10 +44,16 @@ class CellFolder:
         """A new folder next to the cell's place in the run folder, removed at the end: an unfinished cell never looks finished."""
         path = target.with_name(target.name + UNFINISHED)
         shutil.rmtree(path, ignore_errors=True)
+        folder = cls(path, plan)
         try:
-            yield cls(path, plan)
+            yield folder
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(folder.path, ignore_errors=True)
+
+    def move(self, path: Path) -> None:
+        """Moves it to another place of the same file system."""
+        self.path.rename(path)
+        self._place(path)
 
     def fill(self) -> None:
         """Makes the lab's input: its plan, the vectors of bit errors, and an empty folder for its output."""

@@ -42,6 +42,16 @@ def launcher(tools: Path, kernel: Path, work: Path, memory: Path) -> list[str]:
     return [*words, "--"]
 
 
+def template_launcher(tools: Path, kernel: Path, work: Path, folder: Path, memory: Path) -> list[str]:
+    """The same for a kernel that others are forked from: it also reaches `folder`, in which its cells are. A fork keeps only its own of these."""
+    words = [str(tools / LAUNCHER), "--run", str(kernel)]
+    for path in (*MACHINE_FILES, *((work / name).resolve() for name in ("boot", "lab"))):
+        words += ["--read", str(path)]
+    for path in (NULL_DEVICE, folder, memory):
+        words += ["--write", str(path)]
+    return [*words, "--"]
+
+
 def sweep(folder: Path) -> list[str]:
     """Removes everything except files and folders from a guest's folder, and returns the names.
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from scpslab.engine.base import CellRun, Engine, Interrupted
+from scpslab.engine.base import CellRun, Engine, Interrupted, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.terminal import SessionConsole, at_terminal, wait_for_user
 from scpslab.plan import Plan
@@ -23,12 +23,12 @@ class ProcessEngine(Engine):
     lab_name: ClassVar[str]
 
     def __init__(self) -> None:
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[LabProcess] = set()
         self._lock = threading.Lock()
         self._stopped = False
 
     @abstractmethod
-    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> AbstractContextManager[LabProcess]:
         """The started process of a lab in a folder; at the end everything that it held of the machine is released.
 
         Its output goes to the folder's console log, or to a console at which somebody types.
@@ -45,16 +45,12 @@ class ProcessEngine(Engine):
         """Checks the lab's output before anything else reads it. Returns "", or the reason why the cell failed."""
         return ""
 
-    def hanging(self, process: subprocess.Popen[bytes]) -> str:
+    def hanging(self, process: LabProcess) -> str:
         """What a lab is busy with at its wall limit, as the end of a sentence; "" if this cannot be found out."""
         return ""
 
-    def nudge(self, process: subprocess.Popen[bytes]) -> None:
+    def nudge(self, process: LabProcess) -> None:
         """Makes a lab look at its input again."""
-
-    def end(self, process: subprocess.Popen[bytes]) -> None:
-        """Ends a lab's process at once. A process that has already ended is not an error."""
-        process.kill()
 
     def run(self, cell: CellRun) -> dict[str, Any]:
         """Runs a cell in a folder of its own next to its target, and moves it into place when the cell has ended."""
@@ -64,7 +60,7 @@ class ProcessEngine(Engine):
             with self.lab(folder, cell.core) as process:
                 ended = self._wait(process, folder.plan.limits.wall_s)
                 left = self.look_over(folder)
-                return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode)}")
+                return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode or 0)}")
 
     def interact(self, plan: Plan, folder: Path, meanwhile: Callable[[Path], None]) -> int:
         """Runs a plan at the user's terminal until the user leaves; see Engine.interact."""
@@ -88,15 +84,15 @@ class ProcessEngine(Engine):
         with self._lock:
             running = list(self._running)
         for process in running:
-            self.end(process)
+            process.kill()
 
-    def _wait(self, process: subprocess.Popen[bytes], wall_s: float) -> str:
+    def _wait(self, process: LabProcess, wall_s: float) -> str:
         """Waits for a lab's end, and ends the lab at its limit. Returns "", or why the lab was ended."""
         with self._lock:
             self._running.add(process)
         if self._stopped:
             # The lab started after `stop` had looked for running labs.
-            self.end(process)
+            process.kill()
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:
@@ -104,7 +100,7 @@ class ProcessEngine(Engine):
         finally:
             with self._lock:
                 self._running.discard(process)
-            self.end(process)
+            process.kill()
             process.wait()
         if self._stopped:
             raise Interrupted

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
-from scpslab.engine.base import Interrupted
+from scpslab.engine.base import Interrupted, LabProcess
 from scpslab.engine.typed import typed
 
 STANDARD = (0, 1, 2)
@@ -70,7 +69,7 @@ def at_terminal() -> Iterator[SessionConsole]:
                 termios.tcsetattr(INPUT, termios.TCSADRAIN, settings)
 
 
-def wait_for_user(process: subprocess.Popen[bytes], console: SessionConsole, meanwhile: Callable[[], None], nudge: Callable[[], None]) -> int:
+def wait_for_user(process: LabProcess, console: SessionConsole, meanwhile: Callable[[], None], nudge: Callable[[], None]) -> int:
     """Waits until the lab's process ends, and calls `meanwhile` several times a second; returns the exit code.
 
     `nudge` is called if the lab does not read what the user has typed.
@@ -89,7 +88,7 @@ def wait_for_user(process: subprocess.Popen[bytes], console: SessionConsole, mea
             if watched.poll(0):
                 nudge()
         meanwhile()
-    return process.returncode
+    return process.returncode or 0
 
 
 def _let_go_of_closed() -> None:

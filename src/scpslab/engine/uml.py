@@ -12,11 +12,12 @@ import resource
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from scpslab.engine.base import LabProcess
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
@@ -39,6 +40,20 @@ COMPILE_LIMITS = {"memory_mib": 512, "wall_s": 120}
 # The FY97 network with Open vSwitch needs about 50.
 PROCESSES_PER_CELL = 64
 OWN_IMAGES_SHARE = 4
+
+
+class Session(subprocess.Popen[bytes]):
+    """A process that leads a session of its own: it is ended with all that it has started."""
+
+    def __init__(self, words: list[str], **options: Any) -> None:
+        super().__init__(words, start_new_session=True, **options)
+
+    def kill(self) -> None:
+        """Ends the session; one that has ended already is no error."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
 
 
 class UmlEngine(ProcessEngine):
@@ -102,7 +117,7 @@ class UmlEngine(ProcessEngine):
             self._kernel, self._tools = images.kernel, images.tools_dir
             (cell / OUT).mkdir(exist_ok=True)
             folder = CellFolder(work, _no_network(limits))
-            with self.lab(folder) as process:
+            with self.kernel(folder) as process:
                 return self._wait(process, limits["wall_s"]) or folder.console_tail()
 
     def command(self, plan: Plan, console: str) -> list[str]:
@@ -126,8 +141,12 @@ class UmlEngine(ProcessEngine):
         for name, target in (("boot", self._images[needs.docker].boot_dir), ("lab", self._bundles[needs][0])):
             (folder.path / name).symlink_to(target.resolve())
 
+    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> AbstractContextManager[LabProcess]:
+        """A kernel in the folder, booted for it."""
+        return self.kernel(folder, core, console)
+
     @contextmanager
-    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    def kernel(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[LabProcess]:
         """A kernel in the folder. The kernel keeps its memory file, and a note of its process id, in a scratch folder of its own."""
         with scratch(MEMORY_FOLDER) as home:
             words = self.confine(folder.path, home)
@@ -137,8 +156,8 @@ class UmlEngine(ProcessEngine):
                 yield subprocess.Popen(words, pass_fds=(console.input, console.output), **options)
                 return
             with folder.console.open("wb") as log:
-                options |= {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT, "start_new_session": True}
-                process = subprocess.Popen([*words, *self.command(folder.plan, "null,fd:1")], **options)
+                options |= {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
+                process = Session([*words, *self.command(folder.plan, "null,fd:1")], **options)
             if core is not None:
                 os.sched_setaffinity(process.pid, {core})
             yield process
@@ -148,11 +167,11 @@ class UmlEngine(ProcessEngine):
         left = sweep(folder.out.path)
         return f"the guest left something other than files and folders: {', '.join(left)}" if left else ""
 
-    def hanging(self, process: subprocess.Popen[bytes]) -> str:
+    def hanging(self, process: LabProcess) -> str:
         """The program of the guest that lets no virtual time pass."""
         return standstill(process.pid) if self.deterministic else ""
 
-    def nudge(self, process: subprocess.Popen[bytes]) -> None:
+    def nudge(self, process: LabProcess) -> None:
         """Repeats the signal for input. About once in a thousand lines the kernel misses it, and the prompt would wait until the next key."""
         try:
             status = Path(f"/proc/{process.pid}/status").read_text()
@@ -160,15 +179,8 @@ class UmlEngine(ProcessEngine):
             return
         caught = int(status.partition("SigCgt:")[2].split()[0], 16)
         # A kernel that does not listen yet would be ended by it.
-        if caught >> signal.SIGIO - 1 & 1:
-            process.send_signal(signal.SIGIO)
-
-    def end(self, process: subprocess.Popen[bytes]) -> None:
-        """Ends a kernel and the processes it holds: they are one session of their own."""
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+        if caught >> signal.SIGIO - 1 & 1 and process.poll() is None:
+            os.kill(process.pid, signal.SIGIO)
 
 
 def _no_network(limits: dict[str, int]) -> Plan:

@@ -1,10 +1,51 @@
-"""Engine `virtual`: the lab kernel with virtual time. Deterministic: the same plan gives the same bytes."""
+"""Engine `virtual`: the lab kernel with virtual time. Deterministic: the same plan gives the same bytes.
+
+Every cell is forked from a template of its network (lab/template.py), also the only one of its kind: what ran before, and beside it, is not in its results.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from scpslab.engine.uml import UmlEngine
+from scpslab.engine.base import CellRun, LabProcess
+from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.confinement import sweep, template_launcher
+from scpslab.engine.standstill import standstill
+from scpslab.engine.template import Fork, Held, Template, TemplateError
+from scpslab.engine.template_pool import TemplatePool, free_bytes
+from scpslab.engine.terminal import SessionConsole
+from scpslab.engine.uml import MEMORY_FOLDER, UmlEngine
+from scpslab.lab import template as networks
+from scpslab.plan import Plan
+from scpslab.scratch import scratch
+
+# Within a template's folder: where it boots, and its cells.
+HOME, CELLS = "home", "cells"
+
+
+class Over:
+    """A template that ended before it could be forked: its first cell ends as it did."""
+
+    pid = 0
+
+    def __init__(self, returncode: int) -> None:
+        self.returncode = returncode
+
+    def poll(self) -> int:
+        """It has ended."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """It has ended."""
+        return self.returncode
+
+    def kill(self) -> None:
+        """It has ended."""
 
 
 class VirtualEngine(UmlEngine):
@@ -12,4 +53,91 @@ class VirtualEngine(UmlEngine):
 
     name: ClassVar[str] = "virtual"
     deterministic: ClassVar[bool] = True
-    clock_arguments: ClassVar[list[str]] = ["time-travel=inf-cpu", "time-travel-start=1700000000000000000"]
+    clock_arguments: ClassVar[list[str]] = ["time-travel=inf-cpu", "time-travel-start=1700000000000000000", "lab_snapshot"]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pool = TemplatePool(lambda: free_bytes(MEMORY_FOLDER))
+        self._thread = threading.local()
+
+    def run(self, cell: CellRun) -> dict[str, Any]:
+        """Runs a cell; where its template was lost meanwhile, once more from a new one."""
+        self._thread.lost = False
+        status = super().run(cell)
+        return super().run(cell) if self._thread.lost and not self._stopped else status
+
+    def stop(self) -> None:
+        """Ends every lab of this engine."""
+        super().stop()
+        self._pool.stop()
+
+    def templates(self) -> list[Template]:
+        """Those that there are now."""
+        return self._pool.templates()
+
+    def close(self) -> None:
+        """Ends the templates, which wait for cells."""
+        self._pool.close()
+
+    @contextmanager
+    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[LabProcess]:
+        """A fork of the template of the folder's plan, which is booted where there is none yet; without snapshots a guest that sets up its network itself."""
+        template = networks.Template.of(folder.plan, folder.inside / "vectors")
+        if not self.snapshots:
+            (folder.inside / networks.FILE).write_text(template.text())
+            with self.kernel(CellFolder(folder.path, _seeded(template)), core) as process:
+                yield process
+            return
+        # A template works beside the cells that it is forked for, so that what they leave is moved into place and not copied.
+        place = folder.path.parent
+        key = f"{template.id} {self.hash(folder.plan)} {place} {core is None}"
+        limits = folder.plan.limits
+        # Its own memory, and that of a fork.
+        needed_bytes = 2 * limits.memory_mib << 20
+        with self._pool.use(key, lambda: self._template(template, folder, core), limits.wall_s, needed_bytes) as held:
+            if held.template.memory_bytes is None:
+                # At the limit it is still alive, and would be the next time.
+                was_killed = (held.template.returncode or 0) < 0
+                self._fail(held, folder)
+                yield Over(held.template.returncode or 0)
+                self._thread.lost = was_killed
+                return
+            folder.move(held.folder / CELLS / folder.path.name)
+            folder.console.touch()
+            try:
+                lab: Fork | Over = held.template.fork(folder.path.resolve(), core)
+            except TemplateError as error:
+                folder.console.write_text(f"{error}\n")
+                lab = Over(1)
+            yield lab
+            self._thread.lost = (isinstance(lab, Fork) and lab.lost) or (isinstance(lab, Over) and not held.template.is_alive)
+
+    def _template(self, template: networks.Template, cell: CellFolder, core: int | None) -> Held:
+        """A template that is not booted yet, in folders of its own: one beside the cell, which holds its cells too, and one for its memory."""
+        with ExitStack() as stack:
+            folder = stack.enter_context(scratch(cell.path.parent)).resolve()
+            memory = stack.enter_context(scratch(MEMORY_FOLDER))
+            home = CellFolder(folder / HOME, cell.plan)
+            home.out.path.mkdir(parents=True)
+            (folder / CELLS).mkdir()
+            (home.inside / networks.FILE).write_text(template.text())
+            self.furnish(home)
+            words = [*template_launcher(self._tools, self._kernel, home.path, folder, memory), *self.command(_seeded(template), "null,fd:1")]
+            booted = Template(words, home.path, {"TMPDIR": str(memory), "HOME": str(memory)}, core)
+            return Held(booted, folder, stack.pop_all().close)
+
+    def _fail(self, held: Held, folder: CellFolder) -> None:
+        """Gives a cell what its template has left instead of a network: status and logs, or what it was busy with at the limit."""
+        home = CellFolder(held.folder / HOME, folder.plan)
+        if held.template.is_alive:
+            what = f"the wall limit of {folder.plan.limits.wall_s} s came before the network was up{standstill(held.template.pid)}"
+            home.out.write_status({"status": "failed", "reason": what, "epoch_realtime_ns": None, "virtual_s": None})
+        held.template.close()
+        sweep(home.out.path)
+        shutil.copytree(home.out.path, folder.out.path, dirs_exist_ok=True)
+        shutil.copyfile(home.console, folder.console)
+
+
+def _seeded(template: networks.Template) -> Plan:
+    """The plan of a template: random numbers come from it until a cell's own seed comes."""
+    return replace(template.plan, cell=replace(template.plan.cell, kernel_seed=template.id))

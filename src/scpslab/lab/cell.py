@@ -22,6 +22,7 @@ from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.records import Records, Trace
 from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
+from scpslab.lab.space import Space
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
 from scpslab.lab.workloads.base import Workload
@@ -30,32 +31,34 @@ from scpslab.plan import Plan
 from scpslab.plan.nodes import ScpsRouter
 
 STOP_LIMIT_NS = 30 * SECOND_NS
+VECTORS = CELL / "vectors"
 # Outcomes that end a cell before its other workloads have ended.
 GIVEN_UP = ("incomplete", "unsupported")
 
 
 class LabCell:
-    """The state of one cell while it runs."""
+    """The state of one cell while it runs. `plan`: its own, or that of the template that it goes on from."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, space: Space | None = None) -> None:
+        """`space`: what the stages of the links have room for, where more cells than this one will use them."""
         self.plan = plan
+        self.space = space or Space.of(plan, VECTORS)
         self.folders = Folders.made_in(WORK)
         self.loop = Loop()
         self.log = Records(self.folders.records / "lab.jsonl")
         self.phases: list[tuple[str, int]] = []
         self._counted: dict[str, dict[str, Any]] = {}
-        self.limit_ns = Context.now_ns() + plan.limits.virtual_s * SECOND_NS
 
     def phase(self, name: str) -> None:
         """Notes that a phase begins."""
         self.phases.append((name, Context.now_ns()))
 
     def run(self) -> dict[str, Any]:
-        """Runs the cell; returns its status (docs/plan-format.md, status.json)."""
-        self.set_up()
+        """Runs the cell on its network, which is up; returns its status (docs/plan-format.md, status.json)."""
+        limit_ns = Context.now_ns() + self.plan.limits.virtual_s * SECOND_NS
         self.start_epoch()
         required = [workload for workload in self.workloads if workload.required]
-        in_time = self.loop.run_until(lambda: self._is_over(required), self.limit_ns)
+        in_time = self.loop.run_until(lambda: self._is_over(required), limit_ns)
         status, reason = self._outcome(required, in_time)
         self.phase("stop")
         end_ns = Context.now_ns()
@@ -90,7 +93,7 @@ class LabCell:
             self.phase("docker")
             Daemon(self.folders.logs).wait()
         self.phase("network")
-        self.network = LabNetwork(self.plan, CELL / "vectors", self.folders.logs)
+        self.network = LabNetwork(self.plan, self.space, self.folders.logs)
         self.phase("switches")
         self.open_vswitch.wait_for_database()
         self.network.start_switches()
@@ -99,8 +102,16 @@ class LabCell:
         self.phase("environment")
         environment.write(WORK / "environment.json", self.plan, self.network)
 
+    def take(self, plan: Plan) -> None:
+        """Gives the network what is the cell's own. Everything before is the same for all cells of a template."""
+        self.phase("cell")
+        self.plan = plan
+        self.network.take(plan, VECTORS)
+        for link, planned in zip(self.serial_links, plan.serial_links, strict=True):
+            link.take(planned, VECTORS)
+
     def _set_up_serial_links(self) -> None:
-        self.serial_links = [SerialLink(link, self.network, self.loop, CELL / "vectors", self.folders.logs) for link in self.plan.serial_links]
+        self.serial_links = [SerialLink(link, self.network, self.loop, self.folders.logs) for link in self.plan.serial_links]
         late = self.network.wiring.late_routes()
         for link in self.serial_links:
             link.set_up(Context.now_ns, late)

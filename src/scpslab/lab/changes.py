@@ -10,6 +10,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from scpslab.lab.disciplines import DISCIPLINES
+from scpslab.lab.space import GAPS_KEPT
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, delay_options, slot_of
 from scpslab.plan.error_models.clustered import Clustered
 from scpslab.plan.error_models.independent import Independent
@@ -17,8 +18,6 @@ from scpslab.plan.error_models.independent import Independent
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
 
-# Room kept for the bit errors of each direction of a lab whose links can change; then they repeat.
-GAPS_KEPT = 1 << 16
 FOR_EVER_NS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
 GAP_OFFSET, GAP_COUNT, WINDOW_OFFSET, WINDOW_COUNT, GAP_AT, BITS_TO_ERROR, WINDOW_AT = 2, 3, 4, 5, 12, 13, 14

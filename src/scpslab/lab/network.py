@@ -14,14 +14,14 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from scpslab.lab.changes import GAPS_KEPT
 from scpslab.lab.docker_nodes import DockerNode, DockerRouter
 from scpslab.lab.links import LabLink, Leg, Port
 from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
 from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.nodes import LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
-from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, Verdict, tc_lines
+from scpslab.lab.space import Space, spare_gaps
+from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, Verdict, delay_options, first_delay_ns, tc_lines
 from scpslab.lab.switches import LabSwitch
 from scpslab.plan import Plan
 from scpslab.plan.links import Link
@@ -104,12 +104,13 @@ class Wiring:
             allowed.write_text(available.read_text())
         self._configure_hosts()
 
-    def load_stages(self, vectors: Path) -> Stages:
-        """Loads the programs of the links' stages."""
-        logged = {probe.logged_direction for probe in self.plan.probes if probe.logged_direction is not None}
-        # Only links that can change need room for it: more would change what every other cell does at its start.
-        changes = self.plan.script or self.plan.cell.shell
-        return Stages(self.directions, vectors, logged, GAPS_KEPT if changes else 0)
+    def take(self, plan: Plan, stages: Stages, vectors: Path) -> None:
+        """Gives the links' stages what is a cell's own; the plan is of the network that is up."""
+        self.plan = plan
+        for direction, planned in zip(self.directions, (one for link in plan.links for one in link.directions), strict=True):
+            direction.plan = planned
+        logged = {probe.logged_direction for probe in plan.probes if probe.logged_direction is not None}
+        stages.settle(vectors, logged, spare_gaps(plan))
 
     def pid(self, name: str) -> int | None:
         """The process whose network namespace a node is; None for switches."""
@@ -185,9 +186,9 @@ class Wiring:
 
 
 class LabNetwork:
-    """The network of a plan, up from construction to `stop`."""
+    """The network of a plan, up from construction to `stop`. `space`: what cells on it may need."""
 
-    def __init__(self, plan: Plan, vectors: Path, logs: Path) -> None:
+    def __init__(self, plan: Plan, space: Space, logs: Path) -> None:
         self.plan = plan
         pairs = indexed(plan)
         self.wiring = Wiring(plan, pairs)
@@ -196,7 +197,7 @@ class LabNetwork:
         Mininet.inited = Mininet.inited or not IS_ALONE
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
         self.wiring.configure(self.mininet)
-        self.stages = self.wiring.load_stages(vectors)
+        self.stages = Stages(self.wiring.directions, space)
         for node in self.mininet.hosts:
             node.join(self.stages.program_fds["established"])
         self.logs = logs
@@ -206,6 +207,19 @@ class LabNetwork:
         """Makes the bridges (the Open vSwitch daemons must be up), then the stages: a bridge takes the queues off a port it gets."""
         self.mininet.start()
         self.wiring.run_tc(self.logs)
+
+    def take(self, plan: Plan, vectors: Path) -> None:
+        """Becomes the network of a cell: its bit errors, its seeds, its probes."""
+        before = [direction.plan.disorder for direction in self.directions]
+        self.plan = plan
+        self.wiring.take(plan, self.stages, vectors)
+        for direction, disorder in zip(self.directions, before, strict=True):
+            now = direction.plan.disorder
+            if now and disorder and now.jitter_ns and now.seed != disorder.seed:
+                options = delay_options(direction.plan, first_delay_ns(direction.plan))
+                self.change_delay(direction, options)
+                with (self.logs / "tc.log").open("a") as log:
+                    log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
 
     def node(self, name: str) -> LabNode:
         """The host or router of that name."""
@@ -249,9 +263,11 @@ class LabNetwork:
 
     def change_delay(self, direction: DirectionStages, options: str) -> None:
         """Changes stage 2 of a direction while traffic flows."""
+        subprocess.run(["tc", *self._delay_words(direction, options)], check=True, capture_output=True)
+
+    def _delay_words(self, direction: DirectionStages, options: str) -> list[str]:
         assert direction.relay is not None
-        name = self.names[direction.relay]
-        subprocess.run(["tc", "qdisc", "change", "dev", name, "root", "handle", "2:", *options.split()], check=True, capture_output=True)
+        return ["qdisc", "change", "dev", self.names[direction.relay], "root", "handle", "2:", *options.split()]
 
     def queue_drops(self) -> dict[tuple[str, str], int]:
         """Packets that a queue of the kernel's dropped, by link and direction; stage 1 counts what it drops by itself."""

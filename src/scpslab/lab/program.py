@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import sys
 import traceback
+from typing import Any
 
 from scpslab import plan as plans
+from scpslab.lab import snapshot
 from scpslab.lab.cell import LabCell, finish
 from scpslab.lab.place import CELL, WORK
 from scpslab.lab.shell import interact
+from scpslab.lab.template import FILE, Template
+from scpslab.plan import Plan
 
 
 def main() -> int:
-    """Runs /cell/plan.json; exit code 0 when a status was written."""
+    """Runs /cell/plan.json; where there is a template, sets it up first, for many cells. Exit code 0 when a status was written."""
     WORK.mkdir(parents=True, exist_ok=True)
-    cell: LabCell | None = None
     try:
-        plan = plans.parse((CELL / "plan.json").read_bytes())
-        cell = LabCell(plan)
-        status = interact(cell) if plan.cell.shell else cell.run()
+        status = _go_on_from_template().run() if (CELL / FILE).exists() else _alone(_plan())
     except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs
         (WORK / "logs").mkdir(exist_ok=True)
         (WORK / "logs" / "lab-error.log").write_text(traceback.format_exc())
@@ -27,3 +28,28 @@ def main() -> int:
             traceback.print_exc()
     finish(status)
     return 0
+
+
+def _plan() -> Plan:
+    return plans.parse((CELL / "plan.json").read_bytes())
+
+
+def _alone(plan: Plan) -> dict[str, Any]:
+    cell = LabCell(plan)
+    if plan.cell.shell:
+        return interact(cell)
+    cell.set_up()
+    cell.take(plan)
+    return cell.run()
+
+
+def _go_on_from_template() -> LabCell:
+    """A cell on the network of the template; nothing of its folder may be looked at before the snapshot, which is taken of other folders than the cell has."""
+    template = Template.parse((CELL / FILE).read_bytes())
+    cell = LabCell(template.plan, template.space)
+    cell.set_up()
+    snapshot.take()
+    plan = _plan()
+    snapshot.reseed(plan.cell.kernel_seed)
+    cell.take(plan)
+    return cell

@@ -20,7 +20,7 @@ from scpslab.lab.netns import inside
 from scpslab.lab.network import LabNetwork, route_metrics
 from scpslab.lab.place import PROGRAMS
 from scpslab.lab.records import Records
-from scpslab.lab.serial_options import channel_options, crossing_ns, pppd_options
+from scpslab.lab.serial_options import channel_errors, channel_options, crossing_ns, pppd_options
 from scpslab.names import file_name
 from scpslab.plan import serial_links as planned
 from scpslab.plan.routes import Route
@@ -35,9 +35,9 @@ RECEIVED_AT, SENT_AT = 0, 8
 class SerialLink:
     """One serial link of the plan: a channel, and pppd on both ends; without PPP the routers of SCPS-NP open `terminals` themselves."""
 
-    def __init__(self, plan: planned.SerialLink, network: LabNetwork, loop: Loop, vectors: Path, logs: Path) -> None:
+    def __init__(self, plan: planned.SerialLink, network: LabNetwork, loop: Loop, logs: Path) -> None:
         self.plan, self.network, self.loop, self.logs, self.name = plan, network, loop, logs, plan.name
-        self.vectors = vectors
+        self.errors = Path(f"/tmp/{file_name(self.name, 'errors')}")
         self.said: list[dict[str, Any]] = []
         self.channel_ended = False
         self.up: set[str] = set()
@@ -53,7 +53,7 @@ class SerialLink:
         """
         ends = [f"/tmp/{file_name(self.name, str(index))}" for index in range(2)]
         with (self.logs / file_name(self.name, "channel", suffix=".log")).open("wb") as log:
-            argv = [SCPS, "channel", *(f"pty:{end}" for end in ends), *channel_options(self.plan, self.vectors)]
+            argv = [SCPS, "channel", *(f"pty:{end}" for end in ends), *channel_options(self.plan, self.errors)]
             self.channel = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
         assert self.channel.stdout is not None
         self.loop.on_lines(self.channel.stdout, lambda line: self.said.append(json.loads(line)))
@@ -75,6 +75,11 @@ class SerialLink:
             raise OSError(self.gone.get(node, 0), f"serial link {self.name}: PPP did not come up; see logs/{self.name}-pppd-{node}.log")
         for index, end in enumerate(self.plan.ends):
             self._add_routes(end, self.plan.ends[1 - index], routes[end.node])
+
+    def take(self, plan: planned.SerialLink, vectors: Path) -> None:
+        """Gets a cell's bit errors and outages, which begin with the epoch."""
+        self.plan = plan
+        self.errors.write_text(channel_errors(plan, vectors))
 
     def _start_pppd(self, index: int, node: str, terminal: str) -> None:
         process = self.network.node(node).start(

@@ -18,21 +18,28 @@ LEAST_LCP_RESTART_S = 3
 SET_UP_FRAME_BYTES = 200
 
 
-def channel_options(plan: SerialLink, vectors: Path) -> list[str]:
-    """Options of `scps channel` for a serial link of the plan; vector files are taken from the folder `vectors`."""
-    options = ["--hold"]
+def channel_options(plan: SerialLink, errors_from: Path) -> list[str]:
+    """Options of `scps channel` for a serial link of the plan; what goes wrong it takes from a file when the epoch begins."""
+    options = ["--hold", "--errors-from", str(errors_from)]
     shared = f"bits={plan.bits_per_byte},buffer={plan.buffer_bytes},period={plan.vector_bits},grain={GRAIN_BYTES},flush={PPP_FLAG:#x}"
     options += ["--both", shared]
     for direction, option in zip(plan.directions, ("--a-to-b", "--b-to-a"), strict=True):
-        words = [f"baud={direction.rate_bps}", f"delay-ms={direction.delay_ns / 10**6:.6f}"]
-        errors = direction.errors
-        if errors is not None:
-            words += [f"outage={start / 10**9:.9f}..{end / 10**9:.9f}" for start, end in errors.outages]
-            words += error_words(errors, vectors / file_name(plan.name, direction.name, suffix=".bits"))
-        options += [option, ",".join(words)]
+        options += [option, f"baud={direction.rate_bps},delay-ms={direction.delay_ns / 10**6:.6f}"]
+    return options
+
+
+def channel_errors(plan: SerialLink, vectors: Path) -> str:
+    """The file that `scps channel` takes errors and outages from; vector files are in the folder `vectors`."""
     seeds = [direction.errors.seed for direction in plan.directions if direction.errors]
     # 48 bits of it; the two directions draw from streams of their own.
-    return [*options, "--seed", str(int(seeds[0][:12], 16) if seeds else 0)]
+    lines = [f"seed={int(seeds[0][:12], 16) if seeds else 0}"]
+    for direction, name in zip(plan.directions, ("a-to-b", "b-to-a"), strict=True):
+        errors = direction.errors
+        if errors is not None:
+            words = [f"outage={start / 10**9:.9f}..{end / 10**9:.9f}" for start, end in errors.outages]
+            words += error_words(errors, vectors / file_name(plan.name, direction.name, suffix=".bits"))
+            lines.append(f"{name} {','.join(words)}")
+    return "\n".join(lines) + "\n"
 
 
 def error_words(errors: Errors, vector: Path) -> list[str]:

@@ -21,6 +21,7 @@ from scpslab.lab.clock import monotonic_offset_ns
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.disciplines.base import ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.place import CGROUP, PROGRAMS
+from scpslab.lab.space import Space
 from scpslab.names import file_name
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction, Disorder
 
@@ -28,7 +29,6 @@ FIRST_INDEX = 1000
 OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
-VERDICT_LOG_ENTRIES = 1 << 18
 
 ENTRY = struct.Struct("=QqQQQQQ4Q6Q")
 ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
@@ -95,24 +95,39 @@ class Room:
 
 
 class Stages:
-    """All directions of a lab: sizes the maps, loads the programs once, writes the settings, reads the accounts."""
+    """All directions of a lab: makes the maps, loads the programs once, writes the settings, reads the accounts."""
 
-    def __init__(self, directions: list[DirectionStages], vectors: Path, verdict_probes: set[tuple[str, str]], spare_gaps: int = 0) -> None:
-        """`spare_gaps`: how many gaps each direction gets room for besides its plan's; then there is a spare window too."""
-        self.directions = directions
-        self.logged = verdict_probes
-        self._plan_space(vectors)
-        self._spare_room(spare_gaps)
+    def __init__(self, directions: list[DirectionStages], space: Space) -> None:
+        """Makes room for what `settle` puts there."""
+        self.directions, self.space = directions, space
+        self.logged: set[tuple[str, str]] = set()
+        self._plan_rings()
         self._load()
+
+    def settle(self, vectors: Path, verdict_probes: set[tuple[str, str]], spare_gaps: int) -> None:
+        """Gives every direction its plan's settings. `spare_gaps`: how many gaps it gets room for besides its plan's; then there is a spare window too."""
+        self.logged = verdict_probes
+        self._plan_settings(vectors)
+        self._spare_room(spare_gaps)
         self._write_settings()
 
-    def _plan_space(self, vectors: Path) -> None:
-        self.gaps, self.windows, self.drops, self.rings = array("Q"), array("Q"), array("Q"), 0
+    def _plan_rings(self) -> None:
+        """Where each drop-tail queue notes the departures of what is in it."""
+        self.ring_places: dict[int, tuple[int, int]] = {}
+        entries = 0
+        for direction in self.directions:
+            ring = _ring_entries(direction.plan)
+            self.ring_places[direction.entering] = (entries, ring)
+            entries += ring
+        self.rings = entries
+
+    def _plan_settings(self, vectors: Path) -> None:
+        self.gaps, self.windows, self.drops = array("Q"), array("Q"), array("Q")
         self.entry_settings: dict[int, bytes] = {}
         self.arrival_settings: dict[int, bytes] = {}
         for direction in self.directions:
-            plan, logged = direction.plan, (direction.link, direction.name) in self.logged
-            self.entry_settings[direction.entering] = self._entry(plan, logged)
+            logged = (direction.link, direction.name) in self.logged
+            self.entry_settings[direction.entering] = self._entry(direction, logged)
             self.arrival_settings[direction.arriving] = self._arrival(direction, vectors, logged)
 
     def _spare_room(self, gaps: int) -> None:
@@ -123,15 +138,10 @@ class Stages:
             self.gaps.extend(repeat(1, gaps))
             self.windows.extend((0, 0))
 
-    def _entry(self, plan: Direction, logged: bool) -> bytes:
-        rate = limit_bytes = limit_packets = 0
-        if plan.rate_bps and plan.queue and plan.queue.serialises:
-            rate, limit_bytes, limit_packets = plan.rate_bps // 8, plan.queue.limit_bytes or 0, plan.queue.limit_packets or 0
-        ring = 0
-        if limit_bytes or limit_packets:
-            most = limit_packets or limit_bytes // max(28 + plan.overhead_bytes, 1)
-            ring = min(1 << (most + 1).bit_length(), RING_LIMIT)
-        offset, self.rings = self.rings, self.rings + ring
+    def _entry(self, direction: DirectionStages, logged: bool) -> bytes:
+        plan = direction.plan
+        rate, limit_bytes, limit_packets = _drop_tail(plan)
+        offset, ring = self.ring_places[direction.entering]
         return ENTRY.pack(rate, plan.overhead_bytes, limit_bytes, limit_packets, offset, max(ring - 1, 0), logged, *[0] * 10)
 
     def _arrival(self, direction: DirectionStages, vectors: Path, logged: bool) -> bytes:
@@ -168,21 +178,18 @@ class Stages:
         self.entries = bpf.ArrayMap("entries", ENTRY.size, slots)
         self.arrivals = bpf.ArrayMap("arrivals", ARRIVAL.size, slots)
         self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
-        self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, VERDICT_LOG_ENTRIES if self.logged else 1)
+        self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, self.space.verdicts)
         self.send_ceilings = bpf.HashMap("send_ceilings", 256)
         arrays = {
             "entries": self.entries,
             "departures": bpf.ArrayMap("departures", 16, self.rings),
             "arrivals": self.arrivals,
-            "gaps": bpf.ArrayMap("gaps", 8, len(self.gaps)),
-            "windows": bpf.ArrayMap("windows", 16, len(self.windows) // 2),
-            "drop_list": bpf.ArrayMap("drop_list", 8, len(self.drops)),
+            "gaps": bpf.ArrayMap("gaps", 8, self.space.gaps),
+            "windows": bpf.ArrayMap("windows", 16, self.space.windows),
+            "drop_list": bpf.ArrayMap("drop_list", 8, self.space.drops),
             "verdicts": self.verdicts,
             "verdict_count": self.verdict_count,
         }
-        arrays["gaps"].write(0, self.gaps.tobytes())
-        arrays["windows"].write(0, self.windows.tobytes())
-        arrays["drop_list"].write(0, self.drops.tobytes())
         # The maps live as long as somebody holds them.
         self.arrays = arrays
         descriptors = {name: array.fd for name, array in arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
@@ -196,6 +203,8 @@ class Stages:
         bpf.attach_to_cgroup(self.program_fds["established"], str(CGROUP))
 
     def _write_settings(self) -> None:
+        for name, values in (("gaps", self.gaps), ("windows", self.windows), ("drop_list", self.drops)):
+            self.arrays[name].write(0, values.tobytes())
         for index, settings in self.entry_settings.items():
             self.entries.write(slot_of(index), settings)
         for index, settings in self.arrival_settings.items():
@@ -219,7 +228,7 @@ class Stages:
     def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
         """The verdict log's lines of a direction, and how many of all directions did not fit."""
         count = struct.unpack("=Q", self.verdict_count.read(0, 8))[0]
-        kept = min(count, VERDICT_LOG_ENTRIES if self.logged else 1)
+        kept = min(count, self.space.verdicts)
         data = self.verdicts.read(0, kept * self.verdicts.stride)
         found = []
         for at_ns, ordinal, slot, wire_bytes, number, bit_errors in VERDICT.iter_unpack(data) if self.logged else ():
@@ -228,6 +237,22 @@ class Stages:
             if slot == slot_of(direction.entering if word == QUEUE else direction.arriving):
                 found.append(Verdict(at_ns, ordinal, wire_bytes, word, bit_errors))
         return found, count - kept if self.logged else 0
+
+
+def _drop_tail(plan: Direction) -> tuple[int, int, int]:
+    """Rate in bytes/s and limits in bytes and packets of a drop-tail queue; zeros where there is none."""
+    queue = plan.queue
+    if not plan.rate_bps or queue is None or not queue.serialises:
+        return 0, 0, 0
+    return plan.rate_bps // 8, queue.limit_bytes or 0, queue.limit_packets or 0
+
+
+def _ring_entries(plan: Direction) -> int:
+    _, limit_bytes, limit_packets = _drop_tail(plan)
+    if not limit_bytes and not limit_packets:
+        return 0
+    most = limit_packets or limit_bytes // max(28 + plan.overhead_bytes, 1)
+    return min(1 << (most + 1).bit_length(), RING_LIMIT)
 
 
 def _duplicates(disorder: Disorder | None, first_error: int) -> tuple[int, ...]:

@@ -11,6 +11,9 @@ from typing import Any
 
 from mininet.node import Switch
 
+from scpslab.lab.space import Space
+from scpslab.lab.stages import Stages
+
 RUN = Path("/run/openvswitch")
 DATABASE = Path("/var/lib/openvswitch/conf.db")
 EMPTY_DATABASE = Path("/usr/share/scpslab/ovs.db")
@@ -121,7 +124,9 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         wiring = switches[0].wiring
         wiring.configure(nodes)
         # The maps live as long as somebody holds them.
-        wiring.stages = wiring.load_stages(Path("/nonexistent"))
+        no_vectors = Path("/nonexistent")
+        wiring.stages = Stages(wiring.directions, Space.of(wiring.plan, no_vectors))
+        wiring.take(wiring.plan, wiring.stages, no_vectors)
 
     def transaction(self) -> list[str]:
         """The words for ovs-vsctl that make the bridge."""

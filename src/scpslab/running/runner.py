@@ -42,6 +42,7 @@ class RunOptions:
     jobs: int | None = None
     executor: str = "local"
     use_cache: bool = True
+    snapshots: bool = True
     out: Path = RUNS
     overrides: list[str] = field(default_factory=list)
     trust: bool = False
@@ -94,6 +95,7 @@ class PlansRun:
         self.own = dict(own or {})
         self.folder = RunFolder.named(options.out, scenario.name, resolved, options.engine, self.own)
         self.engine: Engine = ENGINES[options.engine]()
+        self.engine.snapshots = options.snapshots
         self.cache = ResultCache(cache_dir() / "results")
         self.executor = EXECUTORS[options.executor](options.jobs)
         self.statuses: dict[str, str] = {}
@@ -168,6 +170,8 @@ class PlansRun:
             self.manifest["status"] = "interrupted"
             self.folder.write_manifest(self.manifest)
             raise
+        finally:
+            self.engine.close()
 
     def _known(self, cell_id: str) -> bool:
         """Whether the run folder or the cache already has a readable result of the cell."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.lab.serial_options import channel_options, crossing_ns, pppd_options
+from scpslab.lab.serial_options import channel_errors, channel_options, crossing_ns, pppd_options
 from scpslab.plan import schema
 from scpslab.plan.serial_links import SerialLink
 from scpslab.topology import catalogue
@@ -58,13 +58,19 @@ def test_frames_are_handed_on_at_their_flag():
     ],
 )
 def test_every_error_model_has_its_words(errors, expected):
-    data = words(channel_options(serial_link(errors), Path("/vectors")), "--a-to-b")
-    assert {key: value for key, value in data.items() if key not in ("baud", "delay-ms")} == expected
+    lines = dict(line.split(" ", 1) for line in channel_errors(serial_link(errors), Path("/vectors")).splitlines() if " " in line)
+    assert dict(pair.split("=", 1) for pair in lines["a-to-b"].split(",") if pair) == expected
 
 
 def test_the_seed_is_the_plan_s():
-    options = channel_options(serial_link(), Path("/vectors"))
-    assert options[options.index("--seed") + 1] == str(int("5c" * 6, 16))
+    assert channel_errors(serial_link(), Path("/vectors")).splitlines()[0] == f"seed={int('5c' * 6, 16)}"
+
+
+def test_nothing_of_a_cell_is_on_the_command_line():
+    """The channel is started in the template of its network."""
+    options = channel_options(serial_link({"model": "independent", "settings": {"ber": 1e-05}}), Path("/errors"))
+    assert options[:3] == ["--hold", "--errors-from", "/errors"]
+    assert options == channel_options(serial_link(), Path("/errors"))
 
 
 def test_pppd_gets_addresses_sizes_and_compression():

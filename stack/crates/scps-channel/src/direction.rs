@@ -93,6 +93,15 @@ impl Direction {
         self.started_at.get_or_insert(now);
     }
 
+    /// Lets these errors and outages begin, which were not known when the direction was made.
+    pub fn start_with(&mut self, now: Instant, errors: ErrorSource, outages: Vec<(Duration, Duration)>) {
+        if self.started_at.is_none() {
+            self.config.errors = errors;
+            self.config.outages = outages;
+            self.start(now);
+        }
+    }
+
     /// Bytes that [`Direction::take`] accepts now.
     pub fn room(&self, now: Instant) -> usize {
         self.config.buffer_bytes.saturating_sub(self.waiting(now))

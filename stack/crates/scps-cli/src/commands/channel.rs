@@ -11,6 +11,7 @@ use scps_types::{Instant, Seed};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Options of `scps channel`.
@@ -37,6 +38,10 @@ pub struct ChannelArgs {
     /// Carry bytes without errors and outages until SIGUSR1; their times count from then
     #[arg(long)]
     hold: bool,
+    /// With --hold: a file that is read at SIGUSR1 and says what was not known before: lines `seed=N`, `a-to-b SPEC`
+    /// and `b-to-a SPEC`, of whose keys only those of errors and outages count
+    #[arg(long, value_name = "FILE", requires = "hold")]
+    errors_from: Option<PathBuf>,
 }
 
 const SPEC_HELP: &str = "Keys of a SPEC:
@@ -58,6 +63,8 @@ const SPEC_HELP: &str = "Keys of a SPEC:
 One line of JSON says when both ends are open; another, on SIGTERM, SIGINT or when both ends have ended, what became
 of the bytes.";
 
+/// The directions, as complaints and files call them.
+const NAMES: [&str; 2] = ["a-to-b", "b-to-a"];
 /// Most that is read at once.
 const READ_BYTES: usize = 16 * 1024;
 /// What a receiver that does not read can make us keep; more is lost as at a serial port.
@@ -110,8 +117,8 @@ impl ChannelArgs {
             None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
         };
         let mut paths = [
-            Path::new("a-to-b", &[&self.both, &self.a_to_b], seed)?,
-            Path::new("b-to-a", &[&self.both, &self.b_to_a], seed)?,
+            Path::new(NAMES[0], &[&self.both, &self.a_to_b], seed)?,
+            Path::new(NAMES[1], &[&self.both, &self.b_to_a], seed)?,
         ];
         let mut signals = Signals::new()?;
         scps_io::exact_timers()?;
@@ -145,11 +152,7 @@ impl ChannelArgs {
             now = clock.now();
             match if has_signal { signals.take()? } else { None } {
                 Some(Signal::End) => break,
-                Some(Signal::Begin) => {
-                    for path in &mut paths {
-                        path.direction.start(now);
-                    }
-                }
+                Some(Signal::Begin) => self.begin(&mut paths, seed, now)?,
                 None => {}
             }
             for (index, end) in ends.iter_mut().enumerate().filter(|(i, _)| interests[*i].read) {
@@ -166,6 +169,43 @@ impl ChannelArgs {
         tell(&Report { event: "counters", a_to_b: a_to_b.account()?, b_to_a: b_to_a.account()? })?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+impl ChannelArgs {
+    /// Lets errors and outages begin.
+    fn begin(&self, paths: &mut [Path; 2], seed: Seed, now: Instant) -> Result<(), CliError> {
+        let Some(file) = &self.errors_from else {
+            for path in paths {
+                path.direction.start(now);
+            }
+            return Ok(());
+        };
+        let text = std::fs::read_to_string(file).map_err(CliError::file(file))?;
+        let (seed, specs) = late_specs(&text, seed)?;
+        let own = [&self.a_to_b, &self.b_to_a];
+        for (index, path) in paths.iter_mut().enumerate() {
+            let all = self.both.iter().chain(own[index]).chain(&specs[index]);
+            let config = LineSpec::read(NAMES[index], all)?.line(NAMES[index], seed)?;
+            path.direction.start_with(now, config.errors, config.outages);
+        }
+        Ok(())
+    }
+}
+
+/// What a file of `--errors-from` says: a seed, and the specs of each direction.
+fn late_specs(text: &str, seed: Seed) -> Result<(Seed, [Vec<String>; 2]), CliError> {
+    let mut found = (seed, [Vec::new(), Vec::new()]);
+    for line in text.lines() {
+        let wrong = || CliError::Usage(format!("--errors-from: found \"{line}\"; expected seed=N or DIRECTION SPEC."));
+        if let Some(number) = line.strip_prefix("seed=") {
+            found.0 = Seed::from_u64(number.parse().map_err(|_| wrong())?);
+            continue;
+        }
+        let (name, spec) = line.split_once(' ').ok_or_else(wrong)?;
+        let index = NAMES.iter().position(|known| *known == name).ok_or_else(wrong)?;
+        found.1[index].push(spec.into());
+    }
+    Ok(found)
 }
 
 impl Path {

@@ -1,0 +1,227 @@
+"""Templates: a lab kernel that has set up a network and is forked for every cell on it (images/lab-kernel/snapshot.patch says what is asked and answered)."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from scpslab.engine.uml import Session
+from scpslab.errors import LabError
+
+LONGEST_ANSWER = 200
+ANSWER_LIMIT_S = 30.0
+# How long the system may take to end processes that were killed.
+END_LIMIT_S = 10.0
+ANSWER = re.compile(r"(ready|running|refused|ended) (-?\d+) ?(-?\d+)?")
+
+
+class TemplateError(LabError):
+    """A template could not fork; the message says why."""
+
+
+class Fork:
+    """A cell's guest: a child of a template's. `lost`: it ended because its template did."""
+
+    def __init__(self, template: Template, pid: int) -> None:
+        self._template, self.pid = template, pid
+        self.returncode: int | None = None
+        self.lost = False
+        self._over = threading.Event()
+        try:
+            self._descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self._descriptor = -1
+
+    def poll(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self.returncode if self._over.is_set() else None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end; raises subprocess.TimeoutExpired."""
+        if not self._over.wait(timeout):
+            raise subprocess.TimeoutExpired("the lab kernel", timeout or 0)
+        return self.returncode or 0
+
+    def kill(self) -> None:
+        """Ends it. Its template does that, because the process id is not another's until the template says that it has ended; if it does not, it ends too."""
+        if self._over.is_set():
+            return
+        self._template.ask(f"end {self.pid}")
+        if not self._over.wait(END_LIMIT_S):
+            self._template.kill()
+
+    def ended(self, returncode: int) -> None:
+        """Takes note of its end."""
+        self.returncode = returncode
+        self._forget()
+
+    def lose(self) -> None:
+        """Takes note that its template has ended, and waits until it has too, as its kernel makes sure."""
+        if self._descriptor >= 0:
+            select.select([self._descriptor], [], [], END_LIMIT_S)
+        self.lost, self.returncode = True, -signal.SIGKILL
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._over.set()
+
+
+class Template:
+    """A booted kernel, from `boot` to `kill`.
+
+    A thread of its own starts it and hears what it says: the kernel ends with the thread that has started it, and so it lasts as long as it is needed.
+    """
+
+    def __init__(self, command: list[str], folder: Path, environment: dict[str, str], core: int | None) -> None:
+        """`folder`: where it works; its console.log gets what it says until it is forked."""
+        self._command, self._folder, self._environment, self._core = command, folder, environment, core
+        self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._forks: dict[int, Fork] = {}
+        self._answers: list[Fork | int] = []
+        self._changed = threading.Condition()
+        self._asking = threading.Lock()
+        self._process: Session | None = None
+        self._unwanted = False
+        self.memory_bytes: int | None = None
+        self.returncode: int | None = None
+        self._thread = threading.Thread(target=self._live, name="template", daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.returncode is None
+
+    @property
+    def pid(self) -> int:
+        """The process id of its kernel."""
+        return self._process.pid if self._process else 0
+
+    def boot(self, limit_s: float) -> None:
+        """Boots it and waits until it can be forked (then `memory_bytes` is known), until it has ended, or for as long as the limit is."""
+        self._thread.start()
+        with self._changed:
+            self._changed.wait_for(lambda: self.memory_bytes is not None or self.returncode is not None, limit_s)
+
+    def fork(self, folder: Path, core: int | None) -> Fork:
+        """A child that works in a folder, on a core.
+
+        Raises:
+            TemplateError: it could not, or the template has ended.
+        """
+        with self._asking:
+            self.ask(f"run {-1 if core is None else core} {folder}")
+            with self._changed:
+                self._changed.wait_for(lambda: self._answers or self.returncode is not None, ANSWER_LIMIT_S)
+                answer = self._answers.pop(0) if self._answers else None
+        if isinstance(answer, Fork):
+            return answer
+        if answer is not None:
+            raise TemplateError(f"the lab kernel: found no room for one more: {os.strerror(answer)}. Free memory or processes, or use fewer --jobs.")
+        self.kill()
+        raise TemplateError("the lab kernel that others are forked from ended, or does not answer")
+
+    def running(self) -> list[Fork]:
+        """The children that run now."""
+        with self._changed:
+            return list(self._forks.values())
+
+    def ask(self, text: str) -> None:
+        """Sends a request; to one that has ended it means nothing."""
+        with suppress(OSError):
+            self._ours.send(text.encode())
+
+    def kill(self) -> None:
+        """Ends it, and with it all that were forked from it."""
+        with self._changed:
+            self._unwanted = True
+            if self._process is not None and self.returncode is None:
+                self._process.kill()
+
+    def close(self) -> None:
+        """Ends it, and returns when it has ended."""
+        self.kill()
+        if self._thread.ident is not None:
+            self._thread.join(END_LIMIT_S)
+        self._ours.close()
+
+    def _live(self) -> None:
+        code = 1
+        try:
+            code = self._start_and_hear()
+        finally:
+            with self._changed:
+                lost = list(self._forks.values())
+                self._forks.clear()
+            for fork in lost:
+                fork.lose()
+            with self._changed:
+                self.returncode = code
+                self._changed.notify_all()
+
+    def _start_and_hear(self) -> int:
+        """Its life; returns its exit code."""
+        with (self._folder / "console.log").open("wb") as console:
+            process = Session(self._command, cwd=self._folder, env=self._environment, stdin=self._theirs, stdout=console, stderr=subprocess.STDOUT)
+        self._theirs.close()
+        with self._changed:
+            self._process = process
+            if self._unwanted:
+                process.kill()
+        if self._core is not None:
+            with suppress(OSError):
+                os.sched_setaffinity(process.pid, {self._core})
+        while answer := self._hear():
+            self._take(*answer)
+        process.kill()
+        return process.wait()
+
+    def _hear(self) -> tuple[str, int, int] | None:
+        """The next thing that the kernel says; None when it says nothing more, or what no kernel of ours says."""
+        try:
+            text = self._ours.recv(LONGEST_ANSWER).decode(errors="replace")
+        except OSError:
+            return None
+        found = ANSWER.fullmatch(text)
+        return (found[1], int(found[2]), int(found[3] or 0)) if found else None
+
+    def _take(self, word: str, number: int, status: int) -> None:
+        over = None
+        with self._changed:
+            if word == "ready":
+                self.memory_bytes = number
+            elif word == "ended":
+                over = self._forks.pop(number, None)
+            elif word == "running":
+                self._forks[number] = Fork(self, number)
+                self._answers.append(self._forks[number])
+            else:
+                self._answers.append(number)
+            self._changed.notify_all()
+        if over is not None:
+            over.ended(os.waitstatus_to_exitcode(status))
+
+
+class Held:
+    """A template in a pool: how many cells use it, and when it was used last."""
+
+    def __init__(self, template: Template, folder: Path, give_back: Callable[[], None]) -> None:
+        """`folder`: where its cells are put."""
+        self.template, self.folder, self.give_back = template, folder, give_back
+        self.users, self.used_at = 0, time.monotonic()
+
+    def close(self) -> None:
+        """Ends it and gives back what it had of the machine."""
+        self.template.close()
+        self.give_back()
