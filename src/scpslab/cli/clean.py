@@ -38,6 +38,8 @@ def clean(
     """
     if not (results or images or labs or runs):
         raise UsageError("clean: found no option; expected --results, --images, --labs or --runs DIR. Say what to remove.")
+    if runs and not runs.is_dir():
+        raise UsageError(f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; expected a folder of runs, such as runs. Correct the path.")
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
@@ -47,7 +49,7 @@ def clean(
         for name in CACHE_PARTS[part] if wanted else ():
             _remove(cache_dir() / name)
     if runs:
-        for path in sorted(runs.iterdir()) if runs.is_dir() else ():
+        for path in sorted(runs.iterdir()):
             if RunFolder(path).unfinished_cells():
                 _unfinished(RunFolder(path))
 

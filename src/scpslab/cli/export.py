@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from scpslab.errors import ResultError
+from scpslab.errors import ResultError, UsageError
 from scpslab.results.archive import SUFFIX, write_archive
 from scpslab.runfolder import find_run, runs_of
+
+GZIP = b"\x1f\x8b"
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +32,21 @@ def export(
     "scpslab verify FILE" runs it again, on this or another machine, and compares the bytes.
     """
     folder = find_run(run)
+    if out is not None:
+        _require_room(out)
     runs = runs_of([str(folder)])
     if not runs:
         raise ResultError(f"{folder}: found a campaign without runs; expected at least one. Run it first.")
     typer.echo(write_archive(sorted(runs), out or Path(f"{folder.name}{SUFFIX}"), whole=whole))
+
+
+def _require_room(out: Path) -> None:
+    """Refuses a path that would replace something other than an earlier archive."""
+    if out.is_dir():
+        raise UsageError(f"--out {out}: found a folder; expected the file to write. Name a file in it, such as {out / f'run{SUFFIX}'}.")
+    if not out.parent.is_dir():
+        raise UsageError(f"--out {out}: found no folder {out.parent}; expected one. Make it, or choose another.")
+    if out.is_file() and out.stat().st_size:
+        with out.open("rb") as file:
+            if file.read(len(GZIP)) != GZIP:
+                raise UsageError(f"--out {out}: found a file that is no archive; expected none, or an archive to replace. Choose another name.")

@@ -8,7 +8,7 @@ import typer
 
 from scpslab.cli.notes import warn
 from scpslab.report import write_report
-from scpslab.runfolder import find_run
+from scpslab.runfolder import RunFolder, find_run, is_campaign
 
 
 def register(app: typer.Typer) -> None:
@@ -24,4 +24,8 @@ def report(
     The page has tables with intervals, figures, and the verdicts on the papers' findings: for a campaign all findings, for a single run those that
     the run has data for. It is one file without scripts that fetches nothing: you can send it to somebody, or read it on a phone.
     """
-    typer.echo(write_report(find_run(run), warn))
+    folder = find_run(run)
+    if not is_campaign(folder):
+        # A folder without a manifest is no run: nothing is written there.
+        RunFolder(folder).manifest()
+    typer.echo(write_report(folder, warn))

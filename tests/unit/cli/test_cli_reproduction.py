@@ -86,3 +86,51 @@ def test_export_writes_one_file_and_verify_refuses_what_cannot_repeat(scpslab, t
     code, _, wrong = scpslab("verify", said.strip())
     assert code == 5
     assert "found engine live; expected virtual" in wrong
+
+
+@pytest.mark.parametrize(
+    ("out", "says"),
+    [
+        ("mine.yaml", "--out mine.yaml: found a file that is no archive; expected none, or an archive to replace. Choose another name."),
+        ("runs", "--out runs: found a folder; expected the file to write. Name a file in it, such as runs/run.scpslab.tar.gz."),
+        ("none/a.tar.gz", "--out none/a.tar.gz: found no folder none; expected one. Make it, or choose another."),
+    ],
+)
+def test_export_replaces_nothing_but_an_archive(scpslab, tmp_path, out, says):
+    (tmp_path / "mine.yaml").write_text("kind: scenario\n")
+    assert scpslab("export", "first-0001", "--out", out) == (2, "", f"error: {says}\n")
+    assert (tmp_path / "mine.yaml").read_text() == "kind: scenario\n"
+
+
+def test_export_replaces_an_earlier_archive(scpslab):
+    assert scpslab("export", "first-0001", "--out", "a.tar.gz")[0] == 0
+    assert scpslab("export", "second-0002", "--out", "a.tar.gz")[0] == 0
+
+
+def test_a_folder_that_is_no_run_gets_no_report(scpslab, tmp_path):
+    (tmp_path / "empty").mkdir()
+    code, _, wrong = scpslab("report", "empty")
+    assert code == 5
+    assert wrong.startswith("error: empty: found no manifest.json; expected a run folder")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_metric_that_is_no_number_is_told_from_one_that_is_unknown(scpslab):
+    code, _, wrong = scpslab("results", "first-0001", "--metric", "status")
+    assert code == 2
+    assert 'metric "status": found a column that is no number; expected one such as ' in wrong
+    assert wrong.endswith(" Choose a column of results.csv.\n")
+    assert 'axis "nothing": found no such column; expected one such as ' in scpslab("results", "first-0001", "--by", "nothing")[2]
+
+
+def test_an_axis_without_a_near_name_has_a_remedy(scpslab):
+    code, _, wrong = scpslab("compare", "first-0001", "--axis", "nothing")
+    assert code == 2
+    assert wrong.endswith(". Choose one of these.\n")
+
+
+@pytest.mark.parametrize(("runs", "found"), [("none", "no such folder"), ("file", "a file")])
+def test_clean_says_that_there_is_no_folder_of_runs(scpslab, tmp_path, runs, found):
+    (tmp_path / "file").write_text("")
+    said = f"error: --runs {runs}: found {found}; expected a folder of runs, such as runs. Correct the path.\n"
+    assert scpslab("clean", "--runs", runs) == (2, "", said)
