@@ -43,6 +43,11 @@ ADVICE = {
     errno.ENOMEM: f"Free memory, or run fewer cells at a time (--jobs 1). {GO_ON}",
     errno.EMFILE: f"Allow more open files (ulimit -n), or run fewer cells at a time (--jobs 1). {GO_ON}",
 }
+# What the system says of a path that cannot be used as the command wants to.
+WRONG_PATH = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG)
+WRONG_PATH_ADVICE = "Choose another path, or move what is there."
+NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+NOT_ALLOWED_ADVICE = "Choose a folder in which you may write, or change its permissions."
 LAB_EXIT = 4
 INTERRUPTED_EXIT = 130
 EPILOG = (
@@ -100,9 +105,18 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         place = harmless(f"{error.filename}: ") if error.filename else ""
-        advice = ADVICE.get(error.errno or 0, 'Run "scpslab doctor" to check this machine.')
+        advice = _advice(error)
         print(f"error: {place}found {error.strerror or error}; expected the system to allow it. {advice}", file=sys.stderr)
         sys.exit(LAB_EXIT)
+
+
+def _advice(error: OSError) -> str:
+    """What to do about an error of the system."""
+    if error.filename and error.errno in WRONG_PATH:
+        return WRONG_PATH_ADVICE
+    if error.filename and error.errno in NOT_ALLOWED:
+        return NOT_ALLOWED_ADVICE
+    return ADVICE.get(error.errno or 0, 'Run "scpslab doctor" to check this machine.')
 
 
 def complain(error: ScpslabError) -> int:

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.tables import Format, print_numbers
+from scpslab.documents.places import one_of
 from scpslab.errors import ResultError, UsageError
+from scpslab.plan.probes.capture import Capture
 from scpslab.results import loss_table
 from scpslab.results.capture import read_records
 from scpslab.results.lost_packets import Losses, capture_file, find_losses
@@ -67,10 +69,11 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
         raise UsageError("--capture: found no --pcapng beside it; expected the file to write. Add --pcapng FILE.")
     names = loss_table.captures_with_losses(found)
     if wanted is not None and not capture_file(cell, wanted).is_file():
-        raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; expected one such as {", ".join(names) or "a probe of kind capture"}.')
+        captures = [probe.name for probe in cell.plan.probes if isinstance(probe, Capture)]
+        raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; {one_of(wanted, captures)}')
     name = wanted or next(iter(names), None)
     if name is None:
-        raise ResultError(f"{cell.folder}: found no lost packet that is identified in a capture; expected one. Choose a capture with --capture.")
+        raise ResultError(f"{cell.folder}: found no lost packet that is identified in a capture; expected one. Read the notes of the list without --pcapng.")
     source = capture_file(cell, name)
     records = read_records(source.read_bytes(), str(source))
     path.write_bytes(annotated(records, name, loss_table.comments(found.lost, name)))

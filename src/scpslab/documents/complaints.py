@@ -51,6 +51,10 @@ def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complain
 
 
 def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
+    # A file of another kind has other keys: complaints about each of them would hide that it is the wrong file.
+    for problem in error.errors(include_url=False):
+        if problem["loc"] == ("kind",) and problem["type"] == "literal_error":
+            return [(("kind",), f"found {_shown(problem['input'])}; expected {problem['ctx']['expected']}. Name a file of this kind, or correct the word.")]
     # pydantic also calls a list empty if its only item is wrong: the complaint about the item is enough.
     real = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short" or not problem["input"]]
     wishes: dict[KeyPath, list[str]] = {}
@@ -112,7 +116,7 @@ def _wish(problem: ErrorDetails) -> str:
         case "less_than_equal":
             return f"at most {context['le']:g}" if isinstance(context["le"], float) else f"at most {context['le']}"
         case "too_short" | "string_too_short":
-            return "at least one"
+            return f"at least one {_part_of(problem['input'])}"
         case "too_long":
             return f"at most {context['max_length']}"
         case "string_pattern_mismatch":
@@ -120,9 +124,15 @@ def _wish(problem: ErrorDetails) -> str:
     return problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
 
 
+def _part_of(value: object) -> str:
+    return "key" if isinstance(value, Mapping) else "character" if isinstance(value, str) else "value"
+
+
 def _shown(value: object) -> str:
     if value is None:
         return "nothing"
+    if isinstance(value, Mapping | list | tuple) and not value:
+        return "no keys" if isinstance(value, Mapping) else "an empty list"
     if isinstance(value, bool):
         return str(value).lower()
     text = (

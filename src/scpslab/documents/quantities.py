@@ -51,9 +51,9 @@ def queue_limit(value: str) -> tuple[int | None, int | None]:
 
 def _topology(value: str) -> str:
     if not TOPOLOGY.fullmatch(value):
-        hint = f" For a file, write ./{value}" if value.endswith(".py") and "/" not in value else ""
+        hint = f". For a file, write ./{value}" if value.endswith(".py") and "/" not in value else ""
         raise ValueError(
-            f'found "{value}"; expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py.{hint}'
+            f'found "{value}"; expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py{hint}'
         )
     return value
 

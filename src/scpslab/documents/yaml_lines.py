@@ -18,6 +18,7 @@ KeyPath = tuple[str | int, ...]
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 DEEPEST = 40
+EXPECTED_BUT = re.compile(r"(?:did not find )?expected (.+?), but (?:got|found) (.+)")
 
 
 class _RefusedError(Exception):
@@ -99,8 +100,7 @@ def _construct(text: str) -> tuple[Any, yaml.Node | None]:
         return (None if node is None else loader.construct_document(node)), node
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        found = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise _RefusedError(mark.line if mark else None, f"found {found}; expected YAML. Correct the line") from error
+        raise _RefusedError(mark.line if mark else None, f"{_in_our_words(error)}. Correct the line") from error
     except RecursionError as error:
         raise _RefusedError(None, f"found deeper nesting than {DEEPEST} levels; expected less. Write it flatter") from error
     except (ValueError, OverflowError, AttributeError) as error:
@@ -109,6 +109,15 @@ def _construct(text: str) -> tuple[Any, yaml.Node | None]:
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _in_our_words(error: yaml.YAMLError) -> str:
+    """PyYAML's complaint as `found …; expected …`. What began in an earlier line, such as a list without its end, is named with that line."""
+    said = getattr(error, "problem", None) or str(error).splitlines()[0]
+    doing, begun, mark = (getattr(error, name, None) for name in ("context", "context_mark", "problem_mark"))
+    since = f" {doing} that begins in line {begun.line + 1}" if doing and begun and mark and begun.line < mark.line else ""
+    match = EXPECTED_BUT.fullmatch(said)
+    return f"found {match[2]}{since}; expected YAML: {match[1]}" if match else f"found {said.removeprefix('found ')}{since}; expected YAML"
 
 
 def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:

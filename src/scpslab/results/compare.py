@@ -170,7 +170,8 @@ def compare_axis(results: Results, axis: str, against: str | None = None, option
     """
     if axis not in results.axes:
         near = difflib.get_close_matches(axis, results.axes, n=1)
-        raise UsageError(f'{results.run_dir}: --axis: found "{axis}"; expected one of {_listed(results.axes)}.{f" Did you mean {near[0]}?" if near else ""}')
+        advice = f"Did you mean {near[0]}?" if near else "Choose one of these."
+        raise UsageError(f'{results.run_dir}: --axis: found "{axis}"; expected one of {_listed(results.axes)}. {advice}')
     if axis in options.by:
         raise UsageError(f"{results.run_dir}: --by: found {axis}, whose values are compared; expected other axes. Leave it out.")
     values = list(dict.fromkeys(row[axis] for row in results.rows))

@@ -17,7 +17,7 @@ COLUMNS = tuple(field.name for field in fields(Lost))
 
 def as_table(losses: Losses) -> Table:
     """One line a loss."""
-    table = Table(title=f"{losses.cell}: {len(losses.lost)} packets lost", title_justify="left", header_style="bold")
+    table = Table(title=f"{losses.cell}: {len(losses.lost)} lost packets in this list", title_justify="left", header_style="bold")
     for name in ("time (s)", "cause", "place", "packet"):
         table.add_column(name)
     for name in ("seq", "bytes", "frame", "repaired (s)"):

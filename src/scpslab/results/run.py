@@ -56,9 +56,9 @@ class RunCell:
                 if number == len(lines):
                     # No line feed at the end: the writer was ended in the middle of this line.
                     break
-                raise ResultError(f"{path}:{number}: {error}; expected one JSON object a line.") from error
+                raise ResultError(f"{path}:{number}: found no JSON ({error}); expected one JSON object a line. {AGAIN}") from error
             if not isinstance(fields, dict):
-                raise ResultError(f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line.")
+                raise ResultError(f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line. {AGAIN}")
             found.append(fields)
         return found
 

@@ -61,7 +61,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False) -> Results:
     except (OSError, csv.Error) as error:
         raise ResultError(f"{path}: {error}; expected the table that this program writes. Delete the file: it is rebuilt from the cells.") from error
     if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
-        found = ",".join(columns[:4])
+        found = "".join(letter if letter.isprintable() else "?" for letter in ",".join(columns[:4])[:60])
         raise ResultError(f'{path}: found the columns "{found}"; expected those of this program. Delete the file: it is rebuilt from the cells.')
     middle = columns[len(BEFORE_AXES) : columns.index("reason")]
     axes = tuple(name for name in middle if name not in AFTER_AXES)
@@ -77,7 +77,7 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     Raises:
         UsageError: an axis or metric that the run does not have.
     """
-    known = (*results.axes, "scenario", "topology", "stack")
+    known = tuple(dict.fromkeys((*results.axes, "scenario", "topology", "stack")))
     _require(results, by, known, "axis")
     _require(results, metrics, results.metrics, "metric")
     chosen_by = tuple(by) or results.axes
@@ -200,4 +200,5 @@ def _require(results: Results, names: Sequence[str], known: Sequence[str], what:
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3) or list(known)[:8]
-            raise UsageError(f'{results.run_dir}: {what} "{name}": found no such column; expected one such as {", ".join(near)}.')
+            found = "a column that is no number" if results.rows and name in results.rows[0] else "no such column"
+            raise UsageError(f'{results.run_dir}: {what} "{name}": found {found}; expected one such as {", ".join(near)}. Choose a column of results.csv.')

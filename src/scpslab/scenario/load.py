@@ -83,7 +83,25 @@ def find(name: str) -> Path:
                 return path
         except (OSError, ValueError):
             continue
-    raise ScenarioError(f'scenario "{name}": found no such file; {one_of(name, names())}')
+    raise ScenarioError(f'scenario "{name}": found {_instead_of_file(name)}; {one_of(name, [*_files_beside(name), *names()])}')
+
+
+def _instead_of_file(name: str) -> str:
+    try:
+        path = Path(name or "nothing")
+        return "a folder" if path.is_dir() else "no ordinary file" if path.exists() else "no such file"
+    except (OSError, ValueError):
+        return "no such file"
+
+
+def _files_beside(name: str) -> list[str]:
+    """If a name is meant as a path: the paths of the YAML files in its folder, or in the folder that it is."""
+    try:
+        folder = Path(name) if name and Path(name).is_dir() else Path(name).parent
+        wanted = folder == Path(name) or name.endswith((".yaml", ".yml"))
+        return [str(file) for file in sorted(folder.glob("*.yaml")) if file.is_file()] if wanted else []
+    except (OSError, ValueError):
+        return []
 
 
 def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None = None) -> Scenario:

@@ -190,6 +190,9 @@ def _read(path: Path) -> bytes:
             return path.read_bytes()
     except (OSError, ValueError) as error:
         raise TopologyError(f"{path}: found {getattr(error, 'strerror', None) or error}; expected a topology. Correct the path.") from error
+    if path.exists():
+        found = "a folder" if path.is_dir() else "no ordinary file"
+        raise TopologyError(f"{path}: found {found}; expected the file of a topology. Correct the path.")
     beside = sorted(f"./{file.name}" for file in path.parent.glob(f"*{SUFFIX}")) if path.parent.is_dir() else []
     near = f" Did you mean {one_near}?" if (one_near := _only_near(path, beside)) else ""
     raise TopologyError(f"{path}: found no such file; expected a topology. Paths count from the scenario's folder.{near}")

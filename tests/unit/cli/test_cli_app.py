@@ -1,5 +1,6 @@
 """The program: help, errors in one place, exit codes."""
 
+import errno
 import json
 import re
 import subprocess
@@ -59,6 +60,22 @@ def test_system_error_is_told_without_a_traceback(scpslab, monkeypatch):
     assert code == 4
     assert err.startswith("error: runs/x: found No space left on device; expected the system to allow it. Free disk space there")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOTDIR, "Choose another path, or move what is there."),
+        (errno.EACCES, "Choose a folder in which you may write, or change its permissions."),
+        (errno.EIO, 'Run "scpslab doctor" to check this machine.'),
+    ],
+)
+def test_a_path_that_cannot_be_used_is_not_the_machine_s_fault(scpslab, monkeypatch, number, remedy):
+    def broken(_words):
+        raise OSError(number, "Refused", "runs/x")
+
+    monkeypatch.setattr(app, "program", broken)
+    assert scpslab("list") == (4, "", f"error: runs/x: found Refused; expected the system to allow it. {remedy}\n")
 
 
 def test_exit_codes_are_documented():

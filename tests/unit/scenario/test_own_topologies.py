@@ -104,11 +104,14 @@ def test_a_path_is_never_a_name_of_the_project_s(place):
         ),
         ("relay", "For your own file, write ./relay.py"),
         ("./relay", "expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py"),
+        ("./folder.py", "folder.py: found a folder; expected the file of a topology. Correct the path."),
+        ("/etc/passwd", "begins with ./, ../ or / and ends with .py. Correct the value."),
         ("./really.py", "really.py: found no such file; expected a topology. Paths count from the scenario's folder. Did you mean ./relay.py?"),
         ("./.py/../../", "ends with .py"),
     ],
 )
 def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, named, said):
+    (place / "folder.py").mkdir()
     (place / "rover.yaml").write_text(SCENARIO.replace("./relay.py", named))
     found = complaint(place)
     assert found.startswith("rover.yaml:4: topology: ")

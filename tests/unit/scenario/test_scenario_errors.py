@@ -22,7 +22,7 @@ def spoil(old: str, new: str) -> str:
 CASES = {
     "unknown key": (("title: Small", "titel: Small"), "3: titel: found the unknown key", "Did you mean title?"),
     "missing key": (("title: Small\n", ""), "title: found nothing; expected this key"),
-    "unknown kind of file": (("kind: scenario", "kind: topology"), '1: kind: found "topology"; expected one of scenario'),
+    "unknown kind of file": (("kind: scenario", "kind: topology"), '1: kind: found "topology"; expected'),
     "an axis of two forms": (("values: [0, 1e-6, 1e-5]", "cases: {a: {seed: 1}}"), '17: sweep.ber.set: found "set" together with keys of another form'),
     "unknown version": (("version: 1", "version: 2"), "2: version: found 2; expected one of 1"),
     "version as text": (("version: 1", 'version: "1"'), '2: version: found "1"; expected one of 1'),
@@ -197,7 +197,9 @@ CASES = {
     "key that YAML reads as a flag": (("seed: 7", "on: 7"), '19: top level: found the key "on"'),
     "alias": (("title: Small", "title: &t Small\nsource: *t"), "4: found an alias"),
     "merge": (("limits: {virtual", "limits: {<<: {wall: 1 s}, virtual"), '20: limits: found the key "<<"'),
-    "not YAML": (("limits: {virtual: 4000 s}", "limits: {virtual: 4000 s"), "expected YAML"),
+    "not YAML": (("limits: {virtual: 4000 s}", "limits: {virtual: 4000 s"), "found '<stream end>'", "expected YAML: ',' or '}'. Correct the line."),
+    "list without its end": (("title: Small", "title: [Small"), "that begins in line 3; expected YAML: ',' or ']'"),
+    "tabulator": (("title: Small", "title:\tSmall\n\tseed: 1"), "found character '\\t' that cannot start any token"),
     "tag that builds objects": (("title: Small", "title: !!python/object:os.system x"), "3: found", "expected YAML"),
 }
 
@@ -249,6 +251,31 @@ def test_file_that_is_not_there():
 
 
 @pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("mine", 'scenario "mine": found a folder; expected one of mine/small.yaml, '),
+        ("mine/smal.yaml", "found no such file; expected one of mine/small.yaml, "),
+        ("mine/smal.yaml", "Did you mean mine/small.yaml?"),
+        ("/dev/null", 'scenario "/dev/null": found no ordinary file; '),
+    ],
+)
+def test_a_path_that_is_no_file_is_answered_with_the_files_of_its_folder(name, says, tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "small.yaml").write_text(SMALL)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        scenario.load(name)
+    assert says in str(caught.value)
+
+
+def test_a_file_of_another_kind_is_told_once(load):
+    with pytest.raises(ScenarioError) as caught:
+        load("kind: campaign\nversion: 1\ntitle: Two\nruns: [{scenario: fy97/fig04}]\n")
+    assert str(caught.value).endswith(""":1: kind: found "campaign"; expected 'scenario'. Name a file of this kind, or correct the word.""")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("override", "words"),
     [
         ("workloads.transfer.size=100", "--set workloads.transfer.size=100: workloads[0].size: found 100 (no unit)"),
@@ -261,7 +288,7 @@ def test_file_that_is_not_there():
         ("links..data=1", "single dots"),
         ("sweep.beer=[0]", 'found the axis "beer"; expected one of ber. Did you mean ber?'),
         ("sweep.ber=[2]", "--set sweep.ber=[2]: sweep.ber=2: links.hop.data.errors.ber: found 2; expected at most 1"),
-        ("sweep.ber=[]", "found a list; expected at least one"),
+        ("sweep.ber=[]", "found an empty list; expected at least one value"),
         ("sweep=7", "sweep: found 7; expected keys with values"),
     ],
 )
