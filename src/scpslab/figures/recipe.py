@@ -6,7 +6,6 @@ Keys of the recipe win over keys of the base; `x`, `y` and `conditions` are merg
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -150,6 +149,4 @@ def recipe_files(folder: Path) -> list[Path]:
 
 def near(name: str, recipes: Mapping[str, Recipe]) -> str:
     """What was expected in place of an unknown name: the nearest ones."""
-    found = difflib.get_close_matches(name, recipes, n=3) or list(recipes)
-    folder = f"{RECIPES.parent.name}/{RECIPES.name}/"
-    return f"expected one of {', '.join(found)}. Choose one of these, another recipe of {folder}, or the path of a file, such as ./{name}.yaml."
+    return f"{one_of(name, recipes)} Recipes are in {RECIPES.parent.name}/{RECIPES.name}/; the path of a file, such as ./{name}.yaml, works too."

@@ -225,7 +225,7 @@ def _ratio(estimate: Estimate | None) -> str:
 
 def _number(pair: Pair) -> str:
     if pair.pairing.is_paired:
-        return f"{pair.first.n} pairs"
+        return _counted(pair.first.n, "pair")
     return f"{pair.first.n} and {pair.second.n}"
 
 
