@@ -15,6 +15,8 @@ from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import read, write
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.results.capture import read_packets
+from scpslab.running import RunOptions, run_scenario
+from scpslab.running.runner import RunResult
 from scpslab.topology import catalogue
 from scpslab.topology.layout import Layout, layout
 
@@ -38,6 +40,12 @@ def engine() -> Iterator[VirtualEngine]:
     engine.prepare(print, [point_to_point().plan(KEY, LIMITS)])
     yield engine
     engine.close()
+
+
+def run_text(folder: Path, text: str, out: str = "runs") -> RunResult:
+    """Runs the cells of a scenario's text one after the other, without the cache; the run's folder is in `folder / out`."""
+    (path := folder / "scenario.yaml").write_text(text)
+    return run_scenario(str(path), RunOptions(out=folder / out, jobs=1, use_cache=False))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """A page of the documentation as its reader follows it: files are saved, commands are typed, and what they print is compared with the page.
 
-A block `console` has commands behind `$ ` (or a prompt of the lab) and what they print; `…` stands for anything, and lines may be left out. A block of
-another language is a file if the paragraph above says "Save this as `NAME`" or "Add this to the end of `NAME`".
+A block `console` has commands behind `$ ` (or a prompt of the lab) and what they print; `…` stands for anything, and lines may be left out. A block `sh`
+has commands alone. A block of another language is a file if its fence names it, or if the paragraph above says "Save this as `NAME`" or
+"Add this to the end of `NAME`".
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from scpslab.lab.place import PROMPT
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"(Save this as|Add this to the end of) `([^`]+)`")
 COMMAND = "$ "
 ANYTHING = "…"
@@ -51,9 +52,13 @@ def steps(page: Path) -> Iterator[File | Command]:
     """What the reader does, in the page's order."""
     text = page.read_text()
     for block in FENCE.finditer(text):
-        language, body = block.groups()
+        language, name, body = block.groups()
         if language == "console":
             yield from _commands(body)
+        elif language == "sh":
+            yield from (Command(line, typed="", printed="") for line in body.splitlines())
+        elif name:
+            yield File(name, body, added=False)
         elif named := FILE.search(text[: block.start()].rstrip().rpartition("\n\n")[2]):
             yield File(named[2], body, added=named[1].startswith("Add"))
 
@@ -79,26 +84,36 @@ def follow(page: Path, folder: Path) -> list[str]:
     wrong = []
     for step in steps(page):
         if isinstance(step, File):
-            path = folder / step.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text((path.read_text() if step.added else "") + step.text)
+            save(step, folder)
             continue
-        ended = subprocess.run(
-            ["bash", "-c", step.line],
-            cwd=folder,
-            env=os.environ | {"COLUMNS": str(WIDTH)},
-            input=step.typed,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        ended = type_in(step, folder, {"COLUMNS": str(WIDTH)})
         if ended.returncode:
             wrong.append(f"{COMMAND}{step.line}\nexit code {ended.returncode}\n{ended.stdout}")
         elif not agree(step.printed, ended.stdout):
             wrong.append(f"{COMMAND}{step.line}\nexpected:\n{step.printed}\nfound:\n{ended.stdout}")
     return wrong
+
+
+def save(file: File, folder: Path) -> None:
+    """Writes a file of a page, or adds to it."""
+    path = folder / file.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text((path.read_text() if file.added else "") + file.text)
+
+
+def type_in(command: Command, folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Carries out a command of a page with further settings of the environment; what it prints and its messages are one text."""
+    return subprocess.run(
+        ["bash", "-c", command.line],
+        cwd=folder,
+        env=os.environ | settings,
+        input=command.typed,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
 
 
 def agree(expected: str, found: str) -> bool:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scpslab.running import RunOptions, run_scenario
+from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
 SCENARIO = """
@@ -20,8 +20,7 @@ probes: [{kind: capture, node: h1, filter: tcp !udp}]
 
 
 def test_a_filter_that_is_none_is_named_before_anything_is_sent(tmp_path):
-    (tmp_path / "bad.yaml").write_text(SCENARIO)
-    result = run_scenario(str(tmp_path / "bad.yaml"), RunOptions(out=tmp_path / "runs", jobs=1, use_cache=False))
+    result = run_text(tmp_path, SCENARIO)
     (status,) = (json.loads(found.read_text()) for found in result.folder.glob("cells/*/status.json"))
 
     assert (status["status"], status["epoch_realtime_ns"]) == ("failed", None)

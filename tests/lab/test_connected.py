@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scpslab.results.capture import read_packets
-from scpslab.running import RunOptions, run_scenario
+from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
 SCENARIO = """
@@ -30,9 +30,7 @@ probes:
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory):
     """The folder of the one cell."""
-    folder = tmp_path_factory.mktemp("connected")
-    (folder / "connected.yaml").write_text(SCENARIO)
-    result = run_scenario(str(folder / "connected.yaml"), RunOptions(out=folder / "runs", jobs=1, use_cache=False))
+    result = run_text(tmp_path_factory.mktemp("connected"), SCENARIO)
     assert (result.completed, result.failed) == (1, 0)
     return next((result.folder / "cells").iterdir())
 

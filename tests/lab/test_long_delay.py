@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scpslab.running import RunOptions, run_scenario
+from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
 SCENARIO = """
@@ -22,8 +22,7 @@ limits: {virtual: 4000 s}
 
 
 def test_a_transfer_that_cannot_end_in_time_is_incomplete_and_the_accounts_close(tmp_path):
-    (tmp_path / "far.yaml").write_text(SCENARIO)
-    result = run_scenario(str(tmp_path / "far.yaml"), RunOptions(out=tmp_path / "runs", jobs=1, use_cache=False))
+    result = run_text(tmp_path, SCENARIO)
     (status,) = (json.loads(found.read_text()) for found in result.folder.glob("cells/*/status.json"))
     (accounting,) = result.folder.glob("cells/*/records/accounting.jsonl")
 

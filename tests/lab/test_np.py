@@ -10,7 +10,7 @@ import pytest
 
 from scpslab.results.collect import measure
 from scpslab.results.run import open_run
-from scpslab.running import RunOptions, run_scenario
+from tests.lab.conftest import run_text
 from tests.lab.test_determinism import digests
 
 pytestmark = pytest.mark.lab
@@ -31,8 +31,7 @@ def run(tmp_path: Path) -> Run:
     def carry_out(more: str = "", workloads: str = "", out: str = "runs") -> tuple[Path, dict[str, Any]]:
         words = f"kind: scenario\nversion: 1\ntitle: NP\ntopology: fy97_np\nlimits: {{virtual: 300 s}}\nhosts:\n{HOSTS}{more}"
         words += f"workloads:\n{TRANSFER}\n{workloads}\n"
-        (path := tmp_path / "np.yaml").write_text(words)
-        result = run_scenario(str(path), RunOptions(out=tmp_path / out, jobs=1, use_cache=False))
+        result = run_text(tmp_path, words, out)
         (cell,) = open_run(result.folder).cells
         assert cell.status == "completed", cell.reason
         return result.folder, measure(cell)

@@ -6,13 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.lab.pages import DOCS, FENCE, ROOT, Command, File, save, steps, type_in
+
 PAGES = ("write-a-topology", "write-a-figure", "results-in-pandas-and-r")
-BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PNG = b"\x89PNG"
 HAS_R = shutil.which("Rscript") is not None
 HAS_PANDAS = subprocess.run(["python3", "-c", "import pandas, scipy"], capture_output=True, check=False).returncode == 0
@@ -20,41 +19,29 @@ HAS_PANDAS = subprocess.run(["python3", "-c", "import pandas, scipy"], capture_o
 pytestmark = pytest.mark.lab
 
 
-def blocks(page):
-    """Language, file and text of every block of a page."""
-    return BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text())
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A folder in which the pages have been followed, one after the other, and what the commands printed."""
     folder = tmp_path_factory.mktemp("own")
-    environment = {**os.environ, "PATH": f"{ROOT}:{os.environ['PATH']}"}
+    environment = {"PATH": f"{ROOT}:{os.environ['PATH']}"}
     # Modules with these names are not taken from the folder in which scpslab is called.
     (folder / "yaml.py").write_text("raise SystemExit('found yaml.py of the current folder')\n")
     printed = {}
     for page in PAGES:
-        for language, name, text in blocks(page):
-            if name:
-                (folder / name).parent.mkdir(exist_ok=True)
-                (folder / name).write_text(text)
-            if language != "sh":
-                continue
-            for line in text.splitlines():
-                if (line.startswith("Rscript") and not HAS_R) or (line.startswith("python3") and not HAS_PANDAS):
-                    continue
-                done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
-                assert done.returncode == 0, f"{page}: {line}\n{done.stdout}\n{done.stderr}"
-                assert "warning:" not in done.stderr, f"{page}: {line}\n{done.stderr}"
-                printed[line] = done.stdout + done.stderr
+        for step in steps(DOCS / f"{page}.md"):
+            if isinstance(step, File):
+                save(step, folder)
+            elif not (step.line.startswith("Rscript") and not HAS_R) and not (step.line.startswith("python3") and not HAS_PANDAS):
+                done = type_in(step, folder, environment)
+                assert done.returncode == 0, f"{page}: {step.line}\n{done.stdout}"
+                assert "warning:" not in done.stdout, f"{page}: {step.line}\n{done.stdout}"
+                printed[step.line] = done.stdout
     return folder, printed
 
 
 def test_every_page_has_files_and_commands():
     for page in PAGES:
-        found = blocks(page)
-        assert [language for language, name, _ in found if name]
-        assert "sh" in [language for language, _, _ in found]
+        assert {type(step) for step in steps(DOCS / f"{page}.md")} == {File, Command}
 
 
 def test_the_topology_is_checked_run_and_verified(place):
@@ -68,7 +55,7 @@ def test_the_topology_is_checked_run_and_verified(place):
 
 def test_the_message_of_the_page_is_the_program_s(place, tmp_path):
     folder, _ = place
-    shown = next(text for language, _, text in blocks("write-a-topology") if language == "text").strip()
+    shown = next(text for language, _, text in FENCE.findall((DOCS / "write-a-topology.md").read_text()) if language == "text").strip()
     for name in ("relay.py", "rover.yaml"):
         (tmp_path / name).write_text((folder / name).read_text())
     lines = (tmp_path / "relay.py").read_text().replace('p["data_rate"]', 'p["rate"]')

@@ -18,10 +18,10 @@ from scpslab.engine.template import Template
 from scpslab.engine.uml import ROOT_ARGUMENTS
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.results.run import open_run
-from scpslab.running import RunOptions, run_scenario
 from scpslab.scratch import scratch
 from scpslab.setup import Images, ensure
 from scpslab.setup.images import PROJECT
+from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
 BUSINESS = "nobody's business"
@@ -172,8 +172,7 @@ def test_a_script_cannot_mount_the_machine_s_folders(tmp_path):
     """Root of a node has no capability for it, sees nothing of the exchange with the machine, and the machine's files are as before."""
     secret, target = tmp_path / "secret", tmp_path / "target"
     secret.write_text(BUSINESS)
-    (tmp_path / "attack.yaml").write_text(ATTACK.format(secret=secret, target=target))
-    result = run_scenario(str(tmp_path / "attack.yaml"), RunOptions(out=tmp_path / "runs", jobs=1, use_cache=False))
+    result = run_text(tmp_path, ATTACK.format(secret=secret, target=target))
     log = next(iter(open_run(result.folder).cells)).folder / "logs" / "script-1-h1.log"
 
     assert BUSINESS not in log.read_text()

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scpslab.results.run import open_run
-from scpslab.running import RunOptions, run_scenario
+from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
 SCENARIO = """
@@ -33,9 +33,7 @@ probes:
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory):
     """The one cell of the scenario."""
-    folder = tmp_path_factory.mktemp("script")
-    (folder / "changing.yaml").write_text(SCENARIO)
-    result = run_scenario(str(folder / "changing.yaml"), RunOptions(out=folder / "runs", jobs=1, use_cache=False))
+    result = run_text(tmp_path_factory.mktemp("script"), SCENARIO)
     assert (result.completed, result.failed) == (1, 0)
     return next(iter(open_run(result.folder).cells))
 
@@ -66,9 +64,8 @@ def test_the_script_s_own_record_says_what_was_done_when(cell):
 def test_a_command_that_does_not_exist_fails_the_cell(tmp_path):
     step = {"do": "run", "at": "1 s", "node": "h1", "command": "no-such-program --now", "required": False}
     workload = {"kind": "bulk", "name": "transfer", "from": "h1", "to": "h2", "size": "1 MB"}
-    path = tmp_path / "missing.yaml"
-    path.write_text(json.dumps({"kind": "scenario", "version": 1, "title": "Missing", "topology": "point_to_point", "script": [step], "workloads": [workload]}))
-    folder = run_scenario(str(path), RunOptions(use_cache=False, out=tmp_path / "runs")).folder
+    words = {"kind": "scenario", "version": 1, "title": "Missing", "topology": "point_to_point", "script": [step], "workloads": [workload]}
+    folder = run_text(tmp_path, json.dumps(words)).folder
 
     (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
     assert (status["status"], status["reason"]) == ("failed", "script step 1: the shell found no such command (exit code 127): no-such-program --now")
@@ -86,12 +83,9 @@ def test_a_command_that_does_not_exist_fails_the_cell(tmp_path):
 )
 def test_a_command_that_lets_no_time_pass_is_named(tmp_path, command, says):
     """The cell ends at its wall limit, and says what was running."""
-    path = tmp_path / "spins.yaml"
     step = {"do": "run", "at": "1 s", "node": "h1", "command": command}
-    path.write_text(
-        json.dumps({"kind": "scenario", "version": 1, "title": "Spins", "topology": "point_to_point", "script": [step], "limits": {"wall": "10 s"}})
-    )
-    folder = run_scenario(str(path), RunOptions(use_cache=False, out=tmp_path / "runs")).folder
+    words = {"kind": "scenario", "version": 1, "title": "Spins", "topology": "point_to_point", "script": [step], "limits": {"wall": "10 s"}}
+    folder = run_text(tmp_path, json.dumps(words)).folder
 
     (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
     assert status["status"] == "failed"

@@ -24,6 +24,14 @@ Add this to the end of `mine/a.yaml`:
 seed: 1
 ```
 
+```python mine/b.py
+pass
+```
+
+```sh
+zeroth
+```
+
 ```console
 $ first
 one
@@ -41,6 +49,8 @@ def test_a_page_is_files_and_commands_in_its_order(tmp_path):
     assert list(steps(tmp_path / "page.md")) == [
         File("mine/a.yaml", "kind: scenario\n", added=False),
         File("mine/a.yaml", "seed: 1\n", added=True),
+        File("mine/b.py", "pass\n", added=False),
+        Command("zeroth", "", ""),
         Command("first", "", "one\n"),
         Command("second", "link\nexit\n", "scpslab> link\nhop\nscpslab> exit\n"),
     ]
