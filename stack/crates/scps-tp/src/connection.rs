@@ -2,10 +2,10 @@
 //! `recovery.rs`, timers in `timeouts.rs`, packets to send in `output.rs`.
 //!
 //! Positions are octets since an initial sequence number (SYN at 0, first data at 1), so nothing here wraps; `SeqNum`
-//! appears only at the edge, in [`Connection::snd_seq`] and [`Connection::rcv_position`].
+//! appears only at the edge, in [`Sender::seq`] and [`Receiver::position`].
 
 use crate::ack::AckPolicy;
-use crate::cc::Controller;
+use crate::compression::Context;
 use crate::config::Config;
 use crate::endpoint::ListenerId;
 use crate::error::{OptionError, RecvError, SendError};
@@ -13,15 +13,15 @@ use crate::event::{CloseReason, Event};
 use crate::limits::{ChallengeLimit, InvalidLimit};
 use crate::negotiation::{self, Agreed};
 use crate::opening::Opening;
+use crate::path::Path;
 use crate::probing::Probing;
 use crate::reassembly::{Hole, Read, Reassembly};
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
 use crate::route::{Route, RouteId, MSS_MIN};
-use crate::rto::Rto;
-use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
+use crate::sender::Sender;
 use crate::snack::SnackGenerator;
 use crate::state::State;
 use crate::stats::Stats;
@@ -29,12 +29,16 @@ use crate::table::ConnectionId;
 use crate::timer::{Timer, Timers};
 use crate::timestamps::TimestampClock;
 use crate::trace::{TraceEvent, TraceRecord};
-use scps_types::{Instant, SeqNum};
+use scps_types::{Duration, Instant, SeqNum};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 /// An address and a port.
 pub type SocketAddr = (Ipv4Addr, u16);
+
+/// How long a connection that nobody owns may go without an octet acknowledged, even if its peer answers: half an hour, as
+/// long as the default limit of retransmissions lets a silent peer be (Linux ends orphans after `tcp_orphan_retries`).
+pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1800);
 
 /// What a connection begins with.
 pub(crate) struct Birth {
@@ -66,8 +70,6 @@ pub struct Connection {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     pub(crate) config: Config,
-    pub(crate) route: RouteId,
-    pub(crate) network_header: u16,
     pub(crate) listener: Option<ListenerId>,
     pub(crate) state: State,
     pub(crate) agreed: Agreed,
@@ -76,41 +78,23 @@ pub struct Connection {
     pub(crate) events: VecDeque<Event>,
     pub(crate) trace: Vec<TraceRecord>,
 
+    // Its parts, each with a file of its own; what they do together is done in the files named above.
     pub(crate) opening: Opening,
-
-    // Sending.
-    pub(crate) iss: SeqNum,
-    pub(crate) snd_una: u64,
-    pub(crate) snd_nxt: u64,
-    pub(crate) snd_edge: u64,
-    pub(crate) snd_wl1: i64,
-    pub(crate) rwnd_max: u64,
-    pub(crate) send: SendBuffer,
+    pub(crate) path: Path,
+    pub(crate) sender: Sender,
+    /// What is under way.
     pub(crate) board: Scoreboard,
-    pub(crate) fin_wanted: bool,
-    pub(crate) fin_position: Option<u64>,
-    pub(crate) cc: Controller,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) rto: Rto,
     pub(crate) recovery: Recovery,
-    pub(crate) round_rtt: Option<scps_types::Duration>,
-    pub(crate) round_order: u64,
-    pub(crate) is_cwnd_limited: bool,
     pub(crate) probing: Probing,
-    pub(crate) ack_heard: bool,
-    pub(crate) bets_send_holes: Vec<(u64, u64)>,
-    pub(crate) writable_wanted: bool,
-
-    // Receiving.
     pub(crate) receiver: Receiver,
     pub(crate) ack: AckPolicy,
     pub(crate) snack: SnackGenerator,
     pub(crate) clock: TimestampClock,
     pub(crate) challenges: ChallengeLimit,
     pub(crate) invalid: InvalidLimit,
-    pub(crate) last_window_ack: (u16, SeqNum),
 
     pub(crate) farewell: Farewell,
+    /// Nobody owns it any more.
     pub(crate) is_orphan: bool,
 }
 
@@ -120,17 +104,10 @@ impl Connection {
         let mss = route.mss(birth.network_header);
         let own_mss = config.mss.map_or(mss, |m| m.min(mss)).max(1);
         let shift = if config.window_scaling { negotiation::window_shift(config.receive_buffer) } else { 0 };
-        let mut rtt = RttEstimator::default();
-        if let Some(known) = route.config().rtt {
-            rtt.on_sample(known);
-            rtt.forget_min();
-        }
         Connection {
             id: birth.id,
             local: birth.local,
             remote: birth.remote,
-            route: birth.route,
-            network_header: birth.network_header,
             listener: birth.listener,
             state,
             agreed: Agreed::default(),
@@ -139,27 +116,11 @@ impl Connection {
             events: VecDeque::new(),
             trace: Vec::new(),
             opening: Opening::new(birth.with_scps, own_mss, birth.connection_id, now),
-            iss: birth.iss,
-            snd_una: 0,
-            snd_nxt: 1,
-            snd_edge: 1,
-            snd_wl1: i64::MIN,
-            rwnd_max: 0,
-            send: SendBuffer::new(config.send_buffer.max(1)),
+            path: Path::new(birth.route, birth.network_header, &config, route, u64::from(own_mss)),
+            sender: Sender::new(birth.iss, SendBuffer::new(config.send_buffer.max(1))),
             board: Scoreboard::default(),
-            fin_wanted: false,
-            fin_position: None,
-            cc: Controller::new(&config, u64::from(own_mss)),
-            rtt,
-            rto: Rto::new(config.rto, route.config().initial_rto),
             recovery: Recovery::default(),
-            round_rtt: None,
-            round_order: 0,
-            is_cwnd_limited: false,
             probing: Probing::new(config.persist),
-            ack_heard: false,
-            bets_send_holes: Vec::new(),
-            writable_wanted: false,
             // Rounding the window up to its scale must never promise room that is not there (scps-tp §14 item 27).
             receiver: Receiver::new(Reassembly::new(
                 config.receive_buffer.max(1) + (1 << shift),
@@ -170,7 +131,6 @@ impl Connection {
             clock: TimestampClock::new(birth.timestamp_offset),
             challenges: ChallengeLimit::default(),
             invalid: InvalidLimit::default(),
-            last_window_ack: (0, birth.iss),
             farewell: Farewell::None,
             is_orphan: false,
             config,
@@ -178,17 +138,6 @@ impl Connection {
     }
 
     // Positions.
-
-    /// The wire form of a send position.
-    pub(crate) fn snd_seq(&self, position: u64) -> SeqNum {
-        self.iss + position as u32
-    }
-
-    /// The send position of an acknowledgement number near `snd_una`; negative before the first.
-    pub(crate) fn snd_position(&self, ack: SeqNum) -> i64 {
-        let base = self.snd_una;
-        base as i64 + i64::from(ack.0.wrapping_sub(self.snd_seq(base).0) as i32)
-    }
 
     /// Next receive position expected, FIN included.
     pub(crate) fn rcv_nxt(&self) -> u64 {
@@ -207,7 +156,7 @@ impl Connection {
 
     /// The MSS we would offer for segments over `route`.
     pub(crate) fn mss_over(&self, route: &Route) -> u16 {
-        let mss = route.mss(self.network_header);
+        let mss = route.mss(self.path.network_header());
         self.config.mss.map_or(mss, |m| m.min(mss))
     }
 
@@ -227,24 +176,20 @@ impl Connection {
     // User calls.
 
     pub(crate) fn send(&mut self, data: &[u8]) -> Result<usize, SendError> {
-        if !self.state.may_send() || self.fin_wanted {
+        if !self.state.may_send() || self.sender.is_ended() {
             return Err(SendError::Closed);
         }
-        let taken = self.send.push(data);
-        self.writable_wanted |= taken < data.len();
-        Ok(taken)
+        Ok(self.sender.push(data))
     }
 
     pub(crate) fn send_record(&mut self, record: &[u8]) -> Result<bool, SendError> {
-        if !self.state.may_send() || self.fin_wanted {
+        if !self.state.may_send() || self.sender.is_ended() {
             return Err(SendError::Closed);
         }
         if record.is_empty() || record.len() > self.config.send_buffer {
             return Err(SendError::RecordTooLong);
         }
-        let taken = self.send.push_record(record);
-        self.writable_wanted |= !taken;
-        Ok(taken)
+        Ok(self.sender.push_record(record))
     }
 
     /// Reads up to `out.len()` octets. `Ok((0, _))` is the end of the stream.
@@ -293,7 +238,18 @@ impl Connection {
 
     /// FIN follows what was given to send, even if the handshake is still to come; `abort` is for giving up.
     pub(crate) fn close(&mut self) {
-        self.fin_wanted = true;
+        self.sender.end();
+    }
+
+    /// The user gave the connection up.
+    pub(crate) fn orphan(&mut self, now: Instant) {
+        self.is_orphan = true;
+        self.close();
+        match self.state {
+            State::FinWait2 => self.timers.set_if_idle(Timer::Linger, now + self.config.time_wait),
+            State::TimeWait | State::Closed => {}
+            _ => self.timers.set_if_idle(Timer::Orphan, now + ORPHAN_PATIENCE),
+        }
     }
 
     pub(crate) fn abort(&mut self) {
@@ -322,16 +278,22 @@ impl Connection {
     pub(crate) fn set_state(&mut self, now: Instant, route: &Route, state: State) {
         if self.state != state {
             self.state = state;
-            self.note(now, route, TraceEvent::State(state), self.snd_nxt, 0);
+            self.note(now, route, TraceEvent::State(state), self.sender.next(), 0);
         }
     }
 
     // Queries.
 
+    /// What absent fields of a compressed segment mean here (scps-tp §3.3).
+    pub(crate) fn decompression_context(&self) -> Context {
+        let (window, ack) = self.sender.last_heard();
+        Context { src_port: self.remote.1, dst_port: self.local.1, window, ack, seq: self.rcv_seq(self.rcv_nxt()) }
+    }
+
     /// Holes the sender left under BETS, as (first, last) octets of the stream (scps-tp §9.2).
     pub(crate) fn bets_send_holes(&self) -> Result<&[(u64, u64)], OptionError> {
         if self.agreed.bets {
-            Ok(&self.bets_send_holes)
+            Ok(self.sender.abandoned())
         } else {
             Err(OptionError::NotSupported)
         }
@@ -340,7 +302,7 @@ impl Connection {
     /// Octets of memory the connection holds beyond its own size.
     pub(crate) fn allocated(&self) -> usize {
         size_of::<Self>()
-            + self.send.allocated()
+            + self.sender.data().allocated()
             + self.receiver.data().allocated()
             + self.board.allocated()
             + self.trace.capacity() * size_of::<TraceRecord>()
@@ -362,10 +324,10 @@ impl Connection {
             event,
             position,
             len: len as u32,
-            cwnd: self.cc.cwnd(),
-            ssthresh: self.cc.ssthresh(),
-            srtt: self.rtt.srtt(),
-            rto: self.rto.value(&self.rtt),
+            cwnd: self.path.cwnd(),
+            ssthresh: self.path.ssthresh(),
+            srtt: self.path.srtt(),
+            rto: self.path.rto(),
             flight_size: self.board.flight_size(),
             rate_credit: route.credit(),
         });

@@ -188,7 +188,7 @@ impl Endpoint {
     fn tell_connections(&mut self, now: Instant, id: RouteId, except: Option<u32>) {
         let available = self.routes[id.0].is_available();
         for index in self.table.places().filter(|i| Some(*i) != except) {
-            let Some(c) = self.table.at_mut(index).filter(|c| c.route == id) else { continue };
+            let Some(c) = self.table.at_mut(index).filter(|c| c.path.route() == id) else { continue };
             if available {
                 c.resume(now);
             } else {
@@ -391,19 +391,19 @@ impl Endpoint {
 
     /// Largest data per segment towards the peer.
     pub fn segment_size(&self, id: ConnectionId) -> Option<u64> {
-        self.table.get(id).map(|c| c.full_segment(&self.routes[c.route.0]))
+        self.table.get(id).map(|c| c.full_segment(&self.routes[c.path.route().0]))
     }
 
     /// Windows and times now, as a trace record shows them: cwnd, ssthresh, srtt, rto, flight.
     pub fn snapshot(&self, id: ConnectionId) -> Option<Snapshot> {
         self.table.get(id).map(|c| Snapshot {
-            cwnd: c.cc.cwnd(),
-            ssthresh: c.cc.ssthresh(),
-            srtt: c.rtt.srtt(),
-            rtt_min: c.rtt.min(),
-            rto: c.rto.value(&c.rtt),
+            cwnd: c.path.cwnd(),
+            ssthresh: c.path.ssthresh(),
+            srtt: c.path.srtt(),
+            rtt_min: c.path.rtt_min(),
+            rto: c.path.rto(),
             flight_size: c.board.flight_size(),
-            unacknowledged: c.send.end().saturating_sub(c.snd_una),
+            unacknowledged: c.sender.data().end().saturating_sub(c.sender.una()),
         })
     }
 
@@ -431,7 +431,7 @@ impl Endpoint {
     pub fn source_quench(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |c, route| {
             let mss = c.full_segment(route);
-            c.cc.on_source_quench(mss);
+            c.path.on_source_quench(mss);
         });
     }
 
@@ -479,7 +479,7 @@ impl Endpoint {
         self.schedule.unblock(now);
         while let Some(index) = self.schedule.take_due(now) {
             if let Some(c) = self.table.at_mut(index) {
-                let route = c.route;
+                let route = c.path.route();
                 let was_available = self.routes[route.0].is_available();
                 c.on_timeout(now, &mut self.routes[route.0]);
                 if self.routes[route.0].is_available() != was_available {
@@ -507,7 +507,7 @@ impl Endpoint {
                 self.burst = 0;
                 continue;
             };
-            let route = c.route;
+            let route = c.path.route();
             if self.schedule.is_blocked(route) {
                 self.schedule.block(route, None);
                 self.burst = 0;
@@ -572,7 +572,7 @@ impl Endpoint {
     ) -> Option<T> {
         self.advance_clock(now);
         let c = self.table.get_mut(id)?;
-        let result = f(c, &mut self.routes[c.route.0]);
+        let result = f(c, &mut self.routes[c.path.route().0]);
         self.settle(id.place());
         Some(result)
     }

@@ -1,7 +1,6 @@
 //! Segments from the peer, in the order of RFC 793 §3.9 with the answers of RFC 5961.
 
 use crate::ack::AckNeed;
-use crate::cc::Controller;
 use crate::config::Congestion;
 use crate::connection::Connection;
 use crate::event::{CloseReason, DropReason, Event};
@@ -43,11 +42,7 @@ impl Connection {
         if let (true, Some(t)) = (self.agreed.timestamps, tcp.options.timestamps) {
             self.clock.accept(t.val, now);
         }
-        // The window of a SYN is never scaled (scps-tp §2.8).
-        self.snd_edge = self.snd_una.max(1) + u64::from(tcp.window);
-        self.rwnd_max = u64::from(tcp.window);
-        self.snd_wl1 = 0;
-        self.last_window_ack = (tcp.window, tcp.ack);
+        self.sender.on_peer_syn(tcp.window, tcp.ack);
     }
 
     fn settle_agreement(&mut self, now: Instant, route: &Route) {
@@ -55,7 +50,7 @@ impl Connection {
         let peer_mss = self.opening.peer_mss().unwrap_or(SNACK_MSS_DEFAULT);
         let unit = snack::unit(peer_mss, self.agreed.timestamps, compression);
         self.snack = SnackGenerator::new(unit, self.config.snack_policy.repeat, self.agreed.snack_long);
-        self.cc = Controller::new(&self.config, self.full_segment(route));
+        self.path.begin(&self.config, self.full_segment(route));
         let is_bold = self.config.congestion == Congestion::None || !route.loss_is_congestion(now);
         self.recovery.set_boldness(is_bold);
     }
@@ -86,7 +81,7 @@ impl Connection {
     }
 
     fn on_segment_syn_sent(&mut self, now: Instant, route: &Route, tcp: &Tcp) -> Verdict {
-        let acks_syn = tcp.flags.has(Flags::ACK) && tcp.ack == self.snd_seq(1);
+        let acks_syn = tcp.flags.has(Flags::ACK) && tcp.ack == self.sender.seq(1);
         if tcp.flags.has(Flags::ACK) && !acks_syn {
             return if tcp.flags.has(Flags::RST) {
                 Verdict::Dropped(DropReason::BadAck)
@@ -118,9 +113,7 @@ impl Connection {
 
     /// Our SYN is acknowledged: the connection is open.
     fn establish(&mut self, now: Instant, route: &Route) {
-        self.snd_una = 1;
-        // The window was learned before the SYN was acknowledged; it counts from the first data octet.
-        self.snd_edge = self.snd_edge.max(1);
+        self.sender.on_syn_acked();
         if let Some(rtt) = self.opening.round_trip(now) {
             self.on_rtt_sample(rtt);
         }
@@ -145,7 +138,7 @@ impl Connection {
                 self.opening.repeat_syn();
                 return Verdict::Accepted;
             }
-            if tcp.ack == self.snd_seq(1) {
+            if tcp.ack == self.sender.seq(1) {
                 self.establish(now, route);
                 self.ack.on_segment(AckNeed::Now, 0, now);
                 return Verdict::Accepted;
@@ -190,8 +183,8 @@ impl Connection {
             return Verdict::Dropped(DropReason::BadAck);
         }
         if self.state == State::SynReceived {
-            let acked = self.snd_position(tcp.ack);
-            if acked < 1 || acked > self.snd_nxt as i64 {
+            let acked = self.sender.position(tcp.ack);
+            if acked < 1 || acked > self.sender.next() as i64 {
                 return Verdict::ResetReply(DropReason::BadAck);
             }
             self.establish(now, route);
@@ -242,18 +235,15 @@ impl Connection {
             && position + len >= self.receiver.acknowledged() as i64
     }
 
-    /// RFC 5961 §5: not beyond what was sent, not older than the largest window.
     fn is_ack_acceptable(&self, tcp: &Tcp) -> bool {
-        let acked = self.snd_position(tcp.ack);
-        // The peer may acknowledge what BETS made us give up; that is below snd_una and within the window.
-        acked <= self.snd_nxt as i64 && acked >= self.snd_una as i64 - self.rwnd_max as i64
+        self.sender.is_ack_acceptable(self.sender.position(tcp.ack))
     }
 
     /// An acknowledgement tells the peer where we are. Data always gets one, for it cannot be part of a loop of answers
     /// (Linux `tcp_oow_rate_limited`); empty segments get one now and then.
     fn answer_unacceptable(&mut self, now: Instant, tcp: &Tcp, len: usize) {
         let is_data = len > 0 && !tcp.flags.has(Flags::SYN);
-        if is_data || self.invalid.allow(now, self.rtt.srtt()) {
+        if is_data || self.invalid.allow(now, self.path.srtt()) {
             self.ack.on_segment(AckNeed::Now, 0, now);
         }
     }

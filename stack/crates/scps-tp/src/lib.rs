@@ -24,7 +24,8 @@
 //! ```
 //!
 //! Read next: `endpoint.rs` (all connections of a host), `table.rs` (finding one), `connection.rs` (what a connection is; its parts are
-//! `opening.rs`, `recovery/state.rs`, `probing.rs` and `receiver.rs`), then `input.rs`, `recovery.rs`, `timeouts.rs` and `output.rs`, which act on it; every other file is one concern with its tests. Sources: the
+//! `opening.rs`, `path.rs`, `sender.rs`, `scoreboard.rs`, `recovery/state.rs`, `probing.rs` and `receiver.rs`), then `input.rs`,
+//! `recovery.rs`, `timeouts.rs` and `output.rs`, which act on it; every other file is one concern with its tests. Sources: the
 //! docs/protocol/scps-tp.md, cited like `scps-tp §4.4`; RFC 793, 5681, 5961, 6298, 6582, 7323, 8985.
 
 mod ack;
@@ -56,6 +57,7 @@ mod rtt;
 mod schedule;
 mod scoreboard;
 mod send_buffer;
+mod sender;
 mod snack;
 mod state;
 mod stats;

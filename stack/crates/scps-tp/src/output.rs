@@ -111,8 +111,8 @@ impl Connection {
 
     /// True unless there is something to send or to be acknowledged and no timer that would take it up again.
     fn is_watched(&self) -> bool {
-        let has_fin = self.fin_wanted && self.fin_position.is_none();
-        let has_work = !self.board.is_empty() || self.send.end() > self.snd_nxt || has_fin;
+        let has_fin = self.sender.is_fin_due();
+        let has_work = !self.board.is_empty() || self.sender.waiting() > 0 || has_fin;
         let is_timed = self.timers.is_set(Timer::Retransmit) || self.timers.is_set(Timer::Persist);
         !self.state.may_transmit_data() || !has_work || is_timed
     }
@@ -146,7 +146,7 @@ impl Connection {
             && self.agreed.window_scale.is_some()
             && self.window_room() > u64::from(u16::MAX);
         self.opening.on_syn_sent(sending.now, update_due);
-        self.timers.set(Timer::Retransmit, sending.now + self.rto.value(&self.rtt));
+        self.timers.set(Timer::Retransmit, sending.now + self.path.rto());
         Polled::Packet
     }
 
@@ -159,7 +159,7 @@ impl Connection {
 
     fn send_reset(&mut self, sending: &mut Sending<'_>) -> Polled {
         let flags = Flags::RST.with(Flags::ACK);
-        let draft = Draft { position: self.snd_nxt, len: 0, flags, options: Options::default(), with_ack: true };
+        let draft = Draft { position: self.sender.next(), len: 0, flags, options: Options::default(), with_ack: true };
         match self.emit(sending, &draft) {
             Ok(()) => {
                 self.farewell = Farewell::None;
@@ -193,9 +193,9 @@ impl Connection {
 
     fn resend(&mut self, sending: &mut Sending<'_>, lost: Sent) -> Polled {
         if self.agreed.bets
-            && lost.start == self.snd_una
+            && lost.start == self.sender.una()
             && u32::from(lost.transmissions) > self.config.bets_policy.retransmissions_max
-            && (self.board.len() > 1 || self.send.end() > lost.end)
+            && (self.board.len() > 1 || self.sender.data().end() > lost.end)
             && !lost.fin
         {
             self.abandon_front(sending.now, sending.route);
@@ -206,7 +206,7 @@ impl Connection {
             self.arm_persist(sending.now, sending.route);
             return Polled::Idle;
         }
-        let max = self.max_data(sending.route, self.send.record_end_after(lost.start) == Some(lost.end));
+        let max = self.max_data(sending.route, self.sender.data().record_end_after(lost.start) == Some(lost.end));
         let data_len = lost.end - lost.start - u64::from(lost.fin);
         if data_len > max {
             self.board.split(lost.start, max);
@@ -216,9 +216,9 @@ impl Connection {
             };
         }
         // The lowest segment goes whatever the window (scps-tp §4.3); without congestion every hole does (scps-tp §2.4.5).
-        let is_free = lost.start == self.snd_una || !sending.route.loss_is_congestion(sending.now);
-        if !is_free && self.flight() + (lost.end - lost.start) > self.cc.cwnd() {
-            self.is_cwnd_limited = true;
+        let is_free = lost.start == self.sender.una() || !sending.route.loss_is_congestion(sending.now);
+        if !is_free && self.flight() + (lost.end - lost.start) > self.path.cwnd() {
+            self.path.note_cwnd_limited();
             return Polled::Idle;
         }
         let draft = self.draft_data(sending.now, lost.start, data_len, lost.fin);
@@ -227,7 +227,7 @@ impl Connection {
         }
         let embargo = if self.agreed.snack || self.agreed.sack { Some(self.patience()) } else { None };
         // With SACK what arrived is known, so every resend can be judged after one round trip.
-        let factor = if lost.start == self.snd_una || self.agreed.sack { 1 } else { 2 };
+        let factor = if lost.start == self.sender.una() || self.agreed.sack { 1 } else { 2 };
         let embargo = embargo.map(|e| e * factor);
         let sent = self.board.on_resent(lost.start, sending.now, embargo, self.config.snack_policy.fast_resends);
         self.stats.count_resend(lost.cause);
@@ -243,7 +243,7 @@ impl Connection {
     /// True if the peer's window ends before a segment that was sent. A FIN alone goes whatever the window.
     pub(crate) fn is_beyond_window(&self, sent: &Sent) -> bool {
         let is_fin_alone = sent.fin && sent.end - sent.start == 1;
-        sent.start >= self.snd_edge && !is_fin_alone
+        sent.start >= self.sender.edge() && !is_fin_alone
     }
 
     /// Data that fits in a segment now.
@@ -251,7 +251,7 @@ impl Connection {
         let mss = self.effective_mss(route);
         if self.is_compressing() {
             // The packet may be as long as an uncompressed one: MSS and 20 octets of header (scps-tp §2.7).
-            let ack = if self.ack_heard { 0 } else { 6 };
+            let ack = if self.sender.is_ack_heard() { 0 } else { 6 };
             let header = 8 + ack + if self.agreed.timestamps { 8 } else { 0 };
             return (mss + 20 - header).max(1);
         }
@@ -265,17 +265,17 @@ impl Connection {
 
     /// The new data that a segment would take now.
     pub(crate) fn portion(&self, route: &Route) -> Portion {
-        let waiting = self.send.end().saturating_sub(self.snd_nxt);
+        let waiting = self.sender.waiting();
         let full = self.max_data(route, false);
-        let boundary = self.send.record_end_after(self.snd_nxt).map(|e| e - self.snd_nxt);
+        let boundary = self.sender.data().record_end_after(self.sender.next()).map(|e| e - self.sender.next());
         let mut wanted = waiting.min(full).min(boundary.unwrap_or(u64::MAX));
         if boundary == Some(wanted) && !self.is_compressing() && wanted > self.max_data(route, true) {
             // The boundary option does not fit beside so much data: the last octets follow with it.
             wanted = self.max_data(route, true);
         }
-        let len = wanted.min(self.snd_edge.saturating_sub(self.snd_nxt));
+        let len = wanted.min(self.sender.edge().saturating_sub(self.sender.next()));
         // Sender side of the silly window (RFC 1122 §4.2.3.4): a useful part or nothing.
-        let is_silly = len < wanted && (len == 0 || len < full.min(self.rwnd_max / 2));
+        let is_silly = len < wanted && (len == 0 || len < full.min(self.sender.window_max() / 2));
         Portion {
             len,
             is_full: len >= full,
@@ -286,9 +286,8 @@ impl Connection {
     }
 
     fn send_new(&mut self, sending: &mut Sending<'_>) -> Polled {
-        let waiting = self.send.end().saturating_sub(self.snd_nxt);
-        let fin_waits = self.fin_wanted && self.fin_position.is_none();
-        if waiting == 0 && !fin_waits {
+        let fin_waits = self.sender.is_fin_due();
+        if self.sender.waiting() == 0 && !fin_waits {
             return Polled::Idle;
         }
         let Portion { mut len, is_full, is_last, is_record_end, is_silly } = self.portion(sending.route);
@@ -308,26 +307,25 @@ impl Connection {
         if len == 0 && !fin {
             return Polled::Idle;
         }
-        let cwnd = self.cc.cwnd();
+        let cwnd = self.path.cwnd();
         let flight = self.flight();
         if len > 0 && flight + len > cwnd && flight > 0 {
-            self.is_cwnd_limited = true;
+            self.path.note_cwnd_limited();
             return Polled::Idle;
         }
         len = len.min(cwnd.max(1));
         if flight + 2 * len > cwnd {
-            self.is_cwnd_limited = true;
+            self.path.note_cwnd_limited();
         }
-        let position = self.snd_nxt;
+        let position = self.sender.next();
         let draft = self.draft_data(sending.now, position, len, fin);
         if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
         let end = position + len + u64::from(fin);
         self.board.push(position, end, sending.now, fin);
-        self.snd_nxt = end;
+        self.sender.on_sent(end, fin.then_some(position + len));
         if fin {
-            self.fin_position = Some(position + len);
             let state = self.state.on_close();
             self.set_state(sending.now, sending.route, state);
         }
@@ -339,9 +337,9 @@ impl Connection {
 
     fn draft_data(&self, now: Instant, position: u64, len: u64, fin: bool) -> Draft {
         let end = position + len;
-        let record_boundary = len > 0 && self.send.record_end_after(position) == Some(end);
+        let record_boundary = len > 0 && self.sender.data().record_end_after(position) == Some(end);
         let mut flags = Flags::ACK;
-        if record_boundary || (len > 0 && end == self.send.end()) {
+        if record_boundary || (len > 0 && end == self.sender.data().end()) {
             flags = flags.with(Flags::PSH);
         }
         if fin {
@@ -350,11 +348,11 @@ impl Connection {
         let mut options = self.usual_options(now);
         // Option 22 means nothing to a peer that did not say it speaks SCPS (scps-tp §14 item 14).
         options.record_boundary = record_boundary && self.agreed.scps;
-        Draft { position, len: len as usize, flags, options, with_ack: !self.ack_heard }
+        Draft { position, len: len as usize, flags, options, with_ack: !self.sender.is_ack_heard() }
     }
 
     fn arm_after_data(&mut self, now: Instant) {
-        self.timers.set_if_idle(Timer::Retransmit, now + self.rto.value(&self.rtt));
+        self.timers.set_if_idle(Timer::Retransmit, now + self.path.rto());
         self.arm_tail_probe(now);
     }
 
@@ -398,7 +396,7 @@ impl Connection {
         let tcp = Tcp {
             src_port: self.local.1,
             dst_port: self.remote.1,
-            seq: self.snd_seq(draft.position),
+            seq: self.sender.seq(draft.position),
             ack: if acks { self.rcv_seq(self.rcv_nxt()) } else { scps_types::SeqNum(0) },
             flags: draft.flags,
             window,
@@ -422,13 +420,13 @@ impl Connection {
         };
         let len = header_len + draft.len;
         let room = sending.network.room(sending.now, &envelope, len);
-        let around = room.unwrap_or(Room { head: self.network_header.into(), tail: 0 });
+        let around = room.unwrap_or(Room { head: self.path.network_header().into(), tail: 0 });
         sending.route.take(around.len() + len, sending.now)?;
         let start = sending.out.len();
         // Room for both headers; the data is appended behind, so no octet of it is written twice.
         sending.out.resize(start + around.head + header_len, 0);
         if has_data {
-            let (a, b) = self.send.slices(draft.position, draft.len);
+            let (a, b) = self.sender.data().slices(draft.position, draft.len);
             sending.out.extend_from_slice(a);
             sending.out.extend_from_slice(b);
         }

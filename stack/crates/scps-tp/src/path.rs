@@ -1,40 +1,235 @@
-//! What a connection does when its path changes under it: a smaller MTU, a released owner, a compressed peer.
+//! What a connection knows of its path: the route, its round trips, and how much may be under way.
 
-use crate::compression::Context;
-use crate::connection::Connection;
-use crate::route::Route;
-use crate::state::State;
-use crate::timer::Timer;
-use crate::trace::Cause;
-use scps_types::{Duration, Instant};
+use crate::cc::{AckSample, Controller};
+use crate::config::Config;
+use crate::route::{Route, RouteId};
+use crate::rto::Rto;
+use crate::rtt::RttEstimator;
+use scps_types::Duration;
 
-/// How long a connection that nobody owns may go without an octet acknowledged, even if its peer answers: half an hour, as
-/// long as the default limit of retransmissions lets a silent peer be (Linux ends orphans after `tcp_orphan_retries`).
-pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1800);
+/// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
+const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
 
-impl Connection {
-    /// Segments in flight no longer fit: they are cut and sent again (RFC 1191 §6.4).
-    pub(crate) fn on_mtu_lowered(&mut self, now: Instant, route: &Route) {
-        let max = self.full_segment(route);
-        if self.board.mark_longer_than(max, Cause::PathMtu) > 0 {
-            self.timers.set(Timer::Retransmit, now + self.rto.value(&self.rtt));
+/// The path of a connection.
+#[derive(Debug)]
+pub(crate) struct Path {
+    route: RouteId,
+    network_header: u16,
+    rtt: RttEstimator,
+    rto: Rto,
+    cc: Controller,
+    /// The round trip that the acknowledgement in hand measured.
+    round_rtt: Option<Duration>,
+    /// The round under way ends when what leaves next, in order of transmission, has arrived.
+    round_order: u64,
+    is_cwnd_limited: bool,
+}
+
+/// What an acknowledgement says arrived.
+pub(crate) struct Progress {
+    /// Octets that are news.
+    pub octets: u64,
+    /// Data of a full segment.
+    pub segment: u64,
+    /// The latest transmission that arrived.
+    pub delivered_order: Option<u64>,
+    /// The next transmission.
+    pub next_order: u64,
+    /// A loss is being repaired that no timeout found.
+    pub is_recovering: bool,
+}
+
+impl Path {
+    /// A path over the route `id`; segments begin with `segment` octets of data.
+    pub(crate) fn new(id: RouteId, network_header: u16, config: &Config, route: &Route, segment: u64) -> Self {
+        let mut rtt = RttEstimator::default();
+        if let Some(known) = route.config().rtt {
+            rtt.on_sample(known);
+            rtt.forget_min();
+        }
+        Path {
+            route: id,
+            network_header,
+            rtt,
+            rto: Rto::new(config.rto, route.config().initial_rto),
+            cc: Controller::new(config, segment),
+            round_rtt: None,
+            round_order: 0,
+            is_cwnd_limited: false,
         }
     }
 
-    /// The user gave the connection up.
-    pub(crate) fn orphan(&mut self, now: Instant) {
-        self.is_orphan = true;
-        self.close();
-        match self.state {
-            State::FinWait2 => self.timers.set_if_idle(Timer::Linger, now + self.config.time_wait),
-            State::TimeWait | State::Closed => {}
-            _ => self.timers.set_if_idle(Timer::Orphan, now + ORPHAN_PATIENCE),
+    /// The segment size is agreed on: congestion control begins.
+    pub(crate) fn begin(&mut self, config: &Config, segment: u64) {
+        self.cc = Controller::new(config, segment);
+    }
+
+    /// The route.
+    pub(crate) fn route(&self) -> RouteId {
+        self.route
+    }
+
+    /// Octets of the network layer's header, and what SP adds.
+    pub(crate) fn network_header(&self) -> u16 {
+        self.network_header
+    }
+
+    // Time.
+
+    /// Smoothed round trip, once there is a sample.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    /// The least round trip since the path last changed.
+    pub(crate) fn rtt_min(&self) -> Option<Duration> {
+        self.rtt.min()
+    }
+
+    /// The retransmission timeout in force.
+    pub(crate) fn rto(&self) -> Duration {
+        self.rto.value(&self.rtt)
+    }
+
+    /// A round trip and its variation: how long after a transmission its fate can be judged (scps-tp §2.4.5: SRTT).
+    pub(crate) fn patience(&self) -> Duration {
+        match self.rtt.srtt() {
+            Some(srtt) => srtt + (self.rtt.rttvar() * 4).max(srtt / 16).max(PATIENCE_MARGIN_MIN),
+            None => self.rto(),
         }
     }
 
-    /// What absent fields of a compressed segment mean here (scps-tp §3.3).
-    pub(crate) fn decompression_context(&self) -> Context {
-        let (window, ack) = self.last_window_ack;
-        Context { src_port: self.remote.1, dst_port: self.local.1, window, ack, seq: self.rcv_seq(self.rcv_nxt()) }
+    /// A round trip was measured.
+    pub(crate) fn on_round_trip(&mut self, rtt: Duration) {
+        if self.rto.on_sample() {
+            self.rtt.restart();
+            self.cc.forget_base_rtt();
+        }
+        self.rtt.on_sample(rtt);
+    }
+
+    /// The round trip that the acknowledgement in hand measured, if it did.
+    pub(crate) fn set_round(&mut self, rtt: Option<Duration>) {
+        self.round_rtt = rtt;
+    }
+
+    /// The retransmission timer expired: it doubles.
+    pub(crate) fn back_off(&mut self) {
+        self.rto.on_timeout();
+    }
+
+    /// The path may be another one: its least round trip is forgotten.
+    pub(crate) fn on_change(&mut self) {
+        self.rtt.forget_min();
+        self.cc.forget_base_rtt();
+    }
+
+    // Congestion.
+
+    /// Octets that may be under way.
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.cc.cwnd()
+    }
+
+    /// Where slow start ends.
+    pub(crate) fn ssthresh(&self) -> u64 {
+        self.cc.ssthresh()
+    }
+
+    /// More would leave if the congestion window allowed it.
+    pub(crate) fn note_cwnd_limited(&mut self) {
+        self.is_cwnd_limited = true;
+    }
+
+    /// Losses were found; the peer's window is `rwnd`.
+    pub(crate) fn on_loss(&mut self, is_congestion: bool, rwnd: u64, segment: u64) {
+        self.cc.on_loss(is_congestion, rwnd, segment);
+    }
+
+    /// Losses were not found until the retransmission timer expired.
+    pub(crate) fn on_timeout(&mut self, is_congestion: bool, segment: u64) {
+        self.cc.on_rto(is_congestion, segment);
+    }
+
+    /// A router asks for less (scps-tp §4.6).
+    pub(crate) fn on_source_quench(&mut self, segment: u64) {
+        self.cc.on_source_quench(segment);
+    }
+
+    /// Something arrived.
+    pub(crate) fn on_progress(&mut self, progress: &Progress) {
+        let round_ended = progress.delivered_order.is_some_and(|delivered| delivered >= self.round_order);
+        if round_ended {
+            self.round_order = progress.next_order;
+        }
+        self.cc.on_ack(&AckSample {
+            octets: progress.octets,
+            mss: progress.segment,
+            rtt: self.round_rtt,
+            round_ended,
+            is_cwnd_limited: self.is_cwnd_limited,
+            is_recovering: progress.is_recovering,
+        });
+        self.is_cwnd_limited = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Congestion, RouteConfig};
+    use scps_types::Instant;
+
+    const SEGMENT: u64 = 1000;
+
+    fn path(known: Option<Duration>) -> Path {
+        let config = Config { congestion: Congestion::Vj, ..Config::default() };
+        let route = Route::new(RouteConfig { rtt: known, ..RouteConfig::default() }, Instant::ZERO);
+        Path::new(RouteId(0), 20, &config, &route, SEGMENT)
+    }
+
+    fn progress() -> Progress {
+        Progress { octets: SEGMENT, segment: SEGMENT, delivered_order: None, next_order: 9, is_recovering: false }
+    }
+
+    #[test]
+    fn a_known_round_trip_is_the_first_sample_and_no_least_one() {
+        let known = Duration::from_millis(500);
+        assert_eq!((path(Some(known)).srtt(), path(Some(known)).rtt_min()), (Some(known), None));
+        assert_eq!((path(None).srtt(), path(None).patience()), (None, path(None).rto()));
+    }
+
+    #[test]
+    fn patience_is_more_than_a_round_trip_even_where_none_varies() {
+        let mut path = path(None);
+        (0..200).for_each(|_| path.on_round_trip(Duration::from_millis(8)));
+        assert!(path.patience() >= Duration::from_millis(9) && path.patience() < Duration::from_millis(10));
+    }
+
+    #[test]
+    fn a_window_that_was_not_used_up_does_not_grow() {
+        let mut path = path(None);
+        let before = path.cwnd();
+        path.on_progress(&progress());
+        assert_eq!(path.cwnd(), before);
+        path.note_cwnd_limited();
+        path.on_progress(&progress());
+        assert!(path.cwnd() > before);
+        let grown = path.cwnd();
+        path.on_progress(&progress());
+        assert_eq!(path.cwnd(), grown, "what limited it is judged anew");
+    }
+
+    #[test]
+    fn timeouts_double_until_a_round_trip_is_measured() {
+        let mut path = path(None);
+        let first = path.rto();
+        path.back_off();
+        path.back_off();
+        assert_eq!(path.rto(), first * 4);
+        path.on_round_trip(first);
+        assert!(path.rto() < first * 4);
+        path.on_change();
+        assert_eq!((path.rtt_min(), path.srtt()), (None, Some(first)));
     }
 }

@@ -8,10 +8,9 @@ mod state;
 
 pub(crate) use state::Recovery;
 
-use crate::cc::AckSample;
-use crate::connection::Connection;
+use crate::connection::{Connection, ORPHAN_PATIENCE};
 use crate::event::{CloseReason, Event};
-use crate::path::ORPHAN_PATIENCE;
+use crate::path::Progress;
 use crate::route::Route;
 use crate::scoreboard::{Fate, Outcome};
 use crate::snack;
@@ -21,17 +20,10 @@ use crate::trace::{Cause, TraceEvent};
 use scps_types::{Duration, Instant};
 use scps_wire::tcp::Tcp;
 
-/// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
-const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
-
 impl Connection {
-    /// How long after a resend its fate can be judged: a round trip and its variation (scps-tp §2.4.5: SRTT).
+    /// How long after a resend its fate can be judged.
     pub(crate) fn patience(&self) -> Duration {
-        let measured = match self.rtt.srtt() {
-            Some(srtt) => srtt + (self.rtt.rttvar() * 4).max(srtt / 16).max(PATIENCE_MARGIN_MIN),
-            None => self.rto.value(&self.rtt),
-        };
-        self.recovery.backed_off(measured)
+        self.recovery.backed_off(self.path.patience())
     }
 
     /// A segment was sent for the third time or more. Without timestamps no round trip is measured while everything is
@@ -46,38 +38,33 @@ impl Connection {
 
     pub(crate) fn on_rtt_sample(&mut self, rtt: Duration) {
         self.recovery.on_round_trip();
-        if self.rto.on_sample() {
-            self.rtt.restart();
-            self.cc.forget_base_rtt();
-        }
-        self.rtt.on_sample(rtt);
+        self.path.on_round_trip(rtt);
     }
 
     /// Takes the acknowledgement, window, SACK and SNACK of a segment that was found acceptable.
     pub(crate) fn on_acknowledgement(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data_len: usize) {
-        let acked = self.snd_position(tcp.ack);
-        if acked < 1 || acked > self.snd_nxt as i64 {
+        let acked = self.sender.position(tcp.ack);
+        if acked < 1 || acked > self.sender.next() as i64 {
             return;
         }
         let acked = acked as u64;
-        self.ack_heard |= acked > 1 || self.snd_nxt == 1;
-        self.last_window_ack = (tcp.window, tcp.ack);
+        self.sender.on_ack_heard(acked, tcp.window, tcp.ack);
         if !route.is_available() {
             self.restore_after_outage(now, route);
         }
         let window = u64::from(tcp.window) << self.agreed.window_scale.map_or(0, |(peer, _)| peer);
-        let old_edge = self.snd_edge;
-        self.update_peer_window(acked, window, self.rcv_position(tcp.seq));
-        if acked < self.snd_una {
+        let old_edge = self.sender.edge();
+        self.sender.on_window(acked, window, self.rcv_position(tcp.seq));
+        if acked < self.sender.una() {
             return;
         }
         let is_duplicate =
-            acked == self.snd_una && data_len == 0 && self.snd_edge == old_edge && !self.board.is_empty();
-        let has_advanced = acked > self.snd_una;
+            acked == self.sender.una() && data_len == 0 && self.sender.edge() == old_edge && !self.board.is_empty();
+        let has_advanced = acked > self.sender.una();
         let (clock, echo) = (self.clock, tcp.options.timestamps.map(|t| t.ecr).filter(|e| *e != 0));
         let echo = echo.filter(|_| self.agreed.timestamps);
         let echo_precedes = |left_at| echo.is_some_and(|ecr| clock.is_echo_older(ecr, left_at));
-        let mut outcome = self.board.ack_to(acked, now, self.rtt.min(), echo_precedes);
+        let mut outcome = self.board.ack_to(acked, now, self.path.rtt_min(), echo_precedes);
         self.take_sack(now, acked, tcp, &mut outcome);
         if has_advanced {
             if self.is_orphan {
@@ -86,7 +73,7 @@ impl Connection {
             self.advance(now, route, acked, outcome.octets);
         } else if is_duplicate {
             let (segment, limited) = (self.full_segment(route), self.config.limited_transmit);
-            self.recovery.on_duplicate(now, self.rtt.min(), self.board.len(), limited, segment);
+            self.recovery.on_duplicate(now, self.path.rtt_min(), self.board.len(), limited, segment);
         }
         self.take_rtt(now, tcp, has_advanced, &outcome);
         self.learn_reordering(&outcome);
@@ -101,22 +88,12 @@ impl Connection {
         self.rearm_after_ack(now, route, has_news);
     }
 
-    fn update_peer_window(&mut self, acked: u64, window: u64, seq: i64) {
-        let edge = acked + window;
-        // RFC 793 §3.9 with one liberty: an edge further right is believed whatever the order of arrival.
-        if acked > self.snd_una || (acked == self.snd_una && (seq > self.snd_wl1 || edge > self.snd_edge)) {
-            self.snd_edge = edge;
-            self.snd_wl1 = seq;
-            self.rwnd_max = self.rwnd_max.max(window);
-        }
-    }
-
     fn take_sack(&mut self, now: Instant, acked: u64, tcp: &Tcp, outcome: &mut Outcome) {
         if self.agreed.sack {
             let blocks = tcp.options.sack;
             for (i, (left, right)) in blocks.as_slice().iter().enumerate() {
-                let (left, right) = (self.snd_position(*left), self.snd_position(*right));
-                if left < 1 || right <= left || right > self.snd_nxt as i64 {
+                let (left, right) = (self.sender.position(*left), self.sender.position(*right));
+                if left < 1 || right <= left || right > self.sender.next() as i64 {
                     continue;
                 }
                 if i == 0 && right as u64 <= acked {
@@ -125,13 +102,13 @@ impl Connection {
                     self.recovery.on_resend_unneeded();
                     continue;
                 }
-                self.board.sack(left as u64, right as u64, now, self.rtt.min(), outcome);
+                self.board.sack(left as u64, right as u64, now, self.path.rtt_min(), outcome);
             }
         }
         if let (true, Some(s)) = (self.agreed.snack_long, tcp.options.snack) {
             let unit = self.snack_unit();
-            for (left, right) in snack::reported_received(&s, acked, unit, self.snd_nxt) {
-                self.board.sack(left, right, now, self.rtt.min(), outcome);
+            for (left, right) in snack::reported_received(&s, acked, unit, self.sender.next()) {
+                self.board.sack(left, right, now, self.path.rtt_min(), outcome);
             }
         }
     }
@@ -142,15 +119,13 @@ impl Connection {
     }
 
     fn advance(&mut self, now: Instant, route: &Route, acked: u64, octets: u64) {
-        self.snd_una = acked;
+        self.sender.advance(acked);
         let segment = self.full_segment(route);
         self.recovery.on_advance(acked, octets, segment, self.board.is_empty());
-        self.send.release_to(acked);
-        if self.writable_wanted && self.send.room() > 0 {
-            self.writable_wanted = false;
+        if self.sender.take_room() {
             self.events.push_back(Event::Writable(self.id));
         }
-        if self.fin_position.is_some_and(|f| acked > f) && self.stats.flushed_at.is_none() {
+        if self.sender.is_fin_acked() && self.stats.flushed_at.is_none() {
             self.stats.flushed_at = Some(now);
             self.events.push_back(Event::Flushed(self.id));
             let state = self.state.on_fin_acked();
@@ -172,7 +147,6 @@ impl Connection {
     }
 
     fn take_rtt(&mut self, now: Instant, tcp: &Tcp, has_advanced: bool, outcome: &Outcome) {
-        self.round_rtt = None;
         let sample = match outcome.newest {
             // Karn: nothing among it was sent twice.
             Some(newest) if !outcome.resent => Some(now.since(newest.sent_at)),
@@ -182,10 +156,11 @@ impl Connection {
             _ => None,
         };
         // An echo of a stale timestamp would exceed any path; the retransmission limit is a bound for sanity.
-        if let Some(rtt) = sample.filter(|r| *r < self.config.rto.max * 16) {
+        let sample = sample.filter(|r| *r < self.config.rto.max * 16);
+        if let Some(rtt) = sample {
             self.on_rtt_sample(rtt);
-            self.round_rtt = Some(rtt);
         }
+        self.path.set_round(sample);
     }
 
     fn learn_reordering(&mut self, outcome: &Outcome) {
@@ -263,7 +238,7 @@ impl Connection {
         let unit = self.snack_unit();
         // A bit vector nobody agreed on is left alone (scps-tp §14 item 45).
         let s = if self.agreed.snack_long { *s } else { scps_wire::scps::Snack::short(s.offset, s.size) };
-        let holes = snack::reported_holes(&s, self.snd_una, unit, self.snd_nxt);
+        let holes = snack::reported_holes(&s, self.sender.una(), unit, self.sender.next());
         let first = *holes.first()?;
         if !self.agreed.sack && !self.agreed.snack_long {
             if let Some((from, to)) = self.recovery.pass_over(first.start, first.end) {
@@ -288,30 +263,24 @@ impl Connection {
         if self.recovery.covers(end) {
             return;
         }
-        self.recovery.begin(self.snd_nxt);
-        let rwnd = self.snd_edge.saturating_sub(self.snd_una);
+        self.recovery.begin(self.sender.next());
+        let rwnd = self.sender.edge().saturating_sub(self.sender.una());
         let mss = self.full_segment(route);
-        self.cc.on_loss(route.loss_is_congestion(now), rwnd, mss);
-        self.note(now, route, TraceEvent::Recovery, self.snd_una, 0);
+        self.path.on_loss(route.loss_is_congestion(now), rwnd, mss);
+        self.note(now, route, TraceEvent::Recovery, self.sender.una(), 0);
     }
 
     fn drive_controller(&mut self, route: &Route, outcome: &Outcome) {
         if outcome.octets == 0 {
             return;
         }
-        let round_ended = self.board.delivered_order().is_some_and(|d| d >= self.round_order);
-        if round_ended {
-            self.round_order = self.board.next_order();
-        }
-        self.cc.on_ack(&AckSample {
+        self.path.on_progress(&Progress {
             octets: outcome.octets,
-            mss: self.full_segment(route),
-            rtt: self.round_rtt,
-            round_ended,
-            is_cwnd_limited: self.is_cwnd_limited,
+            segment: self.full_segment(route),
+            delivered_order: self.board.delivered_order(),
+            next_order: self.board.next_order(),
             is_recovering: self.recovery.is_fast(),
         });
-        self.is_cwnd_limited = false;
     }
 
     /// `has_news` is true if the acknowledgement told of anything that arrived: one that does not leaves the timers alone,
@@ -325,7 +294,7 @@ impl Connection {
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailProbe);
         } else if route.is_available() && (has_news || !self.timers.is_set(Timer::Retransmit)) {
-            self.timers.set(Timer::Retransmit, now + self.rto.value(&self.rtt));
+            self.timers.set(Timer::Retransmit, now + self.path.rto());
             self.arm_tail_probe(now);
         }
         self.rearm_embargo();
@@ -341,10 +310,10 @@ impl Connection {
     /// peer's delay.
     pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
         let is_useful = self.agreed.sack || self.agreed.snack;
-        if !is_useful || self.rtt.srtt().is_none() || self.recovery.is_tail_probed() {
+        if !is_useful || self.path.srtt().is_none() || self.recovery.is_tail_probed() {
             return;
         }
-        let delay = if self.fin_position.is_some() { Duration::ZERO } else { self.config.ack.delay };
+        let delay = if self.sender.is_fin_sent() { Duration::ZERO } else { self.config.ack.delay };
         let wait = self.recovery.spaced_out(self.patience() + delay);
         self.timers.set(Timer::TailProbe, now + wait);
     }
@@ -362,16 +331,17 @@ impl Connection {
             return;
         };
         self.board.ack_to(front.end, now, None, |_| false);
-        // Queries count from the first octet of the stream, which is at position 1.
-        let hole = (front.start - 1, front.end - 2);
-        let recorded = self.bets_send_holes.len();
-        match self.bets_send_holes.last_mut() {
-            Some(last) if last.1 + 1 == hole.0 => last.1 = hole.1,
-            _ if recorded < crate::config::BETS_SEND_HOLES_MAX => self.bets_send_holes.push(hole),
-            _ => {}
-        }
+        self.sender.abandon(front.start, front.end);
         self.advance(now, route, front.end, 0);
         self.rearm_after_ack(now, route, true);
+    }
+
+    /// Segments in flight no longer fit: they are cut and sent again (RFC 1191 §6.4).
+    pub(crate) fn on_mtu_lowered(&mut self, now: Instant, route: &Route) {
+        let max = self.full_segment(route);
+        if self.board.mark_longer_than(max, Cause::PathMtu) > 0 {
+            self.timers.set(Timer::Retransmit, now + self.path.rto());
+        }
     }
 
     /// The route works again (scps-tp §6.8).
@@ -385,13 +355,12 @@ impl Connection {
         self.probing.stop();
         self.timers.stop(Timer::Persist);
         self.probing.end_window();
-        self.rtt.forget_min();
-        self.cc.forget_base_rtt();
+        self.path.on_change();
         self.recovery.forget_timeouts();
         self.board.lift_embargoes();
         if !self.board.is_empty() {
             self.board.mark_front(Cause::Embargo, true);
-            self.timers.set(Timer::Retransmit, now + self.rto.value(&self.rtt));
+            self.timers.set(Timer::Retransmit, now + self.path.rto());
         }
         if self.state.is_synchronised() {
             self.ack.on_segment(crate::ack::AckNeed::Now, 0, now);

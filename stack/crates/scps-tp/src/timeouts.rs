@@ -67,7 +67,7 @@ impl Connection {
     }
 
     fn on_rto(&mut self, now: Instant, route: &mut Route) {
-        self.rto.on_timeout();
+        self.path.back_off();
         if matches!(self.state, State::SynSent | State::SynReceived) {
             let passive = if self.listener.is_some() { SYN_ACK_RETRANSMISSIONS_MAX } else { u32::MAX };
             if self.opening.syns_sent() > self.config.rto.syn_retransmissions_max.min(passive) {
@@ -79,7 +79,7 @@ impl Connection {
         }
         self.stats.rtos += 1;
         let timeouts = self.recovery.on_timeout();
-        self.note(now, route, TraceEvent::RtoExpired, self.snd_una, 0);
+        self.note(now, route, TraceEvent::RtoExpired, self.sender.una(), 0);
         if timeouts > self.config.rto.retransmissions_max && !self.agreed.bets {
             self.give_up();
             return;
@@ -90,8 +90,8 @@ impl Connection {
             return;
         }
         let mss = self.full_segment(route);
-        self.cc.on_rto(route.loss_is_congestion(now), mss);
-        self.recovery.begin_after_timeout(self.snd_nxt);
+        self.path.on_timeout(route.loss_is_congestion(now), mss);
+        self.recovery.begin_after_timeout(self.sender.next());
         if self.board.front().is_some_and(|f| f.fate == Fate::Sacked) {
             // The receiver reneged (RFC 2018 §8).
             self.board.forget_sacks();

@@ -126,11 +126,11 @@ impl Endpoint {
         let is_shared = self.is_in_row && c.ack.is_shareable() && c.is_orderly(tcp);
         if c.ack.is_due() && !is_shared && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
             self.schedule.unblock(now);
-            if !self.schedule.is_blocked(c.route) {
-                self.owed.settle(now, c, &mut self.routes[c.route.0], &mut self.network);
+            if !self.schedule.is_blocked(c.path.route()) {
+                self.owed.settle(now, c, &mut self.routes[c.path.route().0], &mut self.network);
             }
         }
-        let route = c.route;
+        let route = c.path.route();
         let was_available = self.routes[route.0].is_available();
         let verdict = c.on_segment(now, &mut self.routes[route.0], tcp, data, segments);
         if self.routes[route.0].is_available() != was_available {
@@ -172,13 +172,13 @@ impl Endpoint {
             return Err(DropReason::ForeignReport);
         };
         // RFC 5927 §4.1: the quoted sequence number must be of something in flight.
-        let quoted = c.snd_position(quote.seq);
-        if quoted < c.snd_una as i64 || quoted >= c.snd_nxt as i64 {
+        let quoted = c.sender.position(quote.seq);
+        if !c.sender.is_under_way(quoted) {
             return Err(DropReason::ForeignReport);
         }
         match kind {
             ReportKind::TooBig { mtu } => {
-                let route = &mut self.routes[c.route.0];
+                let route = &mut self.routes[c.path.route().0];
                 if route.lower_mtu(mtu) {
                     c.on_mtu_lowered(now, route);
                 }
@@ -187,12 +187,12 @@ impl Endpoint {
             ReportKind::Unreachable if c.state == State::SynSent => c.finish(CloseReason::Unreachable),
             ReportKind::Unreachable => {}
             ReportKind::Congestion => {
-                let mss = c.full_segment(&self.routes[c.route.0]);
-                c.cc.on_source_quench(mss);
+                let mss = c.full_segment(&self.routes[c.path.route().0]);
+                c.path.on_source_quench(mss);
                 self.signals.congestion += 1;
             }
             ReportKind::Outage => {
-                let route = c.route;
+                let route = c.path.route();
                 self.set_route_available(now, route, false);
                 self.signals.outage += 1;
             }

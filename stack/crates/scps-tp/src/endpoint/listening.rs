@@ -59,7 +59,7 @@ impl Endpoint {
         let config = Config { initial_sequence: Some(tcp.ack + u32::MAX), ..config };
         let index = self.open_half(now, local, remote, listener, config, &syn);
         if let Some(c) = self.table.at_mut(index) {
-            c.assume_syn_ack_sent(&self.routes[c.route.0]);
+            c.assume_syn_ack_sent(&self.routes[c.path.route().0]);
         }
         let delivered = self.deliver(now, index, envelope, tcp, data);
         if let Some(c) = self.table.at_mut(index).filter(|c| c.state == State::SynReceived) {
@@ -114,7 +114,7 @@ impl Endpoint {
         let index = self.open_half(now, local, remote, listener, Config { initial_sequence, ..config }, &syn);
         let Some(c) = self.table.at_mut(index) else { return };
         let mut out = Vec::new();
-        let route = &mut self.routes[c.route.0];
+        let route = &mut self.routes[c.path.route().0];
         let polled = c.poll_transmit(&mut Sending { now, route, network: &mut self.network, out: &mut out });
         c.finish(CloseReason::TimedOut);
         self.settle(index);

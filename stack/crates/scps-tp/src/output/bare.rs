@@ -14,7 +14,7 @@ impl Connection {
         let front = self.board.front().map(|f| (f.start, f.end - u64::from(f.fin)));
         let (position, has_data) = match front {
             Some((start, data_end)) => (start, data_end > start),
-            None => (self.snd_nxt, self.send.end() > self.snd_nxt),
+            None => (self.sender.next(), self.sender.waiting() > 0),
         };
         let is_fin = !has_data && front.is_some();
         if !(has_data || is_fin) || !self.state.may_transmit_data() {
@@ -36,7 +36,7 @@ impl Connection {
         if front.is_none() {
             // The octet is now sent; if the peer takes it, its acknowledgement is of something sent.
             self.board.push(position, position + len, sending.now, false);
-            self.snd_nxt = position + len;
+            self.sender.on_sent(position + len, None);
             if fitting == 0 {
                 self.board.mark_front(crate::trace::Cause::Embargo, true);
             } else {
@@ -53,7 +53,7 @@ impl Connection {
     /// A bare acknowledgement just below the peer's window: it must answer (RFC 9293 §3.8.4; one at the window's edge, as the
     /// reference sends, draws nothing).
     pub(super) fn send_ack_to_answer(&mut self, sending: &mut Sending<'_>) -> Polled {
-        let position = self.snd_nxt - 1;
+        let position = self.sender.next() - 1;
         let draft =
             Draft { position, len: 0, flags: Flags::ACK, options: self.usual_options(sending.now), with_ack: true };
         if let Err(at) = self.emit(sending, &draft) {
@@ -78,7 +78,7 @@ impl Connection {
         if self.agreed.sack {
             named = self.add_sack_blocks(&mut options);
         }
-        let draft = Draft { position: self.snd_nxt, len: 0, flags: Flags::ACK, options, with_ack: true };
+        let draft = Draft { position: self.sender.next(), len: 0, flags: Flags::ACK, options, with_ack: true };
         if let Err(at) = self.emit(sending, &draft) {
             self.receiver.data_mut().restore_news(&named);
             return Polled::Blocked(at);
