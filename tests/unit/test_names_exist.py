@@ -17,7 +17,7 @@ from scpslab.claims.evidence import same
 from scpslab.claims.load import Paper
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load_all as load_recipes
-from scpslab.results.metrics import FAMILIES, losses, np, serial
+from scpslab.results.metrics import FAMILIES, losses, np, serial, sp
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
 from scpslab.scenario.model.sweep import axis_values
@@ -57,7 +57,7 @@ def axes(name: str) -> Mapping[str, frozenset[Any]]:
 def columns(name: str) -> frozenset[str]:
     """The columns that results.csv of a scenario may have besides its axes."""
     plan = planning.plan(scenario.cells(scenario.load(name, ["repeats=1"]))[0])
-    links = (*losses.columns(plan), *serial.columns(plan), *np.columns(plan))
+    links = [column for module in (losses, serial, np, sp) for column in module.columns(plan)]
     return frozenset({*results.table.BEFORE_AXES, *(column.name for family in FAMILIES for column in family.columns), *(column.name for column in links)})
 
 

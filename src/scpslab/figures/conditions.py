@@ -21,7 +21,7 @@ from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import slowest
 from scpslab.plan.workloads import Traffic
 from scpslab.stacks import Host, HostPart, NodePlan, plan_node
-from scpslab.workloads.scps_end import IP_HEADER_BYTES, NP_HEADER_BYTES, rate_that_fits
+from scpslab.workloads.scps_end import header_bytes, rate_that_fits
 
 # What planning adds to an SCPS program's settings.
 PLANNED = ("mtu", "segment", "precedence")
@@ -155,13 +155,14 @@ def _program(end: ScpsEnd | None, expected: NodePlan, plan: Plan, transfer: Traf
     """Where the settings of the SCPS program at an end are others."""
     if end is None or expected.scps is None:
         return "" if end is None and expected.scps is None else "with another program for TCP"
+    if (end.np is None, end.sp is None) != (expected.np_precedence is None, expected.sp is None):
+        return "with another network layer or protection"
     found = {setting: value for setting, value in end.settings.items() if setting not in PLANNED}
     wanted = dict(expected.scps)
     if expected.paced_by_slowest_hop:
         there, back = ways(plan, transfer)
         hops = there if name == transfer.from_ else back
-        network_bytes = IP_HEADER_BYTES if end.np is None else NP_HEADER_BYTES
-        rate = rate_that_fits(end.settings, hops, network_bytes, timestamps=expected.timestamps) if slowest(hops) else None
+        rate = rate_that_fits(end.settings, hops, header_bytes(expected), timestamps=expected.timestamps) if slowest(hops) else None
         wanted |= {"rate": str(rate)} if rate else {}
     return _first(found, wanted)
 

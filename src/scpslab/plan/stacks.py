@@ -11,6 +11,7 @@ from typing import Annotated
 
 from scpslab.plan.np import NpEnd
 from scpslab.plan.schema import Text
+from scpslab.plan.sp import SpEnd
 from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
 
@@ -37,10 +38,14 @@ Stack = Annotated[str, Text(f"one of {', '.join(STACKS)}", STACKS.__contains__)]
 
 @dataclass(frozen=True, kw_only=True)
 class ScpsEnd:
-    """A `scps` program: its address and TUN device, its settings file (`scps send --config`), its seed; `np`: what it knows where it speaks SCPS-NP."""
+    """A `scps` program: its address and TUN device, its settings file (`scps send --config`), its seed.
+
+    `np`: what it knows where it speaks SCPS-NP; `sp`: how it protects its segments where it does.
+    """
 
     ip: Ip
     device: Interface
     settings: dict[Word, AxisValue]
     seed: WholeSeed
     np: NpEnd | None = None
+    sp: SpEnd | None = None

@@ -19,6 +19,7 @@ from scpslab.plan.routes import Route
 from scpslab.plan.schema import Key, keys_of
 from scpslab.plan.script import STEPS
 from scpslab.plan.serial_links import Ppp, SerialDirection, SerialEnd, SerialLink
+from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.workloads import WORKLOADS, Traffic
 
@@ -41,6 +42,7 @@ PARTS: dict[str, type] = {
     "a direction of it ": SerialDirection,
     "a `scps` program": ScpsEnd,
     "its `np`": NpEnd,
+    "its `sp`": SpEnd,
     "one of `hosts`": NpHost,
     "one of `next_hops`": NpHop,
     "an interface of a `scps-router`": NpInterface,

@@ -14,7 +14,7 @@ from scpslab.plan import Plan
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 from scpslab.results.csv_text import csv_text
-from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, np, serial
+from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, np, serial, sp
 from scpslab.results.run import Run, RunCell, open_run
 from scpslab.runfolder import RunFolder
 from scpslab.scratch import replace_text
@@ -59,7 +59,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
     for family, workload in _pairs(cell.plan):
         for name, value in family.measure(subjects[workload.name]).items():
             values[names[workload.name, name]] = value
-    return values | losses.measure(cell) | serial.measure(cell) | np.measure(cell)
+    return values | losses.measure(cell) | serial.measure(cell) | np.measure(cell) | sp.measure(cell)
 
 
 def _identity(cell: RunCell) -> dict[str, Value]:
@@ -115,7 +115,7 @@ def _columns(cells: Iterable[RunCell]) -> dict[str, Column]:
                 if isinstance(workload, family.workload):
                     found |= {names[workload.name, column.name]: column for column in family.columns}
     for cell in cells:
-        found |= {column.name: column for column in (*losses.columns(cell.plan), *serial.columns(cell.plan), *np.columns(cell.plan))}
+        found |= {column.name: column for module in (losses, serial, np, sp) for column in module.columns(cell.plan)}
     return found
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from scpslab import probes, workloads
 from scpslab.scenario import model
 from scpslab.stacks import STACKS
+from scpslab.stacks.scps import SpSettings
 
 SCHEMA_ID = "scenario.schema.json"
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
@@ -21,6 +22,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("links.LINK.DIRECTION.errors", model.Errors),
     ("links.LINK.DIRECTION.errors.outages", model.Outage),
     *((f"hosts.HOST: stack {name}", stack.host) for name, stack in STACKS.items()),
+    ("hosts.HOST.sp: stack scps", SpSettings),
     ("routers.ROUTER", model.RouterSettings),
     *((f"workloads: kind {name}", kind.model) for name, kind in workloads.KINDS.items()),
     *((f"probes: kind {name}", kind.model) for name, kind in probes.KINDS.items()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scpslab.plan.routes import RouteOptions
+from scpslab.plan.sp import Service, Suite, overhead_bytes
 from scpslab.plan.values import AxisValue
 
 
@@ -19,12 +20,26 @@ class OwnImage:
 
 
 @dataclass(frozen=True)
+class HostSp:
+    """SCPS-SP on a host: suite and services, and the name of its key."""
+
+    suite: Suite
+    services: tuple[Service, ...]
+    key_name: str
+
+    @property
+    def overhead_bytes(self) -> int:
+        """What it adds to a packet."""
+        return overhead_bytes(self.services)
+
+
+@dataclass(frozen=True)
 class NodePlan:
     """Kernel settings, options of every route, and what workloads on the host start from (None: the kernel's own choice).
 
     `scps`: settings of the SCPS stack on the host (None: the kernel carries its transport); `paced_by_slowest_hop`: they lack a rate, which
     the slowest hop on the way of a workload gives. `image`: what the host's own image is and may (None: one of images/).
-    `np_precedence`: the default precedence of SCPS-NP (None: the host speaks IP).
+    `np_precedence`: the default precedence of SCPS-NP (None: the host speaks IP). `sp`: how its programs protect segments (None: they do not).
     """
 
     stack: str
@@ -42,6 +57,7 @@ class NodePlan:
     paced_by_slowest_hop: bool = False
     image: OwnImage | None = None
     np_precedence: int | None = None
+    sp: HostSp | None = None
 
     def route_options(self) -> RouteOptions:
         """The options that each of the host's routes carries."""

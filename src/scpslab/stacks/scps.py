@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from scpslab import units
-from scpslab.documents.parts import key
-from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Duration, Name, PositiveDuration, Rate, Size
+from scpslab.plan.sp import Service, Suite
 from scpslab.stacks.base import HostPart, Problem, Stack
-from scpslab.stacks.node import NodePlan
+from scpslab.stacks.node import HostSp, NodePlan
 
 # One line a preset of the program. Its congestion control: without any, something else must set the pace. Its title.
 PRESETS = {
@@ -33,6 +34,23 @@ PLAIN = (
 )
 # The host passes packets between its links and the program's device, and is no router that sends redirects.
 SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
+
+
+class SpSettings(Part):
+    """SCPS-SP between a host's transport and its network layer, IPv4 or SCPS-NP. Packets that do not verify are dropped; none leaves in clear."""
+
+    suite: Suite = key("aes-256-gcm", says="Cipher and integrity check.", example="chacha20-poly1305")
+    confidentiality: bool = key(True, says="Encrypt the data; without it they stay readable, and integrity is still checked.", example=False)
+    authentication: bool = key(
+        True, says="Carry the addresses of both ends inside, 8 bytes a packet; the integrity check covers them in any case.", example=False
+    )
+    key_name: Name = key("lab", says="Name of the key. Hosts that say the same name have the same key; others drop each other's packets.", example="other")
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """In the order of the program's own default. There is none without integrity (scps-sp §6)."""
+        found: list[Service] = ["confidentiality"] if self.confidentiality else []
+        return (*found, *(("authentication",) if self.authentication else ()), "integrity")
 
 
 class ScpsHost(HostPart):
@@ -84,6 +102,11 @@ class ScpsHost(HostPart):
     default_precedence: int = key(
         0, says="SCPS-NP: precedence of packets whose connection names none; 15 leaves first and is discarded last.", least=0, most=15, example=3
     )
+    sp: SpSettings | None = key(
+        None,
+        says="SCPS-SP: protects the segments of SCPS-TP, with a key that the lab makes from the cell's seed. Default: no protection.",
+        example={"suite": "chacha20-poly1305"},
+    )
     send_buffer: Size | None = key(None, says="Send buffer.", example="400000 B")
     receive_buffer: Size | None = key(None, says="Receive buffer.", example="400000 B")
 
@@ -108,6 +131,7 @@ def scps_node(host: ScpsHost) -> NodePlan:
         scps=settings,
         paced_by_slowest_hop=unpaced,
         np_precedence=host.default_precedence if host.network == "np" else None,
+        sp=HostSp(host.sp.suite, host.sp.services, host.sp.key_name) if host.sp is not None else None,
     )
 
 

@@ -104,6 +104,10 @@ class Setting:
         """A seed of the cell's repeat."""
         return int(stream(self.root_seed, purpose, *names, self.repeat)[:SEED_DIGITS], 16)
 
+    def key_seed(self, name: str) -> str:
+        """The seed of a key of SCPS-SP, of the cell's repeat."""
+        return stream(self.root_seed, "scps-sp", name, self.repeat)
+
     def draws(self, purpose: str, name: str, number: int) -> list[float]:
         """Numbers from 0 to 1, of the cell's repeat."""
         return uniform(stream(self.root_seed, purpose, name, self.repeat), number)

@@ -11,11 +11,13 @@ from scpslab.names import node_and_link
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
 from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import Way, slowest
 
 if TYPE_CHECKING:
     from scpslab.plan.values import AxisValue
+    from scpslab.stacks import NodePlan
     from scpslab.workloads.base import Problem, Setting, Surroundings, Traffic
 
 # What PPP adds to an IP packet: protocol field (compressed), frame check, flag; flag and escape are always escaped, one byte each.
@@ -31,7 +33,17 @@ def scps_ends(workload: Traffic, segment: str | None, setting: Setting, preceden
     sender, receiver = _end(workload, workload.from_, workload.to, segment, setting), _end(workload, workload.to, workload.from_, segment, setting)
     if sender is not None and precedence is not None:
         sender = replace(sender, settings={**sender.settings, "precedence": precedence})
-    return sender, receiver
+    if sender is None or receiver is None:
+        return sender, receiver
+    return _protected(sender, receiver.ip, workload.sender, setting), _protected(receiver, sender.ip, workload.receiver, setting)
+
+
+def _protected(end: ScpsEnd, peer: str, host: str, setting: Setting) -> ScpsEnd:
+    """The program with the SCPS-SP of its host, if that has any."""
+    sp = setting.hosts[host].sp
+    if sp is None:
+        return end
+    return replace(end, sp=SpEnd(peer=peer, suite=sp.suite, services=sp.services, key_name=sp.key_name, key_seed=setting.key_seed(sp.key_name)))
 
 
 def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
@@ -42,6 +54,16 @@ def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
         yield ("to",), f"found {found}; expected one network layer at both ends. Set network on the hosts."
     elif around.has_np_router and "ip" in layers.values():
         yield ("to",), f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins; expected it. Add network: np to the hosts."
+    yield from _same_protection(workload, around)
+
+
+def _same_protection(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
+    """SCPS-SP at one end only, or another one at each. Keys may differ: that is a mistake to be watched."""
+    ends = {name: around.node(name).sp for name in (workload.sender, workload.receiver)}
+    said = {name: "no sp" if sp is None else f"sp with {sp.suite} and {', '.join(sp.services)}" for name, sp in ends.items()}
+    if len(set(said.values())) > 1:
+        found = " and ".join(f"{what} on {name}" for name, what in said.items())
+        yield ("to",), f"found {found}; expected the same at both ends. Set sp on the hosts."
 
 
 def _end(workload: Traffic, end: str, other: str, segment: str | None, setting: Setting) -> ScpsEnd | None:
@@ -54,16 +76,21 @@ def _end(workload: Traffic, end: str, other: str, segment: str | None, setting: 
     settings = {**node.scps, "mtu": min(hop.mtu_bytes for hop in found)}
     if segment is not None:
         settings["segment"] = units.parse("size", segment)
-    network_bytes = IP_HEADER_BYTES if node.np_precedence is None else NP_HEADER_BYTES
-    if node.paced_by_slowest_hop and (rate := rate_that_fits(settings, found, network_bytes, timestamps=node.timestamps)):
+    if node.paced_by_slowest_hop and (rate := rate_that_fits(settings, found, header_bytes(node), timestamps=node.timestamps)):
         settings["rate"] = str(rate)
     ip, device = setting.take_scps(host)
     np = None if node.np_precedence is None else setting.np_end(host, node.np_precedence)
     return ScpsEnd(ip=ip, device=device, settings=settings, seed=setting.seed("scps", workload.name, host), np=np)
 
 
+def header_bytes(node: NodePlan) -> int:
+    """What a host's packets have before the transport's header and behind its data: network layer and SCPS-SP."""
+    network = IP_HEADER_BYTES if node.np_precedence is None else NP_HEADER_BYTES
+    return network + (node.sp.overhead_bytes if node.sp else 0)
+
+
 def rate_that_fits(settings: Mapping[str, AxisValue], found: Way, network_bytes: int = IP_HEADER_BYTES, *, timestamps: bool) -> int | None:
-    """Bits per second of packets, network header included, with which full segments just fill the slowest hop of a way; framing is extra."""
+    """Bits per second of packets, `network_bytes` included, with which full segments just fill the slowest hop of a way; framing is extra."""
     hop = slowest(found)
     if hop is None or hop.direction.rate_bps is None:
         return None

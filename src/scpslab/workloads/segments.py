@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scpslab import units
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.stacks import KERNEL
+from scpslab.workloads.scps_end import NP_HEADER_BYTES
 
 if TYPE_CHECKING:
     from scpslab.workloads.base import Problem, Surroundings, Traffic
@@ -16,11 +17,12 @@ SMALLEST_TCP_MAXSEG = 88  # TCP_MIN_MSS of Linux: a smaller TCP_MAXSEG is refuse
 
 
 def fits_mtu(workload: Traffic, segment: str, around: Surroundings) -> Iterator[Problem]:
-    """A segment with its headers must fit through the way, and where the kernel sends it must be one that the kernel can be made to send."""
+    """A segment with its headers, SCPS-NP and SCPS-SP among them, must fit through the way, and the kernel, if it sends it, must be able to make it."""
     segment_bytes, mtu = units.parse("size", segment), around.mtu_bytes
     ends = [around.node(host) for host in (workload.sender, workload.receiver)]
     options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
-    room = mtu - IP_TCP_HEADERS_BYTES - options
+    beneath = max((NP_HEADER_BYTES if end.np_precedence is not None else 0) + (end.sp.overhead_bytes if end.sp else 0) for end in ends)
+    room = mtu - IP_TCP_HEADERS_BYTES - options - beneath
     if segment_bytes > room:
         yield ("segment",), f'found "{segment}"; expected at most the {room} B that an MTU of {mtu} B leaves. Correct segment or the parameter mtu.'
     elif segment_bytes + options < SMALLEST_TCP_MAXSEG and segment_bytes != room and around.host(workload.sender).carrier is KERNEL:

@@ -29,7 +29,7 @@ class Bulk(Workload[planned.Bulk]):
         self.reports: dict[str, dict[str, Any]] = {}
         self.left = 2
         for node, end in ((spec.from_, spec.from_scps), (spec.to, spec.to_scps)):
-            scps_end.write_np(self.network, node, end)
+            scps_end.write_settings(self.network, node, end)
         patience_ns = spec.start_ns + spec.patience_ns + RECEIVER_EXTRA_NS
         if spec.to_scps:
             with self.trace(spec.to) as trace:

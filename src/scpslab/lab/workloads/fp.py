@@ -12,7 +12,7 @@ from typing import Any
 
 from scpslab.lab.integrity import compare
 from scpslab.lab.workloads.base import Workload
-from scpslab.lab.workloads.scps_end import stack_options, write_np
+from scpslab.lab.workloads.scps_end import stack_options, write_settings
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.workloads import fp as planned
 
@@ -46,7 +46,7 @@ class Fp(Workload[planned.Fp]):
             (folder / "files").mkdir(parents=True)
         self._write_files()
         for node, end in ((self.client, self.client_scps), (self.server, self.server_scps)):
-            write_np(self.network, node, end)
+            write_settings(self.network, node, end)
         self._start_server()
         limit_ns = self.context.now_ns() + START_LIMIT_NS
         while not (self.folders[self.server] / READY).exists():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scpslab.lab.np_settings import end_file
+from scpslab.lab.sp_settings import sp_path, why, write_sp
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.workloads.bulk import Bulk
 
@@ -55,6 +56,8 @@ def stack_options(end: ScpsEnd, start: int = 0) -> list[str]:
     options = ["--tun", end.device, "--seed", str(end.seed + start)]
     if end.np is not None:
         options += ["--network", "np", "--np", np_path(end)]
+    if end.sp is not None:
+        options += ["--sp", sp_path(end)]
     for key, value in end.settings.items():
         options += [f"--{key.replace('_', '-')}", str(value).lower() if isinstance(value, bool) else str(value)]
     return options
@@ -65,10 +68,14 @@ def np_path(end: ScpsEnd) -> str:
     return f"/tmp/{end.device}-np.json"
 
 
-def write_np(network: LabNetwork, node: str, end: ScpsEnd | None) -> None:
-    """Gives a node the settings of SCPS-NP of a program there, if it has any."""
-    if end is not None and end.np is not None:
+def write_settings(network: LabNetwork, node: str, end: ScpsEnd | None) -> None:
+    """Gives a node what a program there has to find: settings of SCPS-NP, settings and key of SCPS-SP, if it has any."""
+    if end is None:
+        return
+    if end.np is not None:
         network.inside(node, np_path(end)).write_text(json.dumps(end_file(end.np), indent=1) + "\n")
+    if end.sp is not None:
+        write_sp(network, node, end, end.sp)
 
 
 def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict[str, Any]:
@@ -81,8 +88,8 @@ def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict
     shared = {
         "bytes": report["bytes"],
         "status": status,
-        "error": report["reason"] or "",
-        "scps": {name: report[name] for name in (*KEPT, *(("signals",) if is_np else ()))},
+        "error": why(report),
+        "scps": {name: report[name] for name in (*KEPT, *(("signals",) if is_np else ()), *(("sp",) if "sp" in report else ()))},
     }
     if report["role"] == "send":
         return {
