@@ -16,6 +16,7 @@ static const struct {
 	{ "bulk-recv", bulk_recv_main },
 	{ "congestion", congestion_main },
 	{ "datagram-sink", datagram_sink_main },
+	{ "capture", capture_main },
 };
 
 int main(int argc, char **argv)

@@ -28,7 +28,7 @@ from scpslab.lab.switches import OpenVSwitch
 from scpslab.lab.workloads.base import Workload
 from scpslab.names import file_name
 from scpslab.plan import Plan
-from scpslab.plan.nodes import ScpsRouter
+from scpslab.plan.nodes import ScpsRouter, Switch
 
 STOP_LIMIT_NS = 30 * SECOND_NS
 VECTORS = CELL / "vectors"
@@ -87,16 +87,20 @@ class LabCell:
 
     def set_up(self) -> None:
         """Brings the network up."""
-        self.phase("switch daemons")
-        self.open_vswitch = OpenVSwitch(self.folders.logs)
+        # Without a switch nobody needs its daemons, whose memory every fork would copy.
+        has_switches = any(isinstance(node, Switch) for node in self.plan.nodes)
+        if has_switches:
+            self.phase("switch daemons")
+            self.open_vswitch = OpenVSwitch(self.folders.logs)
         if self.plan.containers == "docker":
             self.phase("docker")
             Daemon(self.folders.logs).wait()
         self.phase("network")
         self.network = LabNetwork(self.plan, self.space, self.folders.logs)
-        self.phase("switches")
-        self.open_vswitch.wait_for_database()
-        self.network.start_switches()
+        if has_switches:
+            self.phase("switches")
+            self.open_vswitch.wait_for_database()
+        self.network.start()
         self.phase("serial links")
         self._set_up_serial_links()
         self.phase("environment")

@@ -203,8 +203,8 @@ class LabNetwork:
         self.logs = logs
         self.directions, self.names, self.places, self.pid = self.wiring.directions, self.wiring.names, self.wiring.places, self.wiring.pid
 
-    def start_switches(self) -> None:
-        """Makes the bridges (the Open vSwitch daemons must be up), then the stages: a bridge takes the queues off a port it gets."""
+    def start(self) -> None:
+        """Makes the bridges, if there are any (the Open vSwitch daemons must be up), then the stages: a bridge takes the queues off a port it gets."""
         self.mininet.start()
         self.wiring.run_tc(self.logs)
 
@@ -256,6 +256,10 @@ class LabNetwork:
     def is_sampled(self, name: str) -> bool:
         """Whether a probe samples a node's connections."""
         return any(probe.sampled_node == name for probe in self.plan.probes)
+
+    def is_serial(self, name: str, interface: str) -> bool:
+        """Whether a node's interface is the end of a serial link."""
+        return any((end.node, end.interface) == (name, interface) for link in self.plan.serial_links for end in link.ends)
 
     def limit_sending(self, port: int, segments: int) -> None:
         """Limits the send window of the kernel's connections to a port."""

@@ -1,4 +1,4 @@
-"""Kind `capture`: tcpdump on an interface."""
+"""Kind `capture`: the frames that pass an interface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PCAP_RECORD_BYTES = 16
 
 
 class Capture(Observer):
-    """tcpdump on one interface of a node, nanosecond time stamps: captures/NAME.pcap."""
+    """The frames that pass one interface of a node, with nanosecond time stamps: captures/NAME.pcap."""
 
     kind: Literal["capture"] = key(says="The kind of probe.", example="capture")
     name: Name | None = key(None, says="Name of the file. Default: the node's name.", example="sink")

@@ -1,4 +1,4 @@
-"""Probe `capture`: tcpdump on an interface."""
+"""Probe `capture`: the frames that pass an interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scpslab.plan.values import Amount, Filter, Interface, Name
 
 @dataclass(frozen=True, kw_only=True)
 class Capture(Observer):
-    """tcpdump on an interface: `captures/<name>.pcap`, with nanosecond time stamps."""
+    """The frames that pass an interface: `captures/<name>.pcap`, with nanosecond time stamps."""
 
     kind: Literal["capture"] = "capture"
     node: Name

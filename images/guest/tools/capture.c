@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// `labtool capture --interface NAME --snapshot-length BYTES --file PATH`: every frame of an Ethernet interface into a pcap file with nanoseconds, until SIGTERM.
+// The bytes are those of `tcpdump -w`, whose two dozen libraries cost more to load than a short cell takes. Filters and other kinds of interfaces are tcpdump's.
+#define _GNU_SOURCE
+#include "labtool.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// As libpcap has them for tcpdump: 2 MiB of memory, and a block is handed over after a second at the latest.
+enum { BLOCKS = 8, BLOCK_BYTES = 1 << 18, BLOCK_MS = 1000 };
+// tcpdump's largest snapshot length, which is what its 0 stands for too.
+enum { LARGEST_SNAPSHOT_BYTES = 1 << 18 };
+enum { MAGIC_NANOSECONDS = 0xa1b23c4d, LINKTYPE_ETHERNET = 1, ADDRESSES_BYTES = 2 * ETH_ALEN, TAG_BYTES = 4, OUTPUT_BYTES = 1 << 16 };
+
+struct file_header {
+	uint32_t magic;
+	uint16_t major, minor;
+	uint32_t zone, accuracy, snapshot_bytes, link_type;
+};
+
+struct record_header {
+	uint32_t seconds, nanoseconds, captured, whole;
+};
+
+static struct {
+	int fd;
+	size_t used;
+	char bytes[OUTPUT_BYTES];
+} output;
+
+static volatile sig_atomic_t is_over;
+
+static void end(int signal_number)
+{
+	is_over = 1;
+}
+
+static int flush(void)
+{
+	size_t done = 0;
+
+	while (done < output.used) {
+		ssize_t n = write(output.fd, output.bytes + done, output.used - done);
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0)
+			done += (size_t)n;
+	}
+	output.used = 0;
+	return 0;
+}
+
+static int put(const void *bytes, size_t count)
+{
+	const char *from = bytes;
+
+	while (count) {
+		size_t room = sizeof output.bytes - output.used, part = count < room ? count : room;
+		memcpy(output.bytes + output.used, from, part);
+		output.used += part;
+		from += part;
+		count -= part;
+		if (output.used == sizeof output.bytes && flush())
+			return -1;
+	}
+	return 0;
+}
+
+// A tag that the kernel has taken out of the frame stands in the file where it stood on the wire.
+static int put_frame(const struct tpacket3_hdr *frame, uint32_t snapshot_bytes)
+{
+	const char *bytes = (const char *)frame + frame->tp_mac;
+	struct record_header head = { frame->tp_sec, frame->tp_nsec, frame->tp_snaplen, frame->tp_len };
+	uint16_t tag[2];
+
+	if (!(frame->tp_status & TP_STATUS_VLAN_VALID) || frame->tp_snaplen < ADDRESSES_BYTES)
+		return put(&head, sizeof head) || put(bytes, head.captured);
+	tag[0] = htons(frame->tp_status & TP_STATUS_VLAN_TPID_VALID ? frame->hv1.tp_vlan_tpid : ETH_P_8021Q);
+	tag[1] = htons((uint16_t)frame->hv1.tp_vlan_tci);
+	head.whole += TAG_BYTES;
+	head.captured += TAG_BYTES;
+	if (head.captured > snapshot_bytes)
+		head.captured = snapshot_bytes;
+	// The frame has its addresses whole, so the length is cut behind them.
+	size_t behind = head.captured - ADDRESSES_BYTES, tag_bytes = behind < TAG_BYTES ? behind : TAG_BYTES;
+	return put(&head, sizeof head) || put(bytes, ADDRESSES_BYTES) || put(tag, tag_bytes) ||
+	       put(bytes + ADDRESSES_BYTES, behind - tag_bytes);
+}
+
+static int put_block(struct tpacket_block_desc *block, uint32_t snapshot_bytes)
+{
+	const char *at = (const char *)block + block->hdr.bh1.offset_to_first_pkt;
+
+	for (uint32_t i = 0; i < block->hdr.bh1.num_pkts; i++) {
+		const struct tpacket3_hdr *frame = (const struct tpacket3_hdr *)at;
+		if (put_frame(frame, snapshot_bytes))
+			return -1;
+		at += frame->tp_next_offset;
+	}
+	return 0;
+}
+
+// A socket whose ring gets every frame of the interface, cut to the snapshot length; negative when something failed, which has been said.
+static int open_ring(const char *interface, uint32_t snapshot_bytes, char **ring)
+{
+	struct tpacket_req3 wanted = {
+		.tp_block_size = BLOCK_BYTES, .tp_block_nr = BLOCKS, .tp_frame_size = BLOCK_BYTES, .tp_frame_nr = BLOCKS, .tp_retire_blk_tov = BLOCK_MS,
+	};
+	struct sock_filter cut = BPF_STMT(BPF_RET | BPF_K, snapshot_bytes);
+	struct sock_fprog program = { .len = 1, .filter = &cut };
+	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex(interface) };
+	struct packet_mreq promiscuous = { .mr_ifindex = address.sll_ifindex, .mr_type = PACKET_MR_PROMISC };
+	int version = TPACKET_V3;
+	// Of protocol 0: nothing arrives until everything is set.
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (!address.sll_ifindex || fd < 0)
+		return -die(interface);
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) || setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
+	    setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &wanted, sizeof wanted))
+		return -die("ring");
+	*ring = mmap(NULL, (size_t)BLOCKS * BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*ring == MAP_FAILED)
+		return -die("ring");
+	if (bind(fd, (struct sockaddr *)&address, sizeof address) || setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous))
+		return -die(interface);
+	return fd;
+}
+
+int capture_main(int argc, char **argv)
+{
+	const char *interface = option(argc, argv, "interface", ""), *path = option(argc, argv, "file", "");
+	int64_t asked_bytes = option_number(argc, argv, "snapshot-length", 0);
+	uint32_t snapshot_bytes = asked_bytes ? (uint32_t)asked_bytes : LARGEST_SNAPSHOT_BYTES;
+	struct file_header head = { MAGIC_NANOSECONDS, 2, 4, 0, 0, snapshot_bytes, LINKTYPE_ETHERNET };
+	struct sigaction action = { .sa_handler = end };
+	struct tpacket_stats_v3 counted = { 0 };
+	socklen_t size = sizeof counted;
+	sigset_t blocked, open;
+	uint64_t frames = 0;
+	char *ring = NULL;
+
+	if (asked_bytes < 0 || asked_bytes > LARGEST_SNAPSHOT_BYTES) {
+		fprintf(stderr, "labtool capture: --snapshot-length: found %lld; expected 0 to %d bytes\n", (long long)asked_bytes, LARGEST_SNAPSHOT_BYTES);
+		return 2;
+	}
+	// The signal ends a wait, and comes at no other place.
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	sigprocmask(SIG_BLOCK, &blocked, &open);
+	sigaction(SIGTERM, &action, NULL);
+	int fd = open_ring(interface, snapshot_bytes, &ring);
+	if (fd < 0)
+		return 1;
+	output.fd = creat(path, 0644);
+	if (output.fd < 0 || put(&head, sizeof head))
+		return die(path);
+	fprintf(stderr, "labtool: listening on %s, snapshot length %u bytes\n", interface, snapshot_bytes);
+	for (unsigned int next = 0; !is_over;) {
+		struct tpacket_block_desc *block = (struct tpacket_block_desc *)(ring + (size_t)next * BLOCK_BYTES);
+		if (!(__atomic_load_n(&block->hdr.bh1.block_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER)) {
+			struct pollfd ready = { .fd = fd, .events = POLLIN };
+			if (ppoll(&ready, 1, NULL, &open) < 0 && errno != EINTR)
+				return die(interface);
+			continue;
+		}
+		if (put_block(block, snapshot_bytes))
+			return die(path);
+		frames += block->hdr.bh1.num_pkts;
+		__atomic_store_n(&block->hdr.bh1.block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+		next = (next + 1) % BLOCKS;
+	}
+	if (flush())
+		return die(path);
+	getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &counted, &size);
+	fprintf(stderr, "%llu packets captured\n%u packets dropped by kernel\n", (unsigned long long)frames, counted.tp_drops);
+	return 0;
+}
