@@ -5,7 +5,7 @@ SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo
 	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh images/scps-ri/scps-ri \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: install-stack uninstall-stack image-ri test-ri same-bytes test-host test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test development test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: install-stack uninstall-stack image-ri test-ri same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test development test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -29,6 +29,10 @@ test-stack: ## run the tests of the Rust part with newly drawn cases; installs v
 
 test-host: setup development ## test engine host in a guest that plays the machine: killed labs leave nothing, times agree with virtual time (15 minutes; needs Docker)
 	SCPSLAB_KILLS=50 SCPSLAB_AGREEMENT=3 $(PYTHON) -m pytest --capture=no tests/lab/test_host.py tests/lab/test_host_agreement.py
+
+test-forks: setup development ## test that forks of templates are what guests of their own are: Docker too, and 30 kills of a run, a template, a fork (30 minutes; needs Docker)
+	SCPSLAB_DOCKER_FORKS=1 SCPSLAB_FORK_SETTINGS=1 SCPSLAB_RUN_KILLS=30 SCPSLAB_TEMPLATE_KILLS=30 SCPSLAB_FORK_KILLS=30 $(PYTHON) -m pytest \
+		tests/lab/test_snapshots.py tests/lab/test_fork_settings.py tests/lab/test_fork_randomness.py tests/lab/test_fork_failures.py tests/lab/test_killed_runs.py
 
 test-quick: development ## run the tests that start no lab: seconds, and no images needed
 	$(PYTHON) -m pytest -m "not lab"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scpslab.engine.confinement import LAUNCHER, Protections, protections, template_launcher
+from scpslab.engine.confinement import LAUNCHER, protections, template_launcher
 from scpslab.engine.template import Template
 from scpslab.engine.uml import ROOT_ARGUMENTS
 from scpslab.engine.virtual import VirtualEngine
@@ -38,6 +38,7 @@ script:
   node: h1
   command: >-
     mkdir -p /tmp/x; mount -t hostfs -o hostfs=../../../../../../../../../../../../ none /tmp/x; echo mounted $?;
+    echo 1 >/proc/lab_snapshot && echo forked;
     cat /tmp/x{secret}; echo PWNED >/tmp/x{target}; ls /cell; grep CapBnd /proc/self/status
   patience: 10 s
 limits: {{virtual: 60 s, wall: 100 s}}
@@ -179,6 +180,7 @@ def test_a_script_cannot_mount_the_machine_s_folders(tmp_path):
     assert not target.exists()
     assert "mounted 0" not in log.read_text()
     assert "plan.json" not in log.read_text()
+    assert "forked" not in log.read_text()
     capabilities = int(log.read_text().split("CapBnd:")[1].split()[0], 16)
     assert not capabilities & (1 << 21 | 1 << 16 | 1 << 17 | 1 << 19 | 1 << 22 | 1 << 25 | 1 << 27)
 
@@ -202,7 +204,7 @@ def test_the_kernel_s_lock_holds_on_a_machine_that_has_nothing_else(tmp_path, im
     compile_to(tmp_path / "tools" / LAUNCHER, source)
     machine = Machine(tmp_path, replace(images, tools_dir=tmp_path / "tools"))
 
-    assert protections(tmp_path / "tools") == Protections(0, False)
+    assert protections(tmp_path / "tools") == replace(protections(images.tools_dir), landlock=0, seccomp=False)
     assert machine.attacked_by_a_guest() == {}
     assert machine.state() == machine.before
     assert left(tmp_path / "cell") == []

@@ -2,88 +2,69 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scpslab import planning, scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
-from scpslab.results.capture import read_packets
-from scpslab.running.executors.local import LocalExecutor
+from tests.lab.forks import cells_like, digests, is_completed, left_after_a_while, plans_of, prepared, run, scratch_folders
+from tests.lab.test_docker import images_can_be_had
 
 pytestmark = pytest.mark.lab
-PLANS = Path(__file__).parents[1] / "same_bytes"
-KINDS = ("fy97", "congestion", "router", "paths", "others", "script", "serial")
+KINDS = ("fy97", "congestion", "router", "paths", "others", "script", "serial", "np")
+# Ten seconds for every template: `make test-forks` asks for them.
+DOCKER_KINDS = ("docker", "own-image")
+ALL_KINDS = (*KINDS, *(DOCKER_KINDS if os.environ.get("SCPSLAB_DOCKER_FORKS") else ()))
 KILLS = int(os.environ.get("SCPSLAB_TEMPLATE_KILLS", "4"))
-MEMORY = Path("/dev/shm")
 
 
-def plans_of(kind: str) -> dict[str, Plan]:
-    """The plans of a file of tests/same_bytes."""
-    loaded = scenario.load(str(PLANS / f"{kind}.yaml"))
-    return {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
+def cells_of(kind: str) -> dict[str, Plan]:
+    """The cells of a kind. Those of docker.yaml are of two kinds: nodes that are containers, and a host that is somebody's image."""
+    if kind not in DOCKER_KINDS:
+        return plans_of(kind)
+    if not images_can_be_had():
+        pytest.skip("no Docker Engine here to build the images of nodes with")
+    plans = plans_of("docker")
+    own = {cell_id for cell_id, plan in plans.items() if any(node.kind == "host" and node.stack == "image" for node in plan.nodes)}
+    return {cell_id: plan for cell_id, plan in plans.items() if (cell_id in own) is (kind == "own-image")}
 
 
-class Statuses(dict[str, str]):
-    """What an executor reports."""
-
-    def started(self, cell_id: str) -> None:
-        """Nothing is done."""
-
-    def ended(self, cell_id: str, status: dict[str, Any]) -> None:
-        """Notes a status."""
-        self[cell_id] = f"{status['status']} {status['reason']}".strip()
-
-
-@contextmanager
-def prepared(plans: Mapping[str, Plan], *, snapshots: bool = True) -> Iterator[VirtualEngine]:
-    """An engine without templates; without `snapshots` it makes none."""
-    engine = VirtualEngine()
-    engine.snapshots = snapshots
-    engine.prepare(print, plans.values())
-    try:
-        yield engine
-    finally:
-        engine.close()
+def begin_and_kill(engine: VirtualEngine, plan: Plan, folder: Path) -> str:
+    """Begins a cell and kills its fork as soon as there is one; the cell's status."""
+    statuses: dict[str, Any] = {}
+    runner = threading.Thread(target=lambda: statuses.update(engine.run(CellRun(plan, folder))))
+    runner.start()
+    while runner.is_alive():
+        forks = [fork for template in engine.templates() for fork in template.running()]
+        for fork in forks:
+            fork.kill()
+        time.sleep(0.001)
+    runner.join()
+    return str(statuses["status"])
 
 
-def run(engine: VirtualEngine, plans: Mapping[str, Plan], folder: Path, jobs: int = 1) -> Statuses:
-    """Runs cells in their order."""
-    folder.mkdir(exist_ok=True)
-    statuses = Statuses()
-    LocalExecutor(jobs).run(engine, {cell_id: CellRun(plan, folder / cell_id) for cell_id, plan in plans.items()}, statuses)
-    return statuses
-
-
-def digests(folder: Path) -> dict[str, str]:
-    """Digest of every file of the cells in a folder."""
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def is_completed(statuses: Statuses, plans: Mapping[str, Plan]) -> bool:
-    return dict(statuses) == dict.fromkeys(plans, "completed")
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_order_neighbours_and_forks_do_not_matter(tmp_path, kind):
-    """In order; then backwards, two at a time; then each alone, from a template of its own; then each in a guest that was booted for it."""
-    plans = plans_of(kind)
+    """In order; backwards, two at a time; shuffled, after a cell that was killed; each alone, from a template of its own; each in a guest booted for it."""
+    plans = cells_of(kind)
     with prepared(plans) as engine:
         statuses = run(engine, plans, tmp_path / "in-order")
     assert is_completed(statuses, plans), statuses
     with prepared(plans) as engine:
         run(engine, dict(reversed(plans.items())), tmp_path / "backwards", jobs=2)
+    with prepared(plans) as engine:
+        shuffled = random.Random(kind).sample(sorted(plans), len(plans))
+        assert begin_and_kill(engine, plans[shuffled[0]], tmp_path / "victim") == "failed"
+        run(engine, {cell_id: plans[cell_id] for cell_id in shuffled}, tmp_path / "shuffled")
     for cell_id, plan in plans.items():
         with prepared(plans) as engine:
             statuses = run(engine, {cell_id: plan}, tmp_path / "alone")
@@ -93,10 +74,9 @@ def test_order_neighbours_and_forks_do_not_matter(tmp_path, kind):
         assert engine.templates() == []
     expected = digests(tmp_path / "in-order")
 
-    assert any(name.endswith(".pcap") for name in expected)
-    assert digests(tmp_path / "backwards") == expected
-    assert digests(tmp_path / "alone") == expected
-    assert digests(tmp_path / "booted") == expected
+    assert any("/records/" in name for name in expected)
+    for way in ("backwards", "shuffled", "alone", "booted"):
+        assert digests(tmp_path / way) == expected, way
     assert sorted(path.name for path in (tmp_path / "backwards").iterdir()) == sorted(plans)
 
 
@@ -121,31 +101,12 @@ def test_a_fork_runs_on_its_own_core(tmp_path):
     assert frozenset({others[-1]}) in seen
 
 
-def test_random_numbers_after_the_fork_are_the_cell_s(tmp_path):
-    """Two cells that differ in the seed alone have other first sequence numbers; the same cell twice has the same."""
-    plan = next(iter(plans_of("fy97").values()))
-    other = replace(plan, cell=replace(plan.cell, kernel_seed="17" * 32))
-    with prepared({"one": plan}) as engine:
-        statuses = run(engine, {"one": plan, "other": other, "again": plan}, tmp_path)
-        assert set(statuses.values()) == {"completed"}, statuses
-        assert len(engine.templates()) == 1
-    first = {name: read_packets(tmp_path / name / "captures" / "ws2.pcap") for name in ("one", "other", "again")}
-    numbers = {name: int(packets.seq[0]) for name, packets in first.items()}
-
-    assert numbers["one"] == numbers["again"] != numbers["other"]
-
-
-def scratch_folders() -> set[Path]:
-    """This process's folders in memory: engines of other tests keep theirs."""
-    return set(MEMORY.glob(f"scpslab-{os.getpid()}-*"))
-
-
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_a_template_that_is_killed_costs_no_cell(tmp_path, seed):
     """At a moment drawn from a seed, while two of its cells run: they are run again from a new one, with the same bytes, and nothing is left."""
     before = scratch_folders()
     plan = next(iter(plans_of("fy97").values()))
-    plans = {f"c{number}": replace(plan, cell=replace(plan.cell, kernel_seed=f"{number:02x}" * 32)) for number in range(4)}
+    plans = cells_like(plan, 4)
     with prepared(plans) as engine:
         started = time.monotonic()
         statuses = run(engine, plans, tmp_path / "undisturbed", jobs=2)
@@ -162,6 +123,7 @@ def test_a_template_that_is_killed_costs_no_cell(tmp_path, seed):
     assert digests(tmp_path / "killed") == digests(tmp_path / "undisturbed")
     assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == sorted(plans)
     assert scratch_folders() == before
+    assert left_after_a_while(tmp_path) == {}
 
 
 def test_a_network_that_cannot_be_set_up_fails_its_cell_with_the_reason(tmp_path):

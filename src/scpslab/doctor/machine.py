@@ -193,7 +193,7 @@ def host() -> list[Finding]:
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
     *(machine, system, python, programs, mounts, images, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
-    *(disk, processes, cores),
+    *(sandbox.addresses, disk, processes, cores),
 )
 
 

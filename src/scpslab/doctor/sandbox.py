@@ -54,3 +54,15 @@ def confinement() -> Finding:
         return Finding(name, "ok", f"Landlock {found.landlock} and seccomp")
     lacking = " and ".join(what for what, there in (("Landlock", found.landlock), ("seccomp", found.seccomp)) if not there)
     return Finding(name, "warning", f"no {lacking}; the kernel's lock holds alone", "use Linux 5.13 or newer, booted with landlock in lsm=…")
+
+
+def addresses() -> Finding:
+    """Does this machine start the lab kernel at the same addresses every time?"""
+    name = "same memory in every guest"
+    tools = find(TOOLS, cache_dir())
+    if tools is None:
+        return Finding(name, "missing", "no launcher yet", "make setup")
+    if protections(tools).addresses:
+        return Finding(name, "ok", "the lab kernel starts at the same addresses every time")
+    help_ = "in a container, docker run --security-opt seccomp=unconfined, or a profile that allows personality(2)"
+    return Finding(name, "warning", "personality(2) is refused: guests differ by up to 16 MiB of memory, and results may differ with it", help_)

@@ -19,17 +19,21 @@ PERMISSIONS = 0o777
 
 @dataclass(frozen=True)
 class Protections:
-    """The means of this machine's kernel to confine a process: Landlock's version (0: none), and filters of system calls."""
+    """The means of this machine's kernel to confine a process: Landlock's version (0: none), and filters of system calls.
+
+    `addresses`: whether it lets a program have the same addresses every time, without which guests have more or less memory from one boot to the next.
+    """
 
     landlock: int
     seccomp: bool
+    addresses: bool
 
 
 def protections(tools: Path) -> Protections:
     """Asks the launcher which means there are."""
     said = subprocess.run([tools / LAUNCHER, "--state"], capture_output=True, text=True, check=True).stdout
     found = {name: int(value) for name, value in (line.split() for line in said.splitlines())}
-    return Protections(found["landlock"], bool(found["seccomp"]))
+    return Protections(found["landlock"], bool(found["seccomp"]), bool(found["addresses"]))
 
 
 def launcher(tools: Path, kernel: Path, work: Path, memory: Path) -> list[str]:

@@ -21,7 +21,10 @@ LONGEST_ANSWER = 200
 ANSWER_LIMIT_S = 30.0
 # How long the system may take to end processes that were killed.
 END_LIMIT_S = 10.0
-ANSWER = re.compile(r"(ready|running|refused|ended) (-?\d+) ?(-?\d+)?")
+# Numbers that fit everything they are taken for: a kernel that somebody has taken over may send others.
+ANSWER = re.compile(
+    r"ready (?P<bytes>[1-9]\d{0,15})|running (?P<child>[1-9]\d{0,8})|refused (?P<errno>[1-9]\d{0,8})|ended (?P<pid>[1-9]\d{0,8}) (?P<status>\d{1,5})", re.ASCII
+)
 
 
 class TemplateError(LabError):
@@ -88,6 +91,7 @@ class Template:
         """`folder`: where it works; its console.log gets what it says until it is forked."""
         self._command, self._folder, self._environment, self._core = command, folder, environment, core
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._unanswered = 0
         self._forks: dict[int, Fork] = {}
         self._answers: list[Fork | int] = []
         self._changed = threading.Condition()
@@ -121,6 +125,8 @@ class Template:
             TemplateError: it could not, or the template has ended.
         """
         with self._asking:
+            with self._changed:
+                self._unanswered += 1
             self.ask(f"run {-1 if core is None else core} {folder}")
             with self._changed:
                 self._changed.wait_for(lambda: self._answers or self.returncode is not None, ANSWER_LIMIT_S)
@@ -130,6 +136,8 @@ class Template:
         if answer is not None:
             raise TemplateError(f"the lab kernel: found no room for one more: {os.strerror(answer)}. Free memory or processes, or use fewer --jobs.")
         self.kill()
+        with self._changed:
+            self._changed.wait_for(lambda: self.returncode is not None, END_LIMIT_S)
         raise TemplateError("the lab kernel that others are forked from ended, or does not answer")
 
     def running(self) -> list[Fork]:
@@ -138,9 +146,9 @@ class Template:
             return list(self._forks.values())
 
     def ask(self, text: str) -> None:
-        """Sends a request; to one that has ended it means nothing."""
+        """Sends a request; to one that has ended it means nothing, and one that reads none holds nobody up."""
         with suppress(OSError):
-            self._ours.send(text.encode())
+            self._ours.send(text.encode(), socket.MSG_DONTWAIT)
 
     def kill(self) -> None:
         """Ends it, and with it all that were forked from it."""
@@ -182,35 +190,48 @@ class Template:
         if self._core is not None:
             with suppress(OSError):
                 os.sched_setaffinity(process.pid, {self._core})
-        while answer := self._hear():
-            self._take(*answer)
+        while (said := self._hear()) and self._take(said):
+            pass
         process.kill()
         return process.wait()
 
-    def _hear(self) -> tuple[str, int, int] | None:
+    def _hear(self) -> re.Match[str] | None:
         """The next thing that the kernel says; None when it says nothing more, or what no kernel of ours says."""
         try:
-            text = self._ours.recv(LONGEST_ANSWER).decode(errors="replace")
+            return ANSWER.fullmatch(self._ours.recv(LONGEST_ANSWER).decode(errors="replace"))
         except OSError:
             return None
-        found = ANSWER.fullmatch(text)
-        return (found[1], int(found[2]), int(found[3] or 0)) if found else None
 
-    def _take(self, word: str, number: int, status: int) -> None:
-        over = None
+    def _take(self, said: re.Match[str]) -> bool:
+        """Takes note of what was said. False for what cannot be: the answer to a question that nobody has asked, or an end that is none."""
+        if said["pid"]:
+            return self._bury(int(said["pid"]), int(said["status"]))
         with self._changed:
-            if word == "ready":
-                self.memory_bytes = number
-            elif word == "ended":
-                over = self._forks.pop(number, None)
-            elif word == "running":
-                self._forks[number] = Fork(self, number)
-                self._answers.append(self._forks[number])
+            if said["bytes"]:
+                self.memory_bytes = int(said["bytes"])
+            elif not self._unanswered:
+                return False
             else:
-                self._answers.append(number)
+                self._unanswered -= 1
+                self._answers.append(self._new_fork(int(said["child"])) if said["child"] else int(said["errno"]))
             self._changed.notify_all()
-        if over is not None:
-            over.ended(os.waitstatus_to_exitcode(status))
+        return True
+
+    def _new_fork(self, pid: int) -> Fork:
+        self._forks[pid] = Fork(self, pid)
+        return self._forks[pid]
+
+    def _bury(self, pid: int, status: int) -> bool:
+        with self._changed:
+            fork = self._forks.pop(pid, None)
+        if fork is None:
+            return False
+        try:
+            fork.ended(os.waitstatus_to_exitcode(status))
+        except ValueError:
+            fork.lose()
+            return False
+        return True
 
 
 class Held:

@@ -152,6 +152,16 @@ def read_device(name: str) -> str:
         return f"{len(device_file.read(16))} bytes"
 
 
+def ask_for_a_snapshot(text: str) -> str:
+    """A guest stops for its forks once. One that has not may do it, and gains nothing: so what counts is the second time."""
+    entry = os.open("/proc/lab_snapshot", os.O_WRONLY)
+    try:
+        os.write(entry, text.encode())
+    except OSError:
+        pass
+    return f"{os.write(entry, text.encode())} bytes"
+
+
 def load_kernel_code() -> str:
     if LIBC.syscall(175, b"", 0, b"") and ctypes.get_errno():
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -180,6 +190,7 @@ ATTEMPTS: list[tuple[str, Callable[[], str]]] = [
     ("input_made_writable", lambda: make_writable("/cell", "lent.txt")),
     *((leave(kind).__name__, leave(kind)) for kind in (symlink, pipe, device, unix_socket, hard_link)),
     *((f"read_{name}", lambda name=name: read_device(name)) for name in ("/dev/mem", "/dev/kmem", "/dev/port", "/proc/kcore", "/proc/mconsole")),  # type: ignore[misc]
+    *((f"snapshot_{text[:9]!r}", lambda text=text: ask_for_a_snapshot(text)) for text in ("1", "run -1 /", "end 1", "\0" * 70000)),  # type: ignore[misc]
     *((attempt.__name__, attempt) for attempt in (load_kernel_code, mount_a_disk, open_namespace_of_user, reach_network)),
 ]
 

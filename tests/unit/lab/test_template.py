@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from scpslab import planning, scenario
 from scpslab.lab.space import GAPS_KEPT, VERDICT_LOG_ENTRIES, Space
 from scpslab.lab.template import Template
 from scpslab.plan import Plan, read, write
@@ -109,3 +112,30 @@ def test_what_can_change_has_room_for_it_in_every_direction(vectors):
 
 def test_a_probe_of_verdicts_gets_its_log(vectors):
     assert Space.of(replace(network(), probes=(Verdicts(name="v", link="hop", direction="data"),)), vectors).verdicts == VERDICT_LOG_ENTRIES
+
+
+def leaves(value: object, place: str = "") -> dict[str, object]:
+    """Every value of a JSON that is no object or list, by its place; positions in lists count, names of them do not."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if not inside:
+        return {place: value}
+    return {name: found for key, one in inside for name, found in leaves(one, f"{place}.{key}".lstrip(".")).items()}
+
+
+def test_every_key_of_a_plan_is_the_template_s_or_known_to_be_the_cell_s(tmp_path):
+    """Of all cells of tests/same_bytes, which have every kind of key. A new key that the template lacks must be one that the cell gives its fork."""
+    (tmp_path / "vectors").mkdir()
+    lacking = set()
+    for path in sorted((Path(__file__).parents[2] / "same_bytes").glob("*.yaml")):
+        for cell in scenario.cells(scenario.load(str(path))):
+            plan = planning.plan(cell)
+            kept = leaves(write(Template.of(plan, tmp_path / "vectors").plan))
+            lacking |= {re.sub(r"\.\d+", "", place) for place, value in leaves(write(plan)).items() if kept.get(place, "absent") != value}
+
+    direction = re.compile(r"(serial_)?links\.directions\.(errors|disorder)(\..*)?")
+    assert {place for place in lacking if not direction.fullmatch(place) and place.split(".")[0] not in {"cell", "workloads", "probes", "script"}} == {
+        "limits.virtual_s",
+        "limits.wall_s",
+    }
+    assert {place.split(".")[0] for place in lacking} == {"cell", "limits", "links", "serial_links", "workloads", "probes", "script"}
+    assert "links.directions.disorder.jitter_ns" not in lacking

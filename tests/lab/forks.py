@@ -1,0 +1,113 @@
+"""Cells that are forked from templates, for tests: their plans, engines without templates, digests of what cells leave, processes that are left."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from scpslab import planning, scenario
+from scpslab.engine import CellRun
+from scpslab.engine.virtual import VirtualEngine
+from scpslab.plan import Plan
+from scpslab.running.executors.local import LocalExecutor
+
+PLANS = Path(__file__).parents[1] / "same_bytes"
+MEMORY = Path("/dev/shm")
+# How long the system may take to end processes whose parent was killed.
+END_LIMIT_S = 20.0
+
+
+def plans_of(kind: str) -> dict[str, Plan]:
+    """The plans of a file of tests/same_bytes."""
+    return plans_of_file(PLANS / f"{kind}.yaml")
+
+
+def plans_of_file(path: Path) -> dict[str, Plan]:
+    """The plans of a scenario's file."""
+    return {cell.id: planning.plan(cell) for cell in scenario.cells(scenario.load(str(path)))}
+
+
+def with_seed(plan: Plan, seed: str) -> Plan:
+    """The same cell with another seed of the kernel's random numbers."""
+    return replace(plan, cell=replace(plan.cell, kernel_seed=seed))
+
+
+def cells_like(plan: Plan, count: int) -> dict[str, Plan]:
+    """Cells of one template that differ in their seeds."""
+    return {f"c{number}": with_seed(plan, f"{number:02x}" * 32) for number in range(count)}
+
+
+class Statuses(dict[str, str]):
+    """What an executor reports."""
+
+    def started(self, cell_id: str) -> None:
+        """Nothing is done."""
+
+    def ended(self, cell_id: str, status: dict[str, Any]) -> None:
+        """Notes a status."""
+        self[cell_id] = f"{status['status']} {status['reason']}".strip()
+
+
+@contextmanager
+def prepared(plans: Mapping[str, Plan], *, snapshots: bool = True) -> Iterator[VirtualEngine]:
+    """An engine without templates; without `snapshots` it makes none."""
+    engine = VirtualEngine()
+    engine.snapshots = snapshots
+    engine.prepare(print, plans.values())
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def run(engine: VirtualEngine, plans: Mapping[str, Plan], folder: Path, jobs: int = 1) -> Statuses:
+    """Runs cells in their order."""
+    folder.mkdir(exist_ok=True)
+    statuses = Statuses()
+    LocalExecutor(jobs).run(engine, {cell_id: CellRun(plan, folder / cell_id) for cell_id, plan in plans.items()}, statuses)
+    return statuses
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Digest of every file of the cells in a folder."""
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def is_completed(statuses: Statuses, plans: Iterable[str]) -> bool:
+    """Whether all of these cells, and no others, were completed."""
+    return dict(statuses) == dict.fromkeys(plans, "completed")
+
+
+def scratch_folders(memory: Path = MEMORY) -> set[Path]:
+    """This process's folders in memory."""
+    return set(memory.glob(f"scpslab-{os.getpid()}-*"))
+
+
+def processes_in(folder: Path, sessions: Iterable[int] = ()) -> dict[int, str]:
+    """Processes that work below a folder, as a template, its forks and all that these start do, or that belong to one of these sessions."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+            continue
+        try:
+            place = (entry / "cwd").readlink()
+            state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if state != "Z" and (place.is_relative_to(folder.resolve()) or int(session) in sessions):
+            found[int(entry.name)] = str(place)
+    return found
+
+
+def left_after_a_while(folder: Path, sessions: Iterable[int] = ()) -> dict[int, str]:
+    """Processes that are still there when the system has had time to end them."""
+    limit = time.monotonic() + END_LIMIT_S
+    while (found := processes_in(folder, sessions)) and time.monotonic() < limit:
+        time.sleep(0.05)
+    return found

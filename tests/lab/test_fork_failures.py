@@ -1,0 +1,201 @@
+"""Forks and templates that end or hang, and memory that runs out: a cell fails with its logs or is run again, the others go on, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scpslab.engine import template as templates
+from scpslab.engine.template import Fork, Template
+from scpslab.engine.virtual import VirtualEngine
+from scpslab.plan import Plan
+from scpslab.plan.script import RunStep
+from tests.lab.forks import Statuses, cells_like, digests, is_completed, left_after_a_while, plans_of, prepared, run, scratch_folders
+
+pytestmark = pytest.mark.lab
+KILLS = int(os.environ.get("SCPSLAB_FORK_KILLS", "4"))
+SHORT_S = 5
+
+
+def four_cells() -> dict[str, Plan]:
+    """Four cells of one template."""
+    return cells_like(next(iter(plans_of("fy97").values())), 4)
+
+
+@pytest.fixture
+def plans() -> dict[str, Plan]:
+    """Four cells of one template."""
+    return four_cells()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> tuple[dict[str, str], float]:
+    """What the four cells leave when nothing happens, two at a time, and how long they take."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with prepared(four_cells()) as engine:
+        started = time.monotonic()
+        assert is_completed(run(engine, four_cells(), folder, jobs=2), four_cells())
+        took_s = time.monotonic() - started
+    return digests(folder), took_s
+
+
+@pytest.fixture
+def cells(tmp_path) -> Iterator[Path]:
+    """The cells' folder. When the engine has been closed only cells are in it: no process, no scratch folder, nothing in memory."""
+    folder = tmp_path / "cells"
+    folder.mkdir()
+    before = scratch_folders()
+    yield folder
+    assert left_after_a_while(tmp_path) == {}
+    assert [path.name for path in folder.iterdir() if path.name.startswith("scpslab-") or path.name.endswith(".part")] == []
+    assert scratch_folders() == before
+
+
+@contextmanager
+def running(engine: VirtualEngine, plans: dict[str, Plan], folder: Path) -> Iterator[Statuses]:
+    """Two cells at a time, meanwhile."""
+    statuses = Statuses()
+    runner = threading.Thread(target=lambda: statuses.update(run(engine, plans, folder, jobs=2)))
+    runner.start()
+    try:
+        yield statuses
+    finally:
+        runner.join()
+
+
+def seen(look: Callable[[], list[Fork] | list[Template]], limit_s: float = 600.0) -> Fork | Template:
+    """The first of those that are looked for."""
+    limit = time.monotonic() + limit_s
+    while time.monotonic() < limit:
+        if found := look():
+            return found[0]
+        time.sleep(0.0005)
+    raise TimeoutError
+
+
+def forks_of(engine: VirtualEngine) -> list[Fork]:
+    """The forks that run now."""
+    return [fork for template in engine.templates() for fork in template.running()]
+
+
+def limited(plan: Plan, wall_s: int) -> Plan:
+    """A plan with another limit of real time."""
+    return replace(plan, limits=replace(plan.limits, wall_s=wall_s))
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_a_fork_that_is_killed_fails_alone(cells, plans, undisturbed, seed):
+    """At a moment drawn from a seed, by somebody else's signal: the others have the bytes of an undisturbed run."""
+    expected, took_s = undisturbed
+    with prepared(plans) as engine:
+        with running(engine, plans, cells) as statuses:
+            time.sleep(random.Random(seed).uniform(0, 0.8) * took_s)
+            # All may have ended by then.
+            with suppress(TimeoutError, ProcessLookupError):
+                os.kill(seen(lambda: forks_of(engine), took_s).pid, signal.SIGKILL)
+        assert len(engine.templates()) == 1
+    failed = [name for name, status in statuses.items() if status != "completed"]
+    # One that was killed when its status had been written has its result.
+    assert len(failed) <= 1
+    assert all("killed by SIGKILL" in statuses[name] and (cells / name / "logs" / "console.log").exists() for name in failed)
+    assert {name: digest for name, digest in digests(cells).items() if name.split("/")[0] not in failed} == {
+        name: digest for name, digest in expected.items() if name.split("/")[0] not in failed
+    }
+
+
+def test_a_fork_that_is_stopped_ends_at_its_limit(cells, plans):
+    """With its logs; the cells beside it and after it go on, from the same template."""
+    plans["c1"] = limited(plans["c1"], SHORT_S)
+    with prepared(plans) as engine:
+        assert is_completed(run(engine, {"c0": plans["c0"]}, cells), ["c0"])
+        with running(engine, {"c1": plans["c1"]}, cells) as stopped:
+            os.kill(seen(lambda: forks_of(engine)).pid, signal.SIGSTOP)
+            assert is_completed(run(engine, {name: plans[name] for name in ("c2", "c3")}, cells), ["c2", "c3"])
+        assert len(engine.templates()) == 1
+    assert stopped["c1"].startswith(f"failed the cell did not end within its wall limit of {SHORT_S} s")
+    assert (cells / "c1" / "logs" / "console.log").exists()
+
+
+def test_a_guest_that_computes_for_ever_ends_at_its_limit(cells, plans):
+    """It lets no virtual time pass; the message names the program, and cells of the same template go on."""
+    script = (RunStep(t_ns=0, node="ws1", command="true", required=True, patience_ns=10**9),)
+    plans = {name: replace(plan, script=script) for name, plan in plans.items()}
+    busy = replace(script[0], command="while :; do :; done")
+    plans["c1"] = limited(replace(plans["c1"], script=(busy,)), SHORT_S)
+    with prepared(plans) as engine:
+        statuses = run(engine, plans, cells)
+        assert len(engine.templates()) == 1
+    assert f"wall limit of {SHORT_S} s; virtual time stood still, because" in statuses.pop("c1")
+    assert is_completed(statuses, ["c0", "c2", "c3"])
+    assert (cells / "c1" / "logs" / "console.log").exists()
+
+
+def test_a_template_that_is_stopped_is_replaced(cells, plans, undisturbed, monkeypatch):
+    """Its cells are run again from a new one."""
+    monkeypatch.setattr(templates, "ANSWER_LIMIT_S", 2.0)
+    with prepared(plans) as engine:
+        run(engine, {"c0": plans["c0"]}, cells)
+        (first,) = engine.templates()
+        os.kill(first.pid, signal.SIGSTOP)
+        statuses = run(engine, plans, cells, jobs=2)
+        (second,) = engine.templates()
+    assert is_completed(statuses, plans), statuses
+    assert second.pid != first.pid
+    assert digests(cells) == undisturbed[0]
+
+
+def test_a_template_that_hangs_before_its_network_is_up_fails_its_cell(cells, plans):
+    """At the cell's limit; the next cell gets another one."""
+    plans = {"c0": limited(plans["c0"], SHORT_S), "c1": plans["c1"]}
+    with prepared(plans) as engine:
+        with running(engine, {"c0": plans["c0"]}, cells) as statuses:
+            os.kill(seen(lambda: [one for one in engine.templates() if one.pid]).pid, signal.SIGSTOP)
+        after = run(engine, {"c1": plans["c1"]}, cells)
+    assert f"failed the wall limit of {SHORT_S} s came before the network was up" in statuses["c0"]
+    assert is_completed(after, ["c1"])
+
+
+@pytest.fixture
+def little_memory(tmp_path, monkeypatch) -> Iterator[Callable[[int], Path]]:
+    """A folder in memory with as many MiB as a test says, in place of /dev/shm."""
+    if os.geteuid():
+        pytest.skip("only root can mount a folder of its own")
+    folder = tmp_path / "memory"
+    folder.mkdir()
+
+    def resize(mib: int) -> Path:
+        if not os.path.ismount(folder):
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", folder], check=True)
+        subprocess.run(["mount", "-o", f"remount,size={mib}m", folder], check=True)
+        return folder
+
+    for module in ("virtual", "uml"):
+        monkeypatch.setattr(f"scpslab.engine.{module}.MEMORY_FOLDER", str(folder))
+    yield resize
+    if os.path.ismount(folder):
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("mib", [30, 120, 180], ids=["for a template", "for a fork", "for what a fork uses"])
+def test_memory_that_runs_out_fails_the_cell_and_no_other(cells, plans, little_memory, mib):
+    """The message says what to do; when there is room again the next cells run, and nothing is left in the folder."""
+    folder = little_memory(mib)
+    with prepared(plans) as engine:
+        first = run(engine, {"c0": plans["c0"]}, cells)
+        little_memory(1000)
+        after = run(engine, {name: plans[name] for name in ("c1", "c2", "c3")}, cells, jobs=2)
+    if mib < 150:
+        assert first["c0"].startswith("failed"), first
+    assert first["c0"] == "completed" or "make /dev/shm larger" in first["c0"]
+    assert is_completed(after, ["c1", "c2", "c3"]), after
+    assert list(folder.iterdir()) == []
