@@ -5,7 +5,7 @@ SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo
 	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh images/scps-ri/scps-ri \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: install-stack uninstall-stack image-ri test-ri same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test help demo test development test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: install-stack uninstall-stack image-ri test-ri same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published help demo test development test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -50,6 +50,12 @@ development: python ## add to .venv what tests and lints need
 
 images: python ## build lab kernel, guest image and guest programs into the user's cache folder
 	@$(PYTHON) -m scpslab.setup
+
+pin: python ## write the package versions that the mirror has today into the recipes of kernel and guest (maintainers; docs/decisions/0021)
+	@$(PYTHON) -m scpslab.setup --pin
+
+published: images ## write the hashes of the parts built here into images/published.txt (maintainers, after a change of a recipe)
+	@$(PYTHON) -m scpslab.setup --published
 
 lint: development ## check formatting, style, types, shell, YAML, repository rules, Rust
 	.venv/bin/ruff format --check .

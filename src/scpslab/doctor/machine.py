@@ -18,7 +18,7 @@ from scpslab.doctor.finding import Finding
 from scpslab.doctor.surroundings import Surroundings, look, on_windows_disk
 from scpslab.doctor.tracing import ptrace
 from scpslab.hostlab.capabilities import missing
-from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, cache_dir, find
+from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, compare, find
 
 MEMORY_FOLDER = Path("/dev/shm")
 # A guest of the default size that uses all of it.
@@ -96,6 +96,15 @@ def images() -> Finding:
     if not missing:
         return Finding("images", "ok", str(cache_dir()))
     return Finding("images", "missing", "not built: " + ", ".join(missing), "make setup")
+
+
+def published() -> Finding:
+    """Have kernel, guest image and programs the bytes that results were published with?"""
+    verdicts = [verdict for part in (*PARTS, STACK) if (verdict := compare(part, cache_dir()))]
+    found = "; ".join(verdict.text for verdict in verdicts) or "nothing to compare yet"
+    if all(verdict.same is not False for verdict in verdicts):
+        return Finding("published bytes", "ok", found)
+    return Finding("published bytes", "warning", found, "good for results of your own; to repeat published bytes see docs/platforms.md")
 
 
 def boot() -> Finding:
@@ -192,7 +201,7 @@ def host() -> list[Finding]:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    *(machine, system, python, programs, mounts, images, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
+    *(machine, system, python, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
     *(sandbox.addresses, disk, processes, cores),
 )
 

@@ -64,6 +64,10 @@ class Engine(ABC):
     def hash(self, plan: Plan) -> str:
         """Hash of every part of a prepared engine that determines the plan's results."""
 
+    def facts(self) -> dict[str, Any]:
+        """What a manifest says of the prepared engine besides its hashes."""
+        return {}
+
     @abstractmethod
     def run(self, cell: CellRun) -> dict[str, Any]:
         """Runs a cell to its end and returns its status; the folder then holds plan, status, environment, records, captures, logs.

@@ -32,6 +32,7 @@ from scpslab.plan.cell import CellKey, Limits
 from scpslab.runfolder import CellFiles
 from scpslab.scratch import scratch
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
+from scpslab.setup.images import parts_facts
 from scpslab.setup.own_images import OwnImage, archive, find_image, lend
 
 MEMORY_FOLDER = "/dev/shm"  # each kernel has a folder of its own in it
@@ -103,6 +104,10 @@ class UmlEngine(ProcessEngine):
         bundle = self._bundles[Needs.of(plan)][1]
         ids = [self._own_images[name][0].id for name in own_images(plan)]
         return hashlib.sha256("\n".join([bundle, *ids]).encode()).hexdigest()[:24] if ids else bundle
+
+    def facts(self) -> dict[str, Any]:
+        """The parts by name: whether they are the published ones (null: none is published for the recipe), and where versions differ."""
+        return {"parts": parts_facts(cache_dir())}
 
     def _compile(self, images: Images, lab: Path, cell: Path) -> None:
         tail = self.boot(images, lab, cell, COMPILE_LIMITS)

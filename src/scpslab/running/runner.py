@@ -121,7 +121,7 @@ class PlansRun:
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in self.plans.items()}
         engine_hashes = sorted({self.engine.hash(plan) for plan in self.plans.values()})
         facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hashes": engine_hashes, "seed": self.scenario.seed}
-        self.manifest = self._open(facts | self.asked | {"program": program()} | _machine())
+        self.manifest = self._open(facts | self.asked | {"program": program(), "machine": _machine() | self.engine.facts()})
         self._drop_foreign_cells()
         started = time.monotonic()
         name, folder = self.scenario.name, self.folder.path
@@ -270,7 +270,7 @@ def _check_room(out: Path) -> None:
 
 def _machine() -> dict[str, Any]:
     """Facts about this machine that are not part of the result."""
-    return {"machine": {"kernel": platform.release(), "python": platform.python_version(), "cpus": os.cpu_count()}}
+    return {"kernel": platform.release(), "python": platform.python_version(), "cpus": os.cpu_count()}
 
 
 def run_scenario(name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> RunResult:

@@ -1,4 +1,7 @@
-"""`python -m scpslab.setup`: builds everything that engines need and prints the time of each step. `--programs FOLDER`: only the programs of node images."""
+"""`python -m scpslab.setup`: builds everything that engines need and prints the time of each step. `--programs FOLDER`: only the programs of node images.
+
+`--pin` and `--published` are a maintainer's (pin.py).
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 from scpslab.errors import ScpslabError
-from scpslab.setup.images import PARTS, cache_dir, ensure, ensure_programs, find, timings
+from scpslab.setup.images import PARTS, cache_dir, compare, ensure, ensure_programs, find, timings
+from scpslab.setup.pin import pin, publish
 
 
 def main() -> int:
     """Builds what is missing; returns the exit code of the error, if there is one."""
     try:
         if sys.argv[1:2] == ["--programs"] and len(sys.argv) == 3:
-            ensure_programs(Path(sys.argv[2]), lambda text: print(text, flush=True))
+            ensure_programs(Path(sys.argv[2]), _say)
+            return 0
+        if sys.argv[1:] in (["--pin"], ["--published"]):
+            (pin if sys.argv[1] == "--pin" else publish)(_say)
             return 0
         return _everything()
     except ScpslabError as error:
@@ -24,12 +31,19 @@ def main() -> int:
         return error.exit_code
 
 
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
 def _everything() -> int:
     present = {part.name for part in PARTS if find(part, cache_dir())}
-    images = ensure(lambda text: print(text, flush=True))
+    images = ensure(_say)
     if len(present) < len(PARTS):
         Console().print(_table(present))
     print(f"images {images.hash}: lab kernel and guest are in {cache_dir()}")
+    for part in PARTS:
+        if verdict := compare(part, cache_dir()):
+            print(verdict.text)
     return 0
 
 

@@ -1,7 +1,8 @@
 """A private apt in the cache folder: Debian 13's packages on any Debian or Ubuntu machine, without root and without touching the system's own.
 
 The mirror is the machine's own Debian mirror, so that a site's mirror serves the lab too; SCPSLAB_MIRROR overrides it. A machine without a Debian
-mirror, such as one with Ubuntu, uses mmdebstrap's default.
+mirror, such as one with Ubuntu, uses mmdebstrap's default. Versions that a mirror no longer has come from Debian's snapshot service, or from the
+address in SCPSLAB_SNAPSHOT.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.errors import CapabilityError
@@ -18,6 +20,10 @@ from scpslab.setup.job import Job
 SUITE = "trixie"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SYSTEM_SOURCES = Path("/etc/apt")
+# Debian's own: every version of every package, by the day on which a mirror had it.
+SNAPSHOT = "http://snapshot.debian.org/archive/debian"
+# A place that is asked only for an older version is not waited for as long as the mirror.
+BRIEF = {"Acquire::Retries": "0", "Acquire::http::Timeout": "15", "Acquire::https::Timeout": "15"}
 # `deb [options] URI suite …`, or `URIs: URI …` (deb822); a mirror of Debian itself ends in /debian.
 SOURCE_LINE = re.compile(r"^(?:deb\s+(?:\[[^\]]*\]\s*)?|URIs:\s*)((?:https?|mirror\+https?)://\S+/debian)/?(?:\s|$)")
 # The line of mmdebstrap, a Perl script, that names its default mirror.
@@ -44,15 +50,100 @@ def mirror(sources: Path = SYSTEM_SOURCES, bootstrap: str | None = None) -> str:
     raise CapabilityError(f"{sources}: found no mirror of Debian; expected one there or in mmdebstrap. Set SCPSLAB_MIRROR to the address of a mirror.")
 
 
+@dataclass(frozen=True)
+class Place:
+    """A place that has packages: its name in messages, and its line of apt's sources.list. `needed`: without it nothing can be built."""
+
+    title: str
+    line: str
+    needed: bool = False
+
+
+def places(date: str, *, security: bool) -> list[Place]:
+    """Where packages come from, in the order in which they are asked. `date`: see versions.py. `security`: also the suite of security updates.
+
+    Raises:
+        CapabilityError: this machine lacks the Debian archive keys, or names no mirror.
+    """
+    found = [Place(mirror(), sources_line(), needed=True)]
+    if security:
+        address = f"{mirror()}-security"
+        found.append(Place(address, _line(address, f"{SUITE}-security")))
+    address = f"{(os.environ.get('SCPSLAB_SNAPSHOT') or SNAPSHOT).rstrip('/')}/{date}"
+    return [*found, Place(address, _line(address, SUITE, "check-valid-until=no "))]
+
+
 def sources_line() -> str:
     """The suite from which guest and kernel come, as a line of apt's sources.list.
 
     Raises:
         CapabilityError: this machine lacks the Debian archive keys, or names no mirror.
     """
+    return _line(mirror(), SUITE)
+
+
+def _line(address: str, suite: str, options: str = "") -> str:
     if not KEYRING.is_file():
         raise CapabilityError(f"{KEYRING}: found no such file; expected the Debian archive keys. Run: make packages.")
-    return f"deb [signed-by={KEYRING}] {mirror()} {SUITE} main"
+    return f"deb [{options}signed-by={KEYRING}] {address} {suite} main"
+
+
+class Apt:
+    """An apt in a folder of its own, with the packages of some places."""
+
+    def __init__(self, job: Job, folder: Path, places: Sequence[Place]) -> None:
+        """Fetches the lists of packages into `folder`, a new one.
+
+        Raises:
+            CapabilityError: no network, or apt failed.
+        """
+        for part in ("lists/partial", "archives/partial", "etc/none"):
+            (folder / part).mkdir(parents=True)
+        (folder / "status").touch()
+        (folder / "etc" / "sources.list").write_text("".join(f"{place.line}\n" for place in places))
+        settings = {
+            "Dir::State": folder,
+            "Dir::State::lists": folder / "lists",
+            "Dir::State::status": folder / "status",
+            "Dir::Cache": folder,
+            "Dir::Cache::archives": folder / "archives",
+            "Dir::Etc::sourcelist": folder / "etc" / "sources.list",
+            "Dir::Etc::sourceparts": folder / "etc" / "none",
+            "Dir::Etc::preferences": folder / "etc" / "no-preferences",
+            "Dir::Etc::preferencesparts": folder / "etc" / "none",
+            "APT::Architecture": "amd64",
+            "APT::Sandbox::User": "",
+            # Without this setting, apt only warns about a mirror that cannot be reached.
+            "APT::Update::Error-Mode": "any",
+            "Acquire::Languages": "none",
+            "Acquire::Retries": "3",
+            **({} if any(place.needed for place in places) else BRIEF),
+        }
+        self._job = job
+        self._options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+        job.run(["apt-get", *self._options, "update"])
+
+    def versions(self, names: Sequence[str]) -> dict[str, set[str]]:
+        """The versions of packages that the places have."""
+        found: dict[str, set[str]] = {name: set() for name in names}
+        for line in self._job.output(["apt-cache", *self._options, "madison", *names]).splitlines():
+            # A line is `name | version | place`; other lines are warnings.
+            words = [word.strip() for word in line.split("|")]
+            if len(words) == 3 and words[0] in found:
+                found[words[0]].add(words[1])
+        return found
+
+    def download(self, wanted: Sequence[str], folder: Path) -> list[Path]:
+        """Fetches packages, each a name or `name=version`, into `folder`; returns their files.
+
+        Raises:
+            CapabilityError: apt failed.
+        """
+        for word in wanted:
+            for old in folder.glob(f"{word.partition('=')[0]}_*.deb"):
+                old.unlink()
+        self._job.run(["apt-get", *self._options, "download", *wanted], cwd=folder)
+        return [next(folder.glob(f"{word.partition('=')[0]}_*.deb")) for word in wanted]
 
 
 def download(packages: Sequence[str], folder: Path, job: Job) -> list[Path]:
@@ -61,29 +152,4 @@ def download(packages: Sequence[str], folder: Path, job: Job) -> list[Path]:
     Raises:
         CapabilityError: no network, or apt failed.
     """
-    root = folder / "apt"
-    for part in ("lists/partial", "archives/partial", "etc/none"):
-        (root / part).mkdir(parents=True)
-    (root / "status").touch()
-    (root / "etc" / "sources.list").write_text(sources_line() + "\n")
-    settings = {
-        "Dir::State": root,
-        "Dir::State::lists": root / "lists",
-        "Dir::State::status": root / "status",
-        "Dir::Cache": root,
-        "Dir::Cache::archives": root / "archives",
-        "Dir::Etc::sourcelist": root / "etc" / "sources.list",
-        "Dir::Etc::sourceparts": root / "etc" / "none",
-        "Dir::Etc::preferences": root / "etc" / "no-preferences",
-        "Dir::Etc::preferencesparts": root / "etc" / "none",
-        "APT::Architecture": "amd64",
-        "APT::Sandbox::User": "",
-        # Without this setting, apt only warns about a mirror that cannot be reached.
-        "APT::Update::Error-Mode": "any",
-        "Acquire::Languages": "none",
-        "Acquire::Retries": "3",
-    }
-    options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
-    job.run(["apt-get", *options, "update"])
-    job.run(["apt-get", *options, "download", *packages], cwd=folder)
-    return [next(folder.glob(f"{package}_*.deb")) for package in packages]
+    return Apt(job, folder / "apt", [Place(mirror(), sources_line(), needed=True)]).download(packages, folder)

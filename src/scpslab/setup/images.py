@@ -12,15 +12,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import scpslab
 from scpslab.errors import CapabilityError
-from scpslab.setup import docker, guest, kernel, stack, tools, trust
+from scpslab.setup import docker, guest, kernel, published, stack, tools, trust
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.job import Job
 
 PROJECT = Path(scpslab.__file__).parents[2]
 NEEDED_BYTES = 4 * 10**9
+PUBLISHED = "images/published.txt"
+# Beside a product: what it was made with, and where its versions differ from the recipe's.
+MADE = "made.json"
 # User-Mode Linux exists for no other.
 LAB_KERNEL_MACHINE = "x86_64"
 
@@ -45,7 +49,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Part:
-    """One part to build: a function builds it from a recipe folder into a file or folder of that name. `sources`: the recipe's files."""
+    """One part to build: a function builds it from a recipe folder into a file or folder of that name. `sources`: the recipe's files.
+
+    `made_with`: the programs of this machine on which the product's bytes depend.
+    """
 
     name: str
     title: str
@@ -53,6 +60,7 @@ class Part:
     build: Callable[[Job], None]
     product: str
     sources: Callable[[Path], list[Path]]
+    made_with: tuple[str, ...] = ()
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -60,10 +68,10 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.is_file())
 
 
-TOOLS = Part("tools", "guest programs", "images/guest/tools", tools.build, "bin", files_of)
-GUEST = Part("guest", "guest image", "images/guest", guest.build, "guest.erofs", files_of)
-KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", kernel.build, "linux", files_of)
-STACK = Part("stack", "SCPS stack", "stack", stack.build, "scps", stack.sources)
+TOOLS = Part("tools", "guest programs", "images/guest/tools", tools.build, "bin", files_of, ("gcc", "clang"))
+GUEST = Part("guest", "guest image", "images/guest", guest.build, "guest.erofs", files_of, ("mkfs.erofs",))
+KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", kernel.build, "linux", files_of, ("gcc", "ld"))
+STACK = Part("stack", "SCPS stack", "stack", stack.build, "scps", stack.sources, ("rustc", "gcc"))
 DOCKER = Part("docker", "Docker and the images of nodes, for guests", ".", docker.build, "docker.erofs", docker.sources)
 # The parts that every cell needs. The quickest comes first, so that missing packages show early.
 PARTS = (TOOLS, GUEST, KERNEL)
@@ -175,6 +183,35 @@ def timings(part: Part, cache: Path) -> list[tuple[str, float]]:
     return [(title, taken_s) for title, taken_s in json.loads(note.read_text())] if note.exists() else []
 
 
+def made(part: Part, cache: Path) -> tuple[published.Entry, list[str]] | None:
+    """A built part as it would be published, and where its versions differ; None where it is not built, or was by a scpslab that took no note."""
+    folder = place(part, cache)
+    try:
+        note = json.loads((folder / MADE).read_text())
+    except FileNotFoundError:
+        return None
+    return published.Entry(part.name, recipe_hash(part), _content_hash(folder / part.product), note["tools"]), note["differs"]
+
+
+def compare(part: Part, cache: Path) -> published.Verdict | None:
+    """Is a part the published one? None where `made` is.
+
+    Raises:
+        CapabilityError: the file of published parts is damaged.
+    """
+    found = made(part, cache)
+    return None if found is None else published.judge(part.title, *found, published.read(PROJECT / PUBLISHED))
+
+
+def parts_facts(cache: Path) -> dict[str, dict[str, Any]]:
+    """What a manifest says of the built parts."""
+    facts = {}
+    for part in (*PARTS, STACK):
+        if (found := made(part, cache)) and (verdict := compare(part, cache)):
+            facts[part.name] = {"sha256": found[0].sha256, "published": verdict.same, "tools": found[0].tools, "differs": found[1]}
+    return facts
+
+
 def _content_hash(product: Path) -> str:
     """Hash of a product's bytes. It is kept next to the product, because every start needs it and the image is large."""
     note = product.with_name(product.name + ".sha256")
@@ -207,11 +244,15 @@ def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
             part.build(job)
             _content_hash(job.target)
             (work / "timings.json").write_text(json.dumps(job.steps) + "\n")
+            (work / MADE).write_text(json.dumps({"tools": published.tools(part.made_with), "differs": job.differs}) + "\n")
         except BaseException:
             _remove(work)
             raise
         work.rename(target)
         say(f"{part.title}: built in {sum(taken_s for _, taken_s in job.steps):.0f} s")
+    verdict = compare(part, cache)
+    if verdict is not None and verdict.same is False:
+        say(verdict.text)
     return target / part.product
 
 

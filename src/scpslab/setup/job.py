@@ -43,6 +43,8 @@ class Job:
     log: Path
     say: Callable[[str], None]
     steps: list[tuple[str, float]] = field(default_factory=list)
+    # Where other versions had to be taken than those that the recipe was published with.
+    differs: list[str] = field(default_factory=list)
 
     @property
     def work(self) -> Path:
@@ -69,6 +71,17 @@ class Job:
         Raises:
             CapabilityError: the program is not installed, or it failed; the message has its last lines and what to do.
         """
+        self._done(argv, cwd, env)
+
+    def output(self, argv: Sequence[str]) -> str:
+        """Runs a command to its end, and returns what it said; its errors go to the log, too.
+
+        Raises:
+            CapabilityError: as `run`.
+        """
+        return self._done(argv, None, None)
+
+    def _done(self, argv: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None) -> str:
         # Some of the tools are in /sbin folders, which a user's path may lack.
         environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", **(env or {})}
         if shutil.which(argv[0], path=environment["PATH"]) is None:
@@ -78,8 +91,12 @@ class Job:
             output.flush()
             begin = output.tell()
             done = subprocess.run(argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False)
+        with self.log.open("rb") as log:
+            log.seek(begin)
+            said = log.read().decode(errors="replace")
         if done.returncode:
-            raise CapabilityError(failure(argv[0], done.returncode, self.log.read_bytes()[begin:].decode(errors="replace"), self.log))
+            raise CapabilityError(failure(argv[0], done.returncode, said, self.log))
+        return said
 
 
 def failure(program: str, code: int, said: str, log: Path) -> str:

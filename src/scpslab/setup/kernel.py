@@ -7,13 +7,15 @@ import shutil
 from pathlib import Path
 
 from scpslab.errors import CapabilityError
-from scpslab.setup.apt import download
+from scpslab.setup import source, versions
 from scpslab.setup.job import Job
 
 VERSION = "6.12"
 PACKAGE = f"linux-source-{VERSION}"
 # Otherwise the kernel contains the name and time of the building machine, and mixes them into its random numbers.
 FIXED = {"KBUILD_BUILD_TIMESTAMP": "2024-01-01", "KBUILD_BUILD_USER": "scpslab", "KBUILD_BUILD_HOST": "lab", "KBUILD_BUILD_VERSION": "1"}
+# The kernel contains its configuration, and that has the versions of these, which nothing here uses, where the machine has them.
+UNUSED_TOOLS = tuple(f"{tool}=none" for tool in ("RUSTC", "BINDGEN", "PAHOLE"))
 # Half of the source is for other machines: leave out their folders, and the code (but not the Kconfig files) of drivers.
 UNUSED_CODE = (
     *("drivers/gpu", "drivers/iio", "drivers/infiniband", "drivers/media", "drivers/net/ethernet", "drivers/net/wireless", "drivers/scsi"),
@@ -26,7 +28,7 @@ OTHER_ARCHITECTURES = (
 
 
 def build(job: Job) -> None:
-    """Builds the kernel of the recipe folder (config.fragment, *.patch).
+    """Builds the kernel of the recipe folder (versions.txt, config.fragment, *.patch).
 
     Raises:
         CapabilityError: a tool is missing, a download failed, or the kernel did not accept an option of the fragment.
@@ -34,7 +36,7 @@ def build(job: Job) -> None:
     work = job.work / "source"
     work.mkdir()
     with job.step("download the source"):
-        (package,) = download([PACKAGE], work, job)
+        package = source.fetch(versions.read(job.recipe / versions.FILE), work, job)
     with job.step("unpack the source"):
         tree = _unpack(package, work, job)
     with job.step("configure"):
@@ -42,10 +44,10 @@ def build(job: Job) -> None:
             job.run(["patch", "-p1", "--input", str(patch)], cwd=tree)
         fragment = job.recipe / "config.fragment"
         shutil.copyfile(fragment, tree / ".config")
-        job.run(["make", "ARCH=um", "olddefconfig"], cwd=tree)
+        job.run(["make", "ARCH=um", *UNUSED_TOOLS, "olddefconfig"], cwd=tree)
         check_options(fragment, tree / ".config")
     with job.step("compile"):
-        job.run(["make", "ARCH=um", f"-j{len(os.sched_getaffinity(0))}", "linux"], cwd=tree, env=FIXED)
+        job.run(["make", "ARCH=um", *UNUSED_TOOLS, f"-j{len(os.sched_getaffinity(0))}", "linux"], cwd=tree, env=FIXED)
         job.run(["strip", "--strip-debug", "-o", str(job.target), str(tree / "linux")])
     shutil.rmtree(work)
 

@@ -16,6 +16,8 @@ LEAST_CARGO = (1, 85)
 # Static, so that it runs in any guest image, whatever its C library.
 TARGET = f"{platform.machine()}-unknown-linux-gnu"
 RUSTFLAGS = "-C target-feature=+crt-static -C strip=symbols"
+# Messages about a panic name the files of libraries, which are in a folder of the user.
+NAMED = "/cargo"
 BUILD = ["cargo", "build", "--release", "--locked", "--bin", "scps", "--target", TARGET]
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 BUILDER_PACKAGES = "ca-certificates,cargo,gcc,libc6-dev,rustc"
@@ -46,12 +48,17 @@ def build(job: Job) -> None:
     version = cargo_version()
     if version is not None and version >= LEAST_CARGO:
         with job.step("compile"):
-            job.run([*BUILD, "--target-dir", str(folder)], cwd=job.recipe, env={"RUSTFLAGS": RUSTFLAGS})
+            home = os.environ.get("CARGO_HOME") or Path.home() / ".cargo"
+            job.run([*BUILD, "--target-dir", str(folder)], cwd=job.recipe, env={"RUSTFLAGS": _flags(home)})
         (folder / TARGET / "release" / "scps").rename(job.target)
         shutil.rmtree(folder)
     else:
         with job.step(f"compile in a root file system with Debian's cargo (here: {_named(version)})"):
             _build_in_debian(job)
+
+
+def _flags(cargo_home: Path | str) -> str:
+    return f"{RUSTFLAGS} --remap-path-prefix={cargo_home}={NAMED}"
 
 
 def _named(version: tuple[int, ...] | None) -> str:
@@ -62,7 +69,7 @@ def _build_in_debian(job: Job) -> None:
     """Unpacks Debian 13 with cargo, compiles the program inside and copies it out; the root file system is removed again."""
     archive = job.work / "stack.tar"
     job.run(["tar", "--create", "--file", str(archive), "--exclude=./target", "--directory", str(job.recipe), "."])
-    compile_it = f"mkdir /src && cd /src && tar --extract --file /stack.tar && HOME=/root RUSTFLAGS='{RUSTFLAGS}' {' '.join(BUILD)}"
+    compile_it = f"mkdir /src && cd /src && tar --extract --file /stack.tar && HOME=/home RUSTFLAGS='{_flags('/home/.cargo')}' {' '.join(BUILD)}"
     hooks = [
         f"upload {archive} /stack.tar",
         "upload /etc/resolv.conf /etc/resolv.conf",

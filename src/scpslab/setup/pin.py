@@ -1,0 +1,60 @@
+"""Writes the files of exact versions and of published hashes: a maintainer's work (`make pin`, `make published`)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scpslab.scratch import replace_text, scratch
+from scpslab.setup import guest, kernel, published, versions
+from scpslab.setup.apt import Apt, Place, mirror, sources_line
+from scpslab.setup.images import GUEST, KERNEL, PARTS, PROJECT, PUBLISHED, STACK, Part, cache_dir, made
+from scpslab.setup.job import Job
+from scpslab.setup.versions import Package, Versions
+
+COMMENT = "written by make pin; docs/decisions/0021-versions-and-hashes-in-the-recipes.md says how it is used."
+
+
+def pin(say: Callable[[str], None]) -> None:
+    """Writes the versions that the mirror has today into the recipes. It installs a guest, because only that says which packages one has."""
+    with scratch() as folder:
+        _pin(folder, say)
+
+
+def _pin(folder: Path, say: Callable[[str], None]) -> None:
+    date = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    place = Place(mirror(), sources_line(), needed=True)
+    (folder / "kernel").mkdir()
+    (file,) = Apt(_job(KERNEL, folder, say), folder / "apt", [place]).download([kernel.PACKAGE], folder / "kernel")
+    with file.open("rb") as data:
+        source = Package(kernel.PACKAGE, versions.of_file(file), hashlib.file_digest(data, "sha256").hexdigest())
+    _write(KERNEL, Versions(date, (source,)), "The source of the lab kernel", say)
+    installed = guest.install(_job(GUEST, folder, say), [place], None)
+    _write(GUEST, Versions(date, tuple(Package(name, version) for name, version in sorted(installed.items()))), "Every package of the guest image", say)
+
+
+def publish(say: Callable[[str], None]) -> None:
+    """Puts the parts that are built here into the file of published parts, in place of those of earlier recipes."""
+    file = PROJECT / PUBLISHED
+    mine = [found[0] for part in (*PARTS, STACK) if (found := made(part, cache_dir())) and not found[1]]
+    recipes = {entry.part: entry.recipe for entry in mine}
+    kept = [entry for entry in published.read(file) if recipes.get(entry.part, entry.recipe) == entry.recipe]
+    others = [entry for entry in kept if (entry.part, entry.tools) not in {(new.part, new.tools) for new in mine}]
+    replace_text(file, published.text([*others, *mine]))
+    say(f"{file}: {', '.join(entry.part for entry in mine) or 'no part is built here with the versions of its recipe'}")
+
+
+def _job(part: Part, folder: Path, say: Callable[[str], None]) -> Job:
+    return Job(part.title, PROJECT / part.recipe, folder / part.product, cache_dir() / "pin.log", say)
+
+
+def _write(part: Part, found: Versions, title: str, say: Callable[[str], None]) -> None:
+    file = PROJECT / part.recipe / versions.FILE
+    changed = versions.differences(versions.read(file), {package.name: package.version for package in found.packages}) if file.exists() else []
+    if file.exists() and not changed:
+        say(f"{file}: nothing has changed")
+        return
+    replace_text(file, versions.text(found, f"{title}, {COMMENT}"))
+    say(f"{file}: {', '.join(changed) or 'written'}")

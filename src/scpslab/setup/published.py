@@ -1,0 +1,91 @@
+"""Are the built parts the published ones? images/published.txt has a line `PART RECIPE SHA256 TOOLS` for each that a maintainer has published.
+
+A part's bytes follow from its recipe, from the versions that it was built from, and from the compilers (or mkfs.erofs) of the machine. A recipe that
+was changed since the last publication has no line: nothing can be said of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from scpslab.errors import CapabilityError
+
+LINE = re.compile(r"([a-z]+) ([0-9a-f]{16}) ([0-9a-f]{64}) (\S.*)", re.ASCII)
+COMMENT = "# The SHA-256 of the parts that results were published with, and what they were made with; written by make published (docs/decisions/0021)."
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A published part."""
+
+    part: str
+    recipe: str
+    sha256: str
+    tools: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`same`: whether a part is the published one, None where none is published for its recipe. `text` says it in words."""
+
+    same: bool | None
+    text: str
+
+
+def read(file: Path) -> list[Entry]:
+    """The published parts; none if there is no such file.
+
+    Raises:
+        CapabilityError: a line is something else.
+    """
+    entries = []
+    for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else (), 1):
+        if not line or line.startswith("#"):
+            continue
+        found = LINE.fullmatch(line)
+        if found is None:
+            raise CapabilityError(f'{file}:{number}: found "{line}"; expected PART RECIPE SHA256 TOOLS. Run: make published.')
+        entries.append(Entry(*found.groups()))
+    return entries
+
+
+def text(entries: list[Entry]) -> str:
+    """The file's text."""
+    rows = [f"{entry.part} {entry.recipe} {entry.sha256} {entry.tools}" for entry in sorted(entries, key=lambda entry: (entry.part, entry.tools))]
+    return "\n".join([COMMENT, *rows]) + "\n"
+
+
+def tools(programs: tuple[str, ...]) -> str:
+    """The first line that each program says of its version."""
+    said = []
+    environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
+    for program in programs:
+        try:
+            done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", env=environment, check=False)
+        except OSError:
+            said.append(f"no {program}")
+        else:
+            said.append((done.stdout.strip().splitlines() or [program])[0])
+    return "; ".join(said)
+
+
+def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> Verdict:
+    """The verdict on a built part called `title`. `differs`: see `Job`."""
+    there = [entry for entry in entries if (entry.part, entry.recipe) == (made.part, made.recipe)]
+    if differs:
+        more = f" and {len(differs) - MOST_NAMED} more" if len(differs) > MOST_NAMED else ""
+        return Verdict(False, f"{title}: other versions than published: {', '.join(differs[:MOST_NAMED])}{more}; results may differ from the published ones")
+    if not there:
+        return Verdict(None, f"{title}: nothing published for this recipe")
+    if any(entry.sha256 == made.sha256 for entry in there):
+        return Verdict(True, f"{title}: as published")
+    others = " or ".join(entry.tools for entry in there)
+    cause = f"made with {made.tools}, the published one with {others}" if made.tools not in {entry.tools for entry in there} else "from the same versions"
+    return Verdict(
+        False, f"{title}: SHA-256 {made.sha256[:12]} is not the published {there[0].sha256[:12]}: {cause}; results may differ from the published ones"
+    )
