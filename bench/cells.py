@@ -1,4 +1,6 @@
-"""What a small cell costs in processor time: with a guest booted for it, as the first of a network whose template is forked, and as each further one.
+"""What a small cell costs in processor time, and what a virtual second costs in which nothing happens.
+
+A cell costs differently with a guest booted for it, as the first of a network whose template is forked, and as each further one.
 
 A fork's processes are its own children, and some are killed: this program takes in whatever is orphaned, so that the system counts all of it.
 """
@@ -35,6 +37,8 @@ CELLS: dict[str, tuple[str, ...]] = {
     "serial link with PPP, 10 kB": ("tests/same_bytes/serial.yaml", "sweep={}", "workloads.transfer.size=10 kB"),
     "star with 32 terminals, 20 kB from eight": STAR,
 }
+IDLE_S = 20_000
+IDLE = ("limits.virtual=30000 s", "limits.wall=3000 s")
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Cost:
 def main() -> None:
     """Measures in turns, so that a slower minute of the machine hits all, and prints the table."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    plans = {name: planning.plan(scenario.cells(scenario.load(words[0], list(words[1:])))[0]) for name, words in CELLS.items()}
+    plans = {name: plan_of(words) for name, words in CELLS.items()}
     VirtualEngine().prepare(print, plans.values())
     found: dict[tuple[str, str], list[Cost]] = {}
     for _ in range(ROUNDS):
@@ -58,6 +62,12 @@ def main() -> None:
             for kind, one in (("booted", booted), ("first", first), ("further", further)):
                 found.setdefault((name, kind), []).append(one)
     Console().print(table(found))
+    Console().print(idle_table())
+
+
+def plan_of(words: tuple[str, ...]) -> Plan:
+    """The plan of a scenario's first cell with its overrides."""
+    return planning.plan(scenario.cells(scenario.load(words[0], list(words[1:])))[0])
 
 
 def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
@@ -92,6 +102,17 @@ def table(found: dict[tuple[str, str], list[Cost]]) -> Table:
         booted, first, further = (statistics.median(one.processor_s for one in found[name, kind]) for kind in ("booted", "first", "further"))
         wall_s = statistics.median(one.wall_s for one in found[name, "further"])
         made.add_row(name, f"{booted:.2f}", f"{first:.2f}", f"{further:.2f}", f"{wall_s:.2f}", f"{further / booted:.2f}")
+    return made
+
+
+def idle_table() -> Table:
+    """What a transfer costs more that starts later."""
+    made = Table("", "CPU ms per virtual s", "virtual s per wall s", title=f"idle for {IDLE_S} virtual s, on one core")
+    for name in ("FY97 network, 100 kB", "two hosts and one hop, 100 kB"):
+        words = (*CELLS[name], *IDLE)
+        at_once, late = (cost(plan_of((*words, f"workloads.transfer.start={start_s} s")), 1) for start_s in (0, IDLE_S))
+        pace = IDLE_S / (late.wall_s - at_once.wall_s)
+        made.add_row(name, f"{1000 * (late.processor_s - at_once.processor_s) / IDLE_S:.2f}", f"{pace:.0f}")
     return made
 
 
