@@ -113,12 +113,16 @@ class LabCell:
         self.network.take(plan, VECTORS)
         for link, planned in zip(self.serial_links, plan.serial_links, strict=True):
             link.take(planned, VECTORS)
+        self._start_routers()
 
     def _set_up_serial_links(self) -> None:
         self.serial_links = [SerialLink(link, self.network, self.loop, self.folders.logs) for link in self.plan.serial_links]
         late = self.network.wiring.late_routes()
         for link in self.serial_links:
             link.set_up(Context.now_ns, late)
+
+    def _start_routers(self) -> None:
+        """Starts the routers of SCPS-NP: their seeds, tables and queues are the cell's, and they say nothing until there is traffic."""
         self.routers = [NpRouter(node, self.network, self.loop) for node in self.plan.nodes if isinstance(node, ScpsRouter)]
         for router in self.routers:
             router.set_up(Context.now_ns, {link.name: link.terminals[router.name] for link in self.serial_links if router.name in link.terminals})

@@ -1,4 +1,4 @@
-"""Routers of SCPS-NP: `scps router` on a node, from before the epoch until nothing is under way. Its counters become records/<node>.jsonl."""
+"""Routers of SCPS-NP: `scps router` on a node, started in the cell, before the epoch, until nothing is under way. Its counters become records/<node>.jsonl."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What cells of one network have in common, and what each has besides: a template is set up once, and its cells go on from there (docs/decisions/0018).
 
-The template of a plan is the plan with everything taken out that is applied later: which cell it is, bit errors, seeds, workloads, probes, script, limits.
-Whatever the network's set-up reads is in it, so that equal templates are equal networks. It is computed from the plan alone, never from what ran before.
+The template of a plan is the plan with everything taken out that is applied later: which cell it is, bit errors, seeds, workloads, probes, script, limits,
+and what routers of SCPS-NP are told. Whatever the network's set-up reads is in it, so that equal templates are equal networks. It is computed from the plan
+alone, never from what ran before.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scpslab.plan import Plan, schema
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.links import Direction as LinkDirection
 from scpslab.plan.links import Disorder, Link
+from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.serial_links import SerialLink
 
 # The file in a guest's cell folder that says: set this up, and wait for cells.
@@ -41,6 +43,7 @@ class Template:
         memory = plan.limits.memory_mib
         stripped = replace(
             plan,
+            nodes=tuple(_bare_router(node) if isinstance(node, ScpsRouter) else node for node in plan.nodes),
             cell=CellKey(id="template", scenario="template", axes={}, repeat=1, kernel_seed=NO_SEED),
             limits=Limits(virtual_s=VIRTUAL_S, wall_s=WALL_S, memory_mib=memory),
             links=tuple(_bare(link) for link in plan.links),
@@ -73,6 +76,11 @@ class Template:
         """
         fields = strict_json.loads(content)
         return cls(plans.read(fields["plan"]), schema.read(Space, fields["space"]))
+
+
+def _bare_router(router: ScpsRouter) -> ScpsRouter:
+    """Its program starts in the cell, so that what it is told is the cell's."""
+    return replace(router, seed=0, default_precedence=0, hosts=(), next_hops=(), interfaces=())
 
 
 def _bare(link: Link) -> Link:

@@ -14,6 +14,8 @@ from scpslab.lab.template import Template
 from scpslab.plan import Plan, read, write
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.links import Disorder
+from scpslab.plan.nodes import ScpsRouter
+from scpslab.plan.np import SERIAL_HOP, NpHop, NpHost
 from scpslab.plan.probes.verdicts import Verdicts
 from scpslab.plan.script import RunStep
 from scpslab.topology import catalogue
@@ -83,6 +85,24 @@ def test_what_the_set_up_reads_is_in_the_template(vectors, change):
     assert Template.of(change(plan), vectors).id != Template.of(plan, vectors).id
 
 
+def test_what_routers_of_scps_np_are_told_is_the_cell_s(vectors):
+    module = catalogue.module("fy97_np")
+    plan = layout(module.describe(module.PARAMETERS.read({}))).plan(KEY, LIMITS)
+    routers = [node for node in plan.nodes if isinstance(node, ScpsRouter)]
+    assert len(routers) == 2
+    told = {
+        "seed": 7,
+        "default_precedence": 3,
+        "hosts": (NpHost(ip="198.18.1.1", np="0102"),),
+        "next_hops": (NpHop(to="0102", via=SERIAL_HOP),),
+    }
+    other = replace(plan, nodes=tuple(replace(node, **told) if node in routers else node for node in plan.nodes))
+    moved = replace(plan, nodes=tuple(replace(node, device="np7") if node in routers else node for node in plan.nodes))
+
+    assert Template.of(other, vectors).id == Template.of(plan, vectors).id
+    assert Template.of(moved, vectors).id != Template.of(plan, vectors).id
+
+
 def test_seeds_of_jitter_are_the_cell_s(vectors):
     one, other = (with_direction(network(), disorder=Disorder(jitter_ns=5, duplicate=0.1, seed=seed * 32)) for seed in ("17", "18"))
 
@@ -132,10 +152,11 @@ def test_every_key_of_a_plan_is_the_template_s_or_known_to_be_the_cell_s(tmp_pat
             kept = leaves(write(Template.of(plan, tmp_path / "vectors").plan))
             lacking |= {re.sub(r"\.\d+", "", place) for place, value in leaves(write(plan)).items() if kept.get(place, "absent") != value}
 
-    direction = re.compile(r"(serial_)?links\.directions\.(errors|disorder)(\..*)?")
-    assert {place for place in lacking if not direction.fullmatch(place) and place.split(".")[0] not in {"cell", "workloads", "probes", "script"}} == {
+    # The second: what routers of SCPS-NP are told. No other node has such keys.
+    given = re.compile(r"(serial_)?links\.directions\.(errors|disorder)(\..*)?|nodes\.(seed|default_precedence|hosts|next_hops|interfaces)(\..*)?")
+    assert {place for place in lacking if not given.fullmatch(place) and place.split(".")[0] not in {"cell", "workloads", "probes", "script"}} == {
         "limits.virtual_s",
         "limits.wall_s",
     }
-    assert {place.split(".")[0] for place in lacking} == {"cell", "limits", "links", "serial_links", "workloads", "probes", "script"}
+    assert {place.split(".")[0] for place in lacking} == {"cell", "limits", "links", "serial_links", "nodes", "workloads", "probes", "script"}
     assert "links.directions.disorder.jitter_ns" not in lacking
