@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FOLDER = re.compile(r"scpslab-(\d+)-(\d+)-[a-z0-9_]{8}", re.ASCII)
-MEMORY = Path("/dev/shm")
+MEMORY, LARGE = Path("/dev/shm"), Path("/var/tmp")
 START_FIELD = 19  # of /proc/PID/stat behind the command's closing bracket: starttime, field 22 of proc(5)
 
 
@@ -44,9 +44,16 @@ def remove_dead(*parents: Path) -> list[Path]:
     return removed
 
 
-def places() -> tuple[Path, Path]:
+def places() -> tuple[Path, ...]:
     """The folders in which engines and commands make scratch folders."""
-    return MEMORY, Path(tempfile.gettempdir())
+    return tuple(dict.fromkeys((*memory_places(), Path(tempfile.gettempdir()))))
+
+
+def memory_places() -> tuple[Path, ...]:
+    """The folders for the guests' memory, in the order in which they are tried: that of the user alone, or that of the system and those for temporary files."""
+    if given := os.environ.get("SCPSLAB_MEMORY"):
+        return (Path(given).absolute(),)
+    return tuple(dict.fromkeys((MEMORY, Path(tempfile.gettempdir()), LARGE)))
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -17,12 +17,12 @@ from scpslab.doctor import sandbox
 from scpslab.doctor.finding import Finding
 from scpslab.doctor.surroundings import Surroundings, look, on_windows_disk
 from scpslab.doctor.tracing import ptrace
+from scpslab.engine import memory
+from scpslab.errors import CapabilityError
 from scpslab.hostlab.capabilities import missing
 from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, compare, find
 
 MEMORY_FOLDER = Path("/dev/shm")
-# A guest of the default size that uses all of it.
-NEEDED_SHM_BYTES = 700 * 10**6
 NEEDED_PROCESSES = 200
 BOOT_LIMIT_S = 20
 BUILD_PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "patch", "mmdebstrap", "mkfs.erofs", "clang", "apt-get", "xz")
@@ -115,7 +115,10 @@ def boot() -> Finding:
         return Finding(name, "missing", "no kernel yet", "make setup")
     with tempfile.TemporaryDirectory(prefix="scpslab-") as scratch:
         command = [str(kernel), "mem=64M", "con=null", "con0=null,fd:1", "time-travel=inf-cpu", "root=none", "panic=-1"]
-        environment = {"HOME": scratch, "TMPDIR": str(MEMORY_FOLDER)}
+        try:
+            environment = {"HOME": scratch, "TMPDIR": str(memory.choose())}
+        except CapabilityError:
+            return Finding(name, "missing", "no folder for its memory", "fix the check 'memory folder' first")
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=BOOT_LIMIT_S, env=environment, check=False)
         except subprocess.TimeoutExpired:
@@ -135,7 +138,13 @@ def _way_to_boot() -> str:
 
 
 def memory_folder() -> Finding:
-    """Room in /dev/shm for the guests' memory, and may they run from there?"""
+    """Room for the guests' memory, and may they run from there?"""
+    try:
+        chosen = memory.choose()
+    except CapabilityError:
+        chosen = MEMORY_FOLDER
+    if chosen != MEMORY_FOLDER:
+        return judge_other_folder(chosen, memory.room(chosen), memory.trouble(MEMORY_FOLDER))
     if not MEMORY_FOLDER.is_dir():
         return Finding("memory folder", "missing", f"no {MEMORY_FOLDER}", f"sudo mount -t tmpfs tmpfs {MEMORY_FOLDER}")
     facts = os.statvfs(MEMORY_FOLDER)
@@ -143,9 +152,18 @@ def memory_folder() -> Finding:
     return judge_memory_folder(facts.f_bavail * facts.f_frsize, is_noexec, len(os.sched_getaffinity(0)), look())
 
 
+def judge_other_folder(folder: Path, free_bytes: int, trouble: str) -> Finding:
+    """The finding for guests whose memory is not in /dev/shm. `trouble`: why it is not; "" where that has too little room, or another folder is asked for."""
+    why = "SCPSLAB_MEMORY names it" if os.environ.get("SCPSLAB_MEMORY") else f"{MEMORY_FOLDER} {trouble or 'has too little room'}"
+    found = f"{free_bytes / 1e9:.1f} GB free in {folder}: {why}"
+    if free_bytes < memory.NEEDED_BYTES:
+        return Finding("memory folder", "warning", f"{found}; a cell may need {memory.NEEDED_BYTES / 1e6:.0f} MB", "small cells run; scpslab run --jobs 1")
+    return Finding("memory folder", "ok", found)
+
+
 def judge_memory_folder(free_bytes: int, is_noexec: bool, cores: int, where: Surroundings) -> Finding:
     """The finding for so much room, with as many cells at a time as there are cores."""
-    name, size = "memory folder", f"{math.ceil(NEEDED_SHM_BYTES * cores / 1e9)}g"
+    name, size = "memory folder", f"{math.ceil(memory.NEEDED_BYTES * cores / 1e9)}g"
     free = f"{free_bytes / 1e9:.1f} GB" if free_bytes >= 10**9 else f"{free_bytes / 1e6:.0f} MB"
     if where.run_command:
         fix = f"{where.run_command} --tmpfs {MEMORY_FOLDER}:exec,size={size}"
@@ -155,12 +173,12 @@ def judge_memory_folder(free_bytes: int, is_noexec: bool, cores: int, where: Sur
         fix = f"sudo mount -o remount,exec,size={size} {MEMORY_FOLDER}"
     if is_noexec:
         return Finding(name, "missing", f"{MEMORY_FOLDER} is mounted noexec: the lab kernel cannot run from there", fix)
-    found, fits = f"{free} free in {MEMORY_FOLDER}", free_bytes // NEEDED_SHM_BYTES
+    found, fits = f"{free} free in {MEMORY_FOLDER}", free_bytes // memory.NEEDED_BYTES
     if fits >= cores:
         return Finding(name, "ok", found)
     if fits:
         return Finding(name, "warning", f"{found}: enough for {fits} of {cores} cells at a time", f"scpslab run --jobs {fits}, or: {fix}")
-    return Finding(name, "missing", f"{found}; a cell needs {NEEDED_SHM_BYTES / 1e6:.0f} MB", fix)
+    return Finding(name, "missing", f"{found}; a cell needs {memory.NEEDED_BYTES / 1e6:.0f} MB", fix)
 
 
 def disk() -> Finding:

@@ -19,8 +19,8 @@ from scpslab.runfolder import CellFiles
 CONSOLE_LINES_KEPT = 12
 # What the lab kernel says when this machine lacks something, and what to do then.
 ADVICE = {
-    "mount likely just ran out of space": "Run fewer cells at a time (--jobs), or make /dev/shm larger; scpslab doctor shows how",
-    "snapshot: the machine's memory: No space left": "Run fewer cells at a time (--jobs), or make /dev/shm larger; scpslab doctor shows how",
+    "mount likely just ran out of space": "Run fewer cells at a time (--jobs), or set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how",
+    "snapshot: the machine's memory: No space left": "Run fewer cells at a time (--jobs), or set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how",
     "check_ptrace": "ptrace is forbidden here; scpslab doctor shows what to do",
 }
 

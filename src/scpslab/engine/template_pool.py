@@ -110,7 +110,7 @@ class TemplatePool:
             dropped.close()
 
 
-def free_bytes(folder: str) -> int:
+def free_bytes(folder: Path) -> int:
     """What programs of the machine can still have of its memory, where their files are in a folder in memory."""
     room = shutil.disk_usage(folder).free
     for line in Path("/proc/meminfo").read_text().splitlines():

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from scpslab.engine import memory
 from scpslab.engine.base import LabProcess
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
 from scpslab.engine.cell_folder import CellFolder
@@ -35,7 +36,6 @@ from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 from scpslab.setup.images import parts_facts
 from scpslab.setup.own_images import OwnImage, archive, find_image, lend
 
-MEMORY_FOLDER = "/dev/shm"  # each kernel has a folder of its own in it
 ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
 COMPILE_LIMITS = {"memory_mib": 512, "wall_s": 120}
 # The FY97 network with Open vSwitch needs about 50.
@@ -76,7 +76,7 @@ class UmlEngine(ProcessEngine):
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
         _check_processes()
-        _check_memory_folder()
+        memory.choose()
         plans = list(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
             images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
@@ -131,9 +131,9 @@ class UmlEngine(ProcessEngine):
         words = [str(self._kernel), f"mem={limits.memory_mib}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
         return [*words, *self.clock_arguments, *self.seed_arguments(plan)]
 
-    def confine(self, work: Path, memory: Path) -> list[str]:
+    def confine(self, work: Path, home: Path) -> list[str]:
         """The words in front of the kernel's command line: they confine the kernel to its folders, and end it when this program ends."""
-        return launcher(self._tools, self._kernel, work, memory)
+        return launcher(self._tools, self._kernel, work, home)
 
     def seed_arguments(self, plan: Plan) -> list[str]:
         """The kernel argument that seeds the guest's random numbers."""
@@ -153,7 +153,7 @@ class UmlEngine(ProcessEngine):
     @contextmanager
     def kernel(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[LabProcess]:
         """A kernel in the folder. The kernel keeps its memory file, and a note of its process id, in a scratch folder of its own."""
-        with scratch(MEMORY_FOLDER) as home:
+        with scratch(memory.choose()) as home:
             words = self.confine(folder.path, home)
             options: dict[str, Any] = {"cwd": folder.path, "env": {"TMPDIR": str(home), "HOME": str(home)}}
             if console:
@@ -200,13 +200,3 @@ def _check_processes() -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if os.geteuid() != 0 and allowed != resource.RLIM_INFINITY and allowed < PROCESSES_PER_CELL:
         raise CapabilityError(f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell that runs. Raise the limit.")
-
-
-def _check_memory_folder() -> None:
-    """Checks that a kernel can run from its memory file. Docker mounts /dev/shm so that it cannot."""
-    is_there = Path(MEMORY_FOLDER).is_dir()
-    if not is_there or os.statvfs(MEMORY_FOLDER).f_flag & os.ST_NOEXEC:
-        raise CapabilityError(
-            f"{MEMORY_FOLDER}: found {'it mounted noexec' if is_there else 'no such folder'}; expected a folder from which the lab kernel can run. "
-            'Run "scpslab doctor": it shows how to mount it, or how to start a container that has it.'
-        )

@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 from scpslab.engine.base import CellRun, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import sweep, template_launcher
+from scpslab.engine.memory import choose
 from scpslab.engine.standstill import standstill
 from scpslab.engine.template import Fork, Held, Template, TemplateError
 from scpslab.engine.template_pool import TemplatePool, free_bytes
 from scpslab.engine.terminal import SessionConsole
-from scpslab.engine.uml import MEMORY_FOLDER, UmlEngine
+from scpslab.engine.uml import UmlEngine
 from scpslab.lab import template as networks
 from scpslab.plan import Plan
 from scpslab.scratch import scratch
@@ -57,7 +58,7 @@ class VirtualEngine(UmlEngine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pool = TemplatePool(lambda: free_bytes(MEMORY_FOLDER))
+        self._pool = TemplatePool(lambda: free_bytes(choose()))
         self._thread = threading.local()
 
     def run(self, cell: CellRun) -> dict[str, Any]:
@@ -116,7 +117,7 @@ class VirtualEngine(UmlEngine):
         """A template that is not booted yet, in folders of its own: one beside the cell, which holds its cells too, and one for its memory."""
         with ExitStack() as stack:
             folder = stack.enter_context(scratch(cell.path.parent)).resolve()
-            memory = stack.enter_context(scratch(MEMORY_FOLDER))
+            memory = stack.enter_context(scratch(choose()))
             home = CellFolder(folder / HOME, cell.plan)
             home.out.path.mkdir(parents=True)
             (folder / CELLS).mkdir()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from scpslab.doctor.machine import judge_memory_folder
+from scpslab import scratch
+from scpslab.doctor.machine import judge_memory_folder, judge_other_folder
 from scpslab.doctor.surroundings import Surroundings
-from scpslab.engine import uml
+from scpslab.engine import memory
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.errors import CapabilityError
 
@@ -37,10 +39,45 @@ def test_noexec_is_missing_whatever_room_there_is():
     assert "noexec" in found.found
 
 
-def test_a_run_is_refused_before_anything_starts(monkeypatch):
-    monkeypatch.setattr(uml.os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
-    with pytest.raises(CapabilityError, match=r"/dev/shm: found it mounted noexec; expected .* Run \"scpslab doctor\""):
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Two folders; `rooms` and `noexec` say what each is like."""
+    rooms, noexec = {"shm": 10**9, "tmp": 10**12}, set[str]()
+    for name in rooms:
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(memory, "room", lambda place: rooms[place.name])
+    monkeypatch.setattr(memory.os, "statvfs", lambda place: SimpleNamespace(f_flag=os.ST_NOEXEC if place.name in noexec else 0))
+    return (tmp_path / "shm", tmp_path / "tmp"), rooms, noexec
+
+
+def test_the_guests_memory_is_in_the_first_folder_that_can_hold_it(folders):
+    places, rooms, noexec = folders
+    assert memory.choose(places).name == "shm"
+    rooms["shm"] = 64 << 20
+    assert memory.choose(places).name == "tmp"
+    rooms["tmp"] = 32 << 20
+    assert memory.choose(places).name == "shm"
+    noexec.add("shm")
+    assert memory.choose(places).name == "tmp"
+
+
+def test_a_run_is_refused_before_anything_starts_where_no_folder_can(folders, monkeypatch):
+    places, _, noexec = folders
+    noexec |= {"shm", "tmp"}
+    monkeypatch.setattr(memory, "memory_places", lambda: (*places, places[0] / "gone"))
+    with pytest.raises(CapabilityError, match=r"shm mounted noexec, .*tmp mounted noexec, .*gone missing; expected .* Run \"scpslab doctor\".*SCPSLAB_MEMORY"):
         VirtualEngine().prepare(print, [])
-    monkeypatch.setattr(uml, "MEMORY_FOLDER", "/nowhere")
-    with pytest.raises(CapabilityError, match="found no such folder"):
-        VirtualEngine().prepare(print, [])
+
+
+def test_the_user_s_folder_is_the_only_one_and_is_cleaned_like_the_others(monkeypatch, tmp_path):
+    monkeypatch.setenv("SCPSLAB_MEMORY", str(tmp_path))
+    assert scratch.memory_places() == (tmp_path,)
+    assert tmp_path in scratch.places()
+    monkeypatch.delenv("SCPSLAB_MEMORY")
+    assert scratch.memory_places()[0] == scratch.MEMORY
+
+
+def test_another_folder_is_told_with_the_reason():
+    found = judge_other_folder(Path("/tmp"), 10**10, "mounted noexec")
+    assert (found.state, found.found) == ("ok", "10.0 GB free in /tmp: /dev/shm mounted noexec")
+    assert judge_other_folder(Path("/tmp"), 10**8, "").state == "warning"

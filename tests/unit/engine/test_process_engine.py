@@ -96,7 +96,7 @@ def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path):
 @pytest.mark.parametrize(
     ("says", "advice"),
     [
-        ("Bus error - the host /dev/shm or /tmp mount likely just ran out of space", "make /dev/shm larger; scpslab doctor shows how"),
+        ("Bus error - the host /dev/shm or /tmp mount likely just ran out of space", "set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how"),
         ("check_ptrace : expected SIGSTOP, got status = 9", "ptrace is forbidden here; scpslab doctor shows what to do"),
     ],
 )

@@ -1,0 +1,44 @@
+"""The folder of the guests' memory files: /dev/shm, which is in memory; another where it is too small, or mounted so that no kernel can run from it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from scpslab.errors import CapabilityError
+from scpslab.scratch import memory_places
+
+# A guest of the default size that uses all of it.
+NEEDED_BYTES = 700 * 10**6
+
+
+def choose(places: tuple[Path, ...] | None = None) -> Path:
+    """The first of the places that can be used and has room for a guest; where none has, the one with the most room.
+
+    Raises:
+        CapabilityError: none can be used.
+    """
+    asked = memory_places() if places is None else places
+    usable = [place for place in asked if not trouble(place)]
+    if not usable:
+        found = ", ".join(f"{place} {trouble(place)}" for place in asked)
+        raise CapabilityError(
+            f"the guests' memory: found {found}; expected a folder from which the lab kernel can run. "
+            'Run "scpslab doctor": it shows how to mount it, or how to start a container that has it; or set SCPSLAB_MEMORY to a folder.'
+        )
+    return next((place for place in usable if room(place) >= NEEDED_BYTES), max(usable, key=room))
+
+
+def trouble(place: Path) -> str:
+    """Why a place cannot be used; "" if it can."""
+    if not place.is_dir():
+        return "missing"
+    if not os.access(place, os.W_OK | os.X_OK):
+        return "not writable"
+    return "mounted noexec" if os.statvfs(place).f_flag & os.ST_NOEXEC else ""
+
+
+def room(place: Path) -> int:
+    """The free bytes of a place."""
+    return shutil.disk_usage(place).free
