@@ -19,7 +19,7 @@ use crate::stats::{Signals, Snapshot, Stats, Totals};
 use crate::table::{ConnectionId, ConnectionTable};
 use crate::trace::TraceRecord;
 use scps_net::{Envelope, Network, NetworkConfig, Protection, Unsent};
-use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
+use scps_types::{Duration, Instant, Precedence, Rng, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::protocol;
 use std::collections::{BTreeMap, VecDeque};
@@ -80,8 +80,6 @@ struct Listener {
     config: Config,
 }
 
-/// Packets one connection sends before the next gets its turn.
-const BURST_MAX: u32 = 64;
 /// Replies to strangers waiting to leave.
 const REPLIES_MAX: usize = 64;
 
@@ -98,7 +96,6 @@ pub struct Endpoint {
     listeners_made: u32,
     last_cookie_at: Option<Instant>,
     schedule: Schedule,
-    burst: u32,
     events: VecDeque<Event>,
     traces: VecDeque<TraceRecord>,
     replies: VecDeque<(Ipv4Addr, Vec<u8>)>,
@@ -133,7 +130,6 @@ impl Endpoint {
             listeners_made: 0,
             last_cookie_at: None,
             schedule: Schedule::new(1),
-            burst: 0,
             events: VecDeque::new(),
             traces: VecDeque::new(),
             replies: VecDeque::new(),
@@ -292,8 +288,10 @@ impl Endpoint {
             listener,
             with_scps,
         };
+        let precedence = birth.config.precedence.unwrap_or(Precedence::LOWEST);
         let connection = Connection::new(birth, &self.routes[route.0], state, now);
         self.table.insert(connection);
+        self.schedule.set_precedence(id.place(), precedence);
         self.settle(id.place());
         id
     }
@@ -473,6 +471,13 @@ impl Endpoint {
         (self.is_in_row, self.joined) = (false, None);
     }
 
+    /// The data link received packets that were damaged, and told no more of them: losses mean corruption for a while, and
+    /// acknowledgements tell the peers so (scps-np §6.4, §6.5).
+    pub fn handle_damage(&mut self, now: Instant) {
+        self.advance_clock(now);
+        self.routes.iter_mut().for_each(|route| route.on_damage(now));
+    }
+
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance_clock(now);
@@ -504,13 +509,11 @@ impl Endpoint {
         while let Some(index) = self.schedule.next_ready() {
             let Some(c) = self.table.at_mut(index) else {
                 self.schedule.not_ready();
-                self.burst = 0;
                 continue;
             };
             let route = c.path.route();
             if self.schedule.is_blocked(route) {
                 self.schedule.block(route, None);
-                self.burst = 0;
                 continue;
             }
             let before = out.len();
@@ -518,22 +521,17 @@ impl Endpoint {
             match c.poll_transmit(&mut sending) {
                 Polled::Packet => {
                     let dst = c.remote.0;
-                    self.burst += 1;
-                    if self.burst >= BURST_MAX {
-                        self.burst = 0;
-                        self.schedule.rotate();
-                    }
                     let len = out.len() - before;
+                    let config = self.routes[route.0].config();
+                    self.schedule.sent(len, config.rate.map(|_| config.mtu));
                     if len > 0 {
                         return Some(Transmit { dst, len });
                     }
                 }
                 Polled::Blocked(at) => {
-                    self.burst = 0;
                     self.schedule.block(route, Some(at));
                 }
                 Polled::Idle => {
-                    self.burst = 0;
                     self.schedule.not_ready();
                     self.settle_quietly(index);
                 }

@@ -24,12 +24,14 @@ pub struct Route {
     bucket: Option<TokenBucket>,
     available: bool,
     corrupted_until: Instant,
+    damaged_until: Instant,
 }
 
 impl Route {
     /// A route that is available, with a full first credit.
     pub fn new(config: RouteConfig, now: Instant) -> Self {
-        Route { config, bucket: TokenBucket::new(&config, now), available: true, corrupted_until: Instant::ZERO }
+        let (bucket, never) = (TokenBucket::new(&config, now), Instant::ZERO);
+        Route { config, bucket, available: true, corrupted_until: never, damaged_until: never }
     }
 
     /// Settings in force; the MTU may have been lowered by path MTU discovery.
@@ -90,6 +92,17 @@ impl Route {
         self.corrupted_until = now + CORRUPTION_REPORT_LIFETIME;
     }
 
+    /// A packet came damaged (scps-np §6.5): losses mean corruption, here and for the peers, who are told.
+    pub fn on_damage(&mut self, now: Instant) {
+        self.on_corruption_experienced(now);
+        self.damaged_until = self.corrupted_until;
+    }
+
+    /// True if peers are to be told that packets come damaged.
+    pub fn is_damaged(&self, now: Instant) -> bool {
+        now < self.damaged_until
+    }
+
     /// True if a loss here is taken for congestion now.
     pub fn loss_is_congestion(&self, now: Instant) -> bool {
         self.config.loss == LossMeaning::Congestion && now >= self.corrupted_until
@@ -114,6 +127,16 @@ mod tests {
         r.on_corruption_experienced(Instant::ZERO);
         assert!(!r.loss_is_congestion(Instant::from_secs(9)));
         assert!(r.loss_is_congestion(Instant::from_secs(10)));
+    }
+
+    #[test]
+    fn a_report_is_not_told_on_and_damage_is() {
+        let mut r = Route::new(RouteConfig::default(), Instant::ZERO);
+        r.on_corruption_experienced(Instant::ZERO);
+        assert!(!r.is_damaged(Instant::ZERO));
+        r.on_damage(Instant::from_secs(1));
+        assert!(r.is_damaged(Instant::from_secs(10)) && !r.loss_is_congestion(Instant::from_secs(10)));
+        assert!(!r.is_damaged(Instant::from_secs(11)) && r.loss_is_congestion(Instant::from_secs(11)));
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! Whose turn it is: connections that may have something to send, connections waiting for their route's rate, deadlines.
+//!
+//! The highest precedence comes first. Among equals turns go round: where a route has a rate, each turn is worth as many octets
+//! as the route's longest packet, and what a connection took beyond its turns it has to wait for (deficit round robin, Shreedhar
+//! and Varghese 1995).
 
 use crate::route::RouteId;
-use scps_types::Instant;
+use scps_types::{Instant, Precedence};
 use std::collections::{BTreeSet, VecDeque};
 
 #[derive(Clone, Debug, Default)]
@@ -13,13 +17,21 @@ struct Waiting {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     is_queued: bool,
+    level: usize,
+    /// Octets it may still send in this turn.
+    credit: i64,
     deadline: Option<Instant>,
 }
+
+/// Packets that a connection sends in a turn on a route without a rate.
+const BURST_MAX: u32 = 64;
 
 /// Queues and deadlines by connection index.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    ready: VecDeque<u32>,
+    ready: [VecDeque<u32>; Precedence::LEVELS],
+    /// Packets sent in this turn.
+    burst: u32,
     waiting: Vec<Waiting>,
     places: Vec<Place>,
     deadlines: BTreeSet<(Instant, u32)>,
@@ -29,7 +41,8 @@ impl Schedule {
     /// Nobody's turn, with `routes` routes.
     pub fn new(routes: usize) -> Self {
         Schedule {
-            ready: VecDeque::new(),
+            ready: Default::default(),
+            burst: 0,
             waiting: vec![Waiting::default(); routes],
             places: Vec::new(),
             deadlines: BTreeSet::new(),
@@ -46,35 +59,68 @@ impl Schedule {
         self.places.push(Place::default());
     }
 
+    /// A connection's precedence.
+    pub fn set_precedence(&mut self, index: u32, precedence: Precedence) {
+        self.places[index as usize].level = usize::from(precedence.level());
+    }
+
     /// The connection may have something to send.
     pub fn make_ready(&mut self, index: u32) {
         let place = &mut self.places[index as usize];
         if !place.is_queued {
             place.is_queued = true;
-            self.ready.push_back(index);
+            place.credit = 0;
+            self.ready[place.level].push_back(index);
         }
     }
 
+    /// The queue of the highest precedence that is ready.
+    fn first_queue(&mut self) -> Option<&mut VecDeque<u32>> {
+        self.ready.iter_mut().rev().find(|queue| !queue.is_empty())
+    }
+
     /// The connection whose turn it is; it stays first.
-    pub fn next_ready(&self) -> Option<u32> {
-        self.ready.front().copied()
+    pub fn next_ready(&mut self) -> Option<u32> {
+        self.first_queue()?.front().copied()
     }
 
     /// The first has nothing to send.
     pub fn not_ready(&mut self) {
-        if let Some(index) = self.ready.pop_front() {
+        self.burst = 0;
+        if let Some(index) = self.first_queue().and_then(VecDeque::pop_front) {
             self.places[index as usize].is_queued = false;
         }
     }
 
-    /// The first had its turn; the others come before it comes again.
-    pub fn rotate(&mut self) {
-        self.ready.rotate_left(usize::from(self.ready.len() > 1));
+    /// The first sent a packet of `octets`. When its turn is over, the others of its precedence come before it comes again.
+    /// `turn` is how many octets a turn is worth; `None` on a route without a rate, where there is enough for all.
+    pub fn sent(&mut self, octets: usize, turn: Option<u16>) {
+        let Some(index) = self.next_ready() else { return };
+        let place = &mut self.places[index as usize];
+        self.burst += 1;
+        let is_over = match turn {
+            None => self.burst >= BURST_MAX,
+            Some(turn) => {
+                // A turn begins.
+                if place.credit <= 0 {
+                    place.credit += i64::from(turn.max(1));
+                }
+                place.credit -= octets as i64;
+                place.credit <= 0
+            }
+        };
+        if is_over {
+            self.burst = 0;
+            if let Some(queue) = self.first_queue() {
+                queue.rotate_left(1);
+            }
+        }
     }
 
     /// The first waits for its route's rate, in order of arrival.
     pub fn block(&mut self, route: RouteId, until: Option<Instant>) {
-        if let Some(index) = self.ready.pop_front() {
+        self.burst = 0;
+        if let Some(index) = self.first_queue().and_then(VecDeque::pop_front) {
             let w = &mut self.waiting[route.0];
             w.connections.push(index);
             w.until = until.or(w.until);
@@ -91,7 +137,9 @@ impl Schedule {
         for w in &mut self.waiting {
             if w.until.is_some_and(|u| u <= now) {
                 w.until = None;
-                self.ready.extend(w.connections.drain(..));
+                for index in w.connections.drain(..) {
+                    self.ready[self.places[index as usize].level].push_back(index);
+                }
             }
         }
     }
@@ -132,6 +180,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn blocked_connections_keep_their_order() {
@@ -149,6 +198,68 @@ mod tests {
         assert_eq!(s.next_ready(), None, "a blocked connection is already queued");
         s.unblock(Instant::from_secs(1));
         assert_eq!(s.next_ready(), Some(0));
+    }
+
+    fn with_three() -> Schedule {
+        let mut s = Schedule::new(1);
+        for i in 0..3 {
+            s.add_connection();
+            s.make_ready(i);
+        }
+        s
+    }
+
+    #[test]
+    fn the_highest_precedence_comes_first_also_behind_a_rate() {
+        let mut s = Schedule::new(1);
+        (0..3).for_each(|_| s.add_connection());
+        s.set_precedence(2, Precedence::HIGHEST);
+        (0..3).for_each(|i| s.make_ready(i));
+        assert_eq!(s.next_ready(), Some(2));
+        while s.next_ready().is_some() {
+            s.block(RouteId(0), Some(Instant::from_secs(1)));
+        }
+        s.unblock(Instant::from_secs(1));
+        assert_eq!(s.next_ready(), Some(2));
+        s.not_ready();
+        assert_eq!(s.next_ready(), Some(0));
+    }
+
+    #[test]
+    fn where_there_is_enough_for_all_a_turn_is_a_burst() {
+        let mut s = with_three();
+        (1..BURST_MAX).for_each(|_| s.sent(1500, None));
+        assert_eq!(s.next_ready(), Some(0));
+        s.sent(1500, None);
+        assert_eq!(s.next_ready(), Some(1));
+    }
+
+    proptest! {
+        /// Whatever the lengths of their packets, and however little credit the route has at a time, connections that always have
+        /// something to send get the same, to within two packets.
+        #[test]
+        fn turns_on_a_route_with_a_rate_are_worth_the_same(
+            lens in proptest::array::uniform3(40usize..=1500),
+            credits in proptest::collection::vec(1usize..5, 50..200),
+        ) {
+            let mut s = with_three();
+            let mut got = [0usize; 3];
+            for (i, packets) in credits.iter().enumerate() {
+                for _ in 0..*packets {
+                    let index = s.next_ready().unwrap();
+                    got[index as usize] += lens[index as usize];
+                    s.sent(lens[index as usize], Some(1500));
+                }
+                let at = Instant::from_secs(i as u64 + 1);
+                s.block(RouteId(0), Some(at));
+                while s.next_ready().is_some() {
+                    s.block(RouteId(0), None);
+                }
+                s.unblock(at);
+            }
+            let (least, most) = (got.iter().min().unwrap(), got.iter().max().unwrap());
+            prop_assert!(most - least <= 3000, "{:?}", got);
+        }
     }
 
     #[test]

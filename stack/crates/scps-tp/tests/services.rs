@@ -4,7 +4,7 @@
 mod common;
 use common::{no_rate, plain, Script, PEER, US};
 use scps_tp::{Config, Congestion, Endpoint, EndpointConfig, Event, OptionError, RouteConfig, Trust};
-use scps_types::{Duration, Instant, Seed, SeqNum};
+use scps_types::{Bitrate, Duration, Instant, Precedence, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
 use scps_wire::ipv4::Ipv4;
 
@@ -23,6 +23,25 @@ fn a_record_ends_with_its_segment_and_keeps_its_mark_when_resent() {
          1.1 < . 1:1 ack 2001 snack 0+1
          1.1 > P. 2001:2501 rb yes",
     );
+}
+
+#[test]
+fn acknowledgements_tell_a_peer_that_speaks_scps_for_a_while_that_packets_come_damaged() {
+    for (syn_ack, speaks_scps) in [("win 65535 mss 1000 caps 0x40", true), ("win 65535 mss 1000", false)] {
+        let mut s = Script::connected_with(plain(), no_rate(), syn_ack);
+        s.endpoint.handle_damage(s.now);
+        let mut told = Vec::new();
+        for (at, from) in [(0.6, 1), (9.0, 2001), (12.0, 4001)] {
+            s.sent.clear();
+            s.run(&format!("{at} < . {from}:{} ack 1\n{at} < . {}:{} ack 1", from + 1000, from + 1000, from + 2000));
+            s.advance(Instant::from_secs(at as u64 + 1));
+            let acks = s.sent.drain(..).filter(|seen| seen.len == 0);
+            told.push(acks.map(|seen| seen.tcp.options.corruption_experienced).collect::<Vec<_>>());
+        }
+        assert!(told.iter().all(|acks| !acks.is_empty()));
+        let flat: Vec<bool> = told.iter().map(|acks| acks.iter().all(|told| *told)).collect();
+        assert_eq!(flat, [speaks_scps, speaks_scps, false], "{told:?}");
+    }
 }
 
 #[test]
@@ -134,6 +153,38 @@ impl Pair {
             self.settle();
         }
     }
+}
+
+/// Octets that each of three connections with unlimited windows gets through a route of 1 Mbit/s in ten seconds.
+fn shares(levels: [Option<Precedence>; 3], mss: [u16; 3]) -> [u64; 3] {
+    const OCTETS: usize = 4_000_000;
+    let buffers = Config { send_buffer: OCTETS, receive_buffer: OCTETS, window_scaling: true, ..plain() };
+    let config = Config { congestion: Congestion::None, ..buffers };
+    let mut pair = Pair::new(&config, 0);
+    let rate = Some(Bitrate::from_bps(1_000_000));
+    let route = RouteConfig { initial_rto: Duration::from_secs(1), rate, ..no_rate() };
+    pair.ends[0] = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(1), Instant::ZERO);
+    let ids = [0, 1, 2].map(|i| {
+        let config = Config { precedence: levels[i], mss: Some(mss[i]), ..config.clone() };
+        let id = pair.ends[0].connect(Instant::ZERO, (US.0, 0), PEER, config).unwrap();
+        assert_eq!(pair.ends[0].send(Instant::ZERO, id, &vec![7; OCTETS]), Ok(OCTETS));
+        id
+    });
+    pair.run(10);
+    ids.map(|id| OCTETS as u64 - pair.ends[0].snapshot(id).unwrap().unacknowledged)
+}
+
+#[test]
+fn connections_share_a_routes_rate_whatever_their_segments_and_the_most_urgent_comes_first() {
+    let all = 10 * 1_000_000 / 8;
+    for mss in [[1000, 1000, 1000], [1000, 500, 200]] {
+        let got = shares([None; 3], mss);
+        // Headers of 40 octets and those of handshakes take their part; a segment of 200 octets is a sixth header.
+        assert!(got.iter().sum::<u64>() > all * 4 / 5, "{got:?}");
+        assert!(got.iter().min().unwrap() * 10 > got.iter().max().unwrap() * 8, "{got:?}");
+    }
+    let got = shares([None, Some(Precedence::HIGHEST), None], [1000; 3]);
+    assert!(got[1] > all * 9 / 10 && got[0] + got[2] < all / 20, "{got:?}");
 }
 
 fn compressing() -> Config {

@@ -67,6 +67,7 @@ impl Connection {
 
     pub(super) fn send_ack(&mut self, sending: &mut Sending<'_>) -> Polled {
         let mut options = self.usual_options(sending.now);
+        options.corruption_experienced = self.agreed.scps && sending.route.is_damaged(sending.now);
         let room = MAX_LEN - options.emit_len();
         let mut snack = self.snack;
         if self.agreed.snack {
