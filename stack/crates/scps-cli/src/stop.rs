@@ -4,7 +4,7 @@ use crate::error::CliError;
 use scps_io::{IoError, Stack};
 use scps_types::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -66,11 +66,6 @@ impl StopSignals {
     }
 
     /// Becomes readable with the first signal and stays so.
-    pub fn fd(&self) -> RawFd {
-        self.bell.as_raw_fd()
-    }
-
-    /// The same as something to poll.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
@@ -94,7 +89,7 @@ impl Stop {
     /// On a signal, or after `limit` from now.
     pub fn new(stack: &mut Stack, limit: Option<Duration>) -> Result<Stop, CliError> {
         let signals = StopSignals::install()?;
-        stack.watch(signals.fd())?;
+        stack.watch(signals.bell())?;
         Ok(Stop { signals, deadline: limit.map(|l| stack.now() + l) })
     }
 

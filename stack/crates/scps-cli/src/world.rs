@@ -6,12 +6,14 @@ use crate::settings::Resolved;
 use crate::sp_settings::SpHost;
 use clap::{Args, ValueEnum};
 use scps_io::{
-    entropy_seed, Device, EndAddress, IoError, IpEncapsulation, NextHops, SerialDevice, Stack, TunConfig, TunDevice,
-    UdpAddressing, UdpConfig, UdpDevice,
+    entropy_seed, CaptureKind, Device, EndAddress, IoError, IpEncapsulation, NextHops, Observed, PcapWriter,
+    SerialDevice, Stack, TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice,
 };
 use scps_net::NetworkConfig;
 use scps_tp::EndpointConfig;
 use scps_types::{Duration, Seed};
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
@@ -69,6 +71,9 @@ pub struct DriverArgs {
     /// Protect segments by SCPS-SP: policy, associations and the names of key files, a JSON file (stack/README.md)
     #[arg(long, value_name = "FILE")]
     sp: Option<PathBuf>,
+    /// Write every packet that leaves or comes, before the driver wraps it, to this pcap file
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
     /// Seed of initial sequence numbers and ports; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
@@ -89,7 +94,7 @@ impl DriverArgs {
             NetworkName::Np => Some(NpHost::read(self.np.as_deref(), address, resolved.route.protocol)?),
         };
         self.check(np.is_some(), resolved)?;
-        let device = self.device(address, np.as_ref(), resolved.route.mtu)?;
+        let device = self.captured(self.device(address, np.as_ref(), resolved.route.mtu)?)?;
         resolved.route.overhead = resolved.route.overhead.saturating_add(device.overhead());
         let seed = match self.seed {
             Some(number) => Seed::from_u64(number),
@@ -102,6 +107,15 @@ impl DriverArgs {
             sp.protect(&mut stack, resolved.route.protocol)?;
         }
         Ok(stack)
+    }
+
+    /// The device, with a capture around it if one is asked for.
+    fn captured(&self, device: Box<dyn Device>) -> Result<Box<dyn Device>, CliError> {
+        let Some(path) = &self.pcap else { return Ok(device) };
+        let kind = if self.is_np() { CaptureKind::Np } else { CaptureKind::Ip };
+        let file = File::create(path).map_err(CliError::file(path))?;
+        let writer = PcapWriter::new(BufWriter::new(file), kind).map_err(CliError::file(path))?;
+        Ok(Box::new(Observed::new(device, writer)))
     }
 
     /// True if segments are protected.

@@ -1,11 +1,14 @@
 //! Ends of byte streams: pseudo-terminals, serial devices, sockets; and the wait for two of them.
 
-use crate::{sys, sys_tty, IoError};
+use crate::sys_tty::{self, Watch};
+use crate::{sys, IoError};
 use scps_types::Duration;
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::SigId;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -104,7 +107,7 @@ impl ByteEnd {
         match address {
             EndAddress::UnixListen(path) => {
                 let listener = UnixListener::bind(path)?;
-                if !signals.wait_before(listener.as_raw_fd())? {
+                if !signals.wait_before(listener.as_fd())? {
                     std::fs::remove_file(path)?;
                     return Ok(None);
                 }
@@ -114,7 +117,7 @@ impl ByteEnd {
             }
             EndAddress::TcpListen(address) => {
                 let listener = TcpListener::bind(address)?;
-                if !signals.wait_before(listener.as_raw_fd())? {
+                if !signals.wait_before(listener.as_fd())? {
                     return Ok(None);
                 }
                 tcp(listener.accept()?.0).map(Some)
@@ -129,7 +132,7 @@ impl ByteEnd {
             EndAddress::Pty(path) => {
                 let (fd, slave) = sys_tty::open_pty()?;
                 let other_side = open_device(&slave)?;
-                sys_tty::make_raw(other_side.as_raw_fd())?;
+                sys_tty::make_raw(&other_side)?;
                 // A link left by an earlier run is replaced; anything else in this place is not ours.
                 if path.symlink_metadata().is_ok_and(|m| m.file_type().is_symlink()) {
                     std::fs::remove_file(path)?;
@@ -139,8 +142,8 @@ impl ByteEnd {
             }
             EndAddress::Device(path) => {
                 let file = open_device(path)?;
-                if sys_tty::is_terminal(file.as_raw_fd()) {
-                    sys_tty::make_raw(file.as_raw_fd())?;
+                if sys_tty::is_terminal(&file) {
+                    sys_tty::make_raw(&file)?;
                 }
                 Ok(end(file.into()))
             }
@@ -169,7 +172,7 @@ impl ByteEnd {
     pub(crate) fn read_some(&mut self, into: &mut Vec<u8>, limit: usize) -> io::Result<ReadOutcome> {
         let before = into.len();
         into.resize(before + limit, 0);
-        let result = sys::read_packet(self.fd.as_raw_fd(), &mut into[before..]);
+        let result = sys::read_packet(self.fd.as_fd(), &mut into[before..]);
         into.truncate(before + result.as_ref().map_or(0, |n| n.unwrap_or(0)));
         match result {
             Ok(Some(0)) => Ok(ReadOutcome::Ended),
@@ -186,7 +189,7 @@ impl ByteEnd {
     }
 
     pub(crate) fn write_some(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
-        match sys_tty::write_some(self.fd.as_raw_fd(), bytes) {
+        match sys_tty::write_some(&self.fd, bytes) {
             Ok(n) => {
                 bytes.drain(..n);
                 Ok(())
@@ -229,33 +232,67 @@ pub enum Signal {
     Begin,
 }
 
-/// Signals of this process as something to wait for.
+/// Signals of this process as something to wait for. Each kind has a pipe, into which its handler writes an octet.
 #[derive(Debug)]
-pub struct Signals(OwnedFd);
+pub struct Signals {
+    end: UnixStream,
+    begin: UnixStream,
+    handlers: Vec<SigId>,
+}
 
 impl Signals {
     /// Takes SIGTERM, SIGINT and SIGUSR1 over. SIGPIPE is ignored by Rust's start-up code.
     pub fn new() -> Result<Self, IoError> {
-        let fd = sys_tty::signal_descriptor(&[libc::SIGTERM, libc::SIGINT, libc::SIGUSR1]);
-        fd.map(Signals).map_err(IoError::system("signals"))
+        Signals::install().map_err(IoError::system("signals"))
+    }
+
+    fn install() -> io::Result<Self> {
+        let pipe = |signals: &[i32], handlers: &mut Vec<SigId>| {
+            let (bell, ringer) = UnixStream::pair()?;
+            bell.set_nonblocking(true)?;
+            for signal in signals {
+                handlers.push(signal_hook::low_level::pipe::register(*signal, ringer.try_clone()?)?);
+            }
+            Ok::<_, io::Error>(bell)
+        };
+        let mut handlers = Vec::new();
+        let (end, begin) = (pipe(&[SIGTERM, SIGINT], &mut handlers)?, pipe(&[SIGUSR1], &mut handlers)?);
+        Ok(Signals { end, begin, handlers })
+    }
+
+    fn watches(&self) -> [Watch<'_>; 2] {
+        [Watch::reading(self.end.as_fd()), Watch::reading(self.begin.as_fd())]
     }
 
     /// Waits until `fd` can be read; false if a signal came first.
-    fn wait_before(&self, fd: RawFd) -> io::Result<bool> {
-        let watch = |fd| sys_tty::Watch { fd, read: true, write: false };
+    fn wait_before(&self, fd: BorrowedFd<'_>) -> io::Result<bool> {
         loop {
-            let mut watches = [watch(fd), watch(self.0.as_raw_fd())];
+            let [end, begin] = self.watches();
+            let mut watches = [Watch::reading(fd), end, begin];
             sys_tty::wait(&mut watches, None)?;
-            if watches[1].read || watches[0].read {
-                return Ok(!watches[1].read);
+            let has_signal = watches[1].read || watches[2].read;
+            if has_signal || watches[0].read {
+                return Ok(!has_signal);
             }
         }
     }
 
     /// The next signal that came.
     pub fn take(&mut self) -> Result<Option<Signal>, IoError> {
-        let signal = sys_tty::read_signal(self.0.as_raw_fd()).map_err(IoError::system("signals"))?;
-        Ok(signal.map(|number| if number == libc::SIGUSR1 { Signal::Begin } else { Signal::End }))
+        for (pipe, signal) in [(&self.end, Signal::End), (&self.begin, Signal::Begin)] {
+            if sys::read_packet(pipe.as_fd(), &mut [0]).map_err(IoError::system("signals"))?.is_some() {
+                return Ok(Some(signal));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for handler in self.handlers.drain(..) {
+            signal_hook::low_level::unregister(handler);
+        }
     }
 }
 
@@ -276,20 +313,18 @@ pub fn wait_for(
     signals: &Signals,
     timeout: Option<Duration>,
 ) -> Result<bool, IoError> {
-    let watch = |fd: &OwnedFd, i: Interest| sys_tty::Watch { fd: fd.as_raw_fd(), read: i.read, write: i.write };
-    let mut watches = [
-        watch(&ends[0].fd, interests[0]),
-        watch(&ends[1].fd, interests[1]),
-        watch(&signals.0, Interest { read: true, write: false }),
-    ];
+    let watch = |end: usize| Watch { fd: ends[end].fd(), read: interests[end].read, write: interests[end].write };
+    let [end, begin] = signals.watches();
+    let mut watches = [watch(0), watch(1), end, begin];
     sys_tty::wait(&mut watches, timeout).map_err(IoError::system("poll"))?;
+    let has_signal = watches[2].read || watches[3].read;
     for (interest, found) in interests.iter_mut().zip(watches) {
         *interest = Interest { read: found.read, write: found.write };
     }
-    Ok(watches[2].read)
+    Ok(has_signal)
 }
 
 /// Lets waits of this thread end at their time instead of up to 50 µs later.
 pub fn exact_timers() -> Result<(), IoError> {
-    sys_tty::exact_timers().map_err(IoError::system("timer slack"))
+    sys::exact_timers().map_err(IoError::system("timer slack"))
 }

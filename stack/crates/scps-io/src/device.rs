@@ -53,6 +53,40 @@ pub trait Device: Debug {
     fn stats(&self) -> DeviceStats;
 }
 
+impl<D: Device + ?Sized> Device for Box<D> {
+    fn overhead(&self) -> u16 {
+        (**self).overhead()
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        (**self).fd()
+    }
+
+    fn outbox(&mut self) -> &mut Vec<u8> {
+        (**self).outbox()
+    }
+
+    fn queue(&mut self, packet: Transmit) -> usize {
+        (**self).queue(packet)
+    }
+
+    fn is_full(&mut self) -> bool {
+        (**self).is_full()
+    }
+
+    fn flush(&mut self) -> io::Result<bool> {
+        (**self).flush()
+    }
+
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+        (**self).receive(take)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        (**self).stats()
+    }
+}
+
 /// Octets gathered before they are handed to the kernel: a few of its largest joined packets, which fit in the cache.
 const OUTBOX_OCTETS: usize = 256 * 1024;
 

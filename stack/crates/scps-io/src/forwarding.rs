@@ -6,13 +6,12 @@
 
 use crate::clock::Clock;
 use crate::device::{packets_of, Device, DeviceStats};
-use crate::IoError;
+use crate::{sys, IoError};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::time::Timespec;
 use scps_np::{LinkEvent, Router};
 use scps_tp::Transmit;
-use scps_types::{Bitrate, Duration, Instant};
+use scps_types::{Bitrate, Instant};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -107,7 +106,7 @@ impl Forwarder {
     }
 
     fn wait(&mut self, bell: BorrowedFd<'_>) -> io::Result<[PollFlags; PORTS_MAX]> {
-        let timeout = self.next_send().map(|at| timespec(at.since(self.now)));
+        let timeout = self.next_send().map(|at| sys::timespec(at.since(self.now)));
         let fd_of = |index: usize| match self.ports.get(index) {
             Some(state) if !state.is_down => {
                 let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
@@ -197,10 +196,6 @@ impl Forwarder {
         self.router.handle_link_event(self.now, port, LinkEvent::Down);
         self.notices.push(PortNotice { port, error });
     }
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 //!
 //! One thread, one epoll set. The loop sleeps until a packet, a timer or the caller's deadline: it never polls idly,
 //! because the lab runs it in a kernel whose time stands still while a process spins. This is the only crate that may
-//! read a clock or make system calls; unsafe code is confined to `sys.rs` and `sys_tty.rs`.
+//! read a clock or make system calls; unsafe code is confined to `sys.rs`.
 
 mod byte_stream;
+mod capture;
 mod clock;
 mod device;
 mod encapsulation;
+mod faults;
 mod forwarding;
 mod fp;
 #[cfg(test)]
@@ -22,9 +24,11 @@ mod tun;
 mod udp;
 
 pub use byte_stream::{exact_timers, wait_for, ByteEnd, EndAddress, Interest, ReadOutcome, Signal, Signals};
+pub use capture::{CaptureKind, Direction, LineWriter, Observed, Observer, PcapWriter};
 pub use clock::Clock;
 pub use device::{Device, DeviceStats};
 pub use encapsulation::{IpEncapsulation, NextHops};
+pub use faults::{FaultConfig, FaultStats, Faults};
 pub use forwarding::{Forwarder, Port, PortNotice};
 pub use fp::{KernelNet, TpNet};
 pub use sequence::SequenceRecord;

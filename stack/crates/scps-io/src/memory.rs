@@ -26,6 +26,13 @@ impl Default for MemoryDevice {
     }
 }
 
+impl MemoryDevice {
+    /// Gives these packets.
+    pub(crate) fn giving(incoming: Vec<Vec<u8>>) -> Self {
+        MemoryDevice { incoming, ..MemoryDevice::default() }
+    }
+}
+
 impl Device for MemoryDevice {
     fn overhead(&self) -> u16 {
         0

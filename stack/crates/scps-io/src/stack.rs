@@ -13,7 +13,7 @@ use scps_tp::{
 };
 use scps_types::{Duration, Instant, Seed};
 use std::collections::VecDeque;
-use std::os::fd::AsRawFd;
+use std::os::fd::BorrowedFd;
 
 /// A host's transport in operation. Calls never block but [`Stack::turn`].
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Stack {
     now: Instant,
     events: VecDeque<Event>,
     has_device_room: bool,
+    /// Damaged frames that the engine knows of.
+    damaged: u64,
     /// Where the sequence numbers of SP are written down.
     record: SequenceRecord,
 }
@@ -38,11 +40,11 @@ impl Stack {
         seed: Seed,
     ) -> Result<Self, IoError> {
         let clock = Clock::new();
-        let epoll = Epoll::new(device.fd().as_raw_fd()).map_err(IoError::system("epoll"))?;
+        let epoll = Epoll::new(device.fd()).map_err(IoError::system("epoll"))?;
         let now = clock.now();
         let endpoint = Endpoint::new(config, route, seed, now);
         let (events, record) = (VecDeque::new(), SequenceRecord::default());
-        Ok(Stack { endpoint, device, epoll, clock, now, events, has_device_room: true, record })
+        Ok(Stack { endpoint, device, epoll, clock, now, events, has_device_room: true, damaged: 0, record })
     }
 
     /// Puts SP beneath all connections, of which there are none yet. `record` is of the keys that packets leave under.
@@ -188,7 +190,7 @@ impl Stack {
         let before = self.events.len();
         self.collect_events();
         let wait = if self.events.len() == before { self.time_to_wait(deadline) } else { Some(Duration::ZERO) };
-        self.epoll.want_write(!self.has_device_room).map_err(IoError::system("epoll"))?;
+        self.epoll.want_write(self.device.fd(), !self.has_device_room).map_err(IoError::system("epoll"))?;
         let ready = self.epoll.wait(wait).map_err(IoError::system("epoll"))?;
         self.look();
         let now = self.now;
@@ -198,6 +200,10 @@ impl Stack {
             self.device
                 .receive(&mut |octets, row, trust| endpoint.handle_row(now, octets, row, trust))
                 .map_err(IoError::system("receive"))?;
+            let damaged = self.device.stats().damaged;
+            if damaged > std::mem::replace(&mut self.damaged, damaged) {
+                self.endpoint.handle_damage(now);
+            }
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
@@ -215,7 +221,7 @@ impl Stack {
     }
 
     /// Makes [`Stack::turn`] return when `other` becomes readable, once until it is read.
-    pub fn watch(&mut self, other: std::os::fd::RawFd) -> Result<(), IoError> {
+    pub fn watch(&mut self, other: BorrowedFd<'_>) -> Result<(), IoError> {
         self.epoll.watch(other).map_err(IoError::system("epoll"))
     }
 

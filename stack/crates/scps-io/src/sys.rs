@@ -1,11 +1,15 @@
-//! System calls that the standard library does not offer. Every `unsafe` of the workspace is here and in `sys_tty.rs`,
-//! each with its reason.
+//! System calls that neither the standard library nor rustix offers, and what is built of rustix's. Every `unsafe` of the
+//! workspace is here, each with its reason.
 #![allow(unsafe_code, reason = "the one place where system calls are made")]
 
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt;
 use scps_types::{Duration, Seed};
-use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, IoSlice};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {
@@ -18,40 +22,36 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
 /// 16 octets of the kernel's entropy.
 pub fn entropy_seed() -> io::Result<Seed> {
     let mut bytes = [0u8; 16];
-    // SAFETY: the pointer and length describe a live local array.
-    let n = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if n == 16 {
-        Ok(Seed::from_bytes(bytes))
-    } else {
-        Err(io::Error::last_os_error())
+    // The kernel gives up to 256 octets whole.
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())? {
+        16 => Ok(Seed::from_bytes(bytes)),
+        n => Err(io::Error::other(format!("{n} octets of entropy; expected 16"))),
     }
 }
 
 /// CPU time this process has used.
 pub fn cpu_time() -> Duration {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `t` is a live timespec; the clock id is a constant every Linux knows.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut t) };
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
 }
 
 /// Octets in a TCP socket's send queue, sent or not, that the peer has not acknowledged; 0 if the kernel does not tell.
-pub(crate) fn unacknowledged_octets(socket: RawFd) -> u64 {
+pub(crate) fn unacknowledged_octets(socket: BorrowedFd<'_>) -> u64 {
     queued(socket, libc::TIOCOUTQ)
 }
 
 /// Of these, the octets that have not been sent for the first time.
-pub(crate) fn unsent_octets(socket: RawFd) -> u64 {
+pub(crate) fn unsent_octets(socket: BorrowedFd<'_>) -> u64 {
     queued(socket, SIOCOUTQNSD)
 }
 
 /// From linux/sockios.h; the libc crate does not have it.
 const SIOCOUTQNSD: libc::Ioctl = 0x894B;
 
-fn queued(socket: RawFd, request: libc::Ioctl) -> u64 {
+fn queued(socket: BorrowedFd<'_>, request: libc::Ioctl) -> u64 {
     let mut octets: libc::c_int = 0;
     // SAFETY: `octets` is a live integer, which is what both requests write.
-    let result = unsafe { libc::ioctl(socket, request, &raw mut octets) };
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut octets) };
     if result < 0 {
         0
     } else {
@@ -59,11 +59,20 @@ fn queued(socket: RawFd, request: libc::Ioctl) -> u64 {
     }
 }
 
+/// Lets sleeps of this thread end at their time instead of up to 50 µs later.
+pub(crate) fn exact_timers() -> io::Result<()> {
+    Ok(rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1))?)
+}
+
+/// A time as the kernel takes it.
+pub(crate) fn timespec(time: Duration) -> rustix::time::Timespec {
+    rustix::time::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }
+}
+
 /// An epoll set with one descriptor in it, and others that only end a wait.
 #[derive(Debug)]
 pub(crate) struct Epoll {
     set: OwnedFd,
-    watched: RawFd,
     wants_write: bool,
 }
 
@@ -78,41 +87,55 @@ const DEVICE: u64 = 0;
 const OTHER: u64 = 1;
 
 impl Epoll {
-    pub(crate) fn new(watched: RawFd) -> io::Result<Self> {
-        // SAFETY: no pointers; the result is checked and owned at once.
-        let set = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
-        let epoll = Epoll { set, watched, wants_write: false };
-        epoll.control(libc::EPOLL_CTL_ADD)?;
-        Ok(epoll)
-    }
-
-    fn control(&self, operation: libc::c_int) -> io::Result<()> {
-        let events = libc::EPOLLIN | if self.wants_write { libc::EPOLLOUT } else { 0 };
-        let mut event = libc::epoll_event { events: events as u32, u64: DEVICE };
-        // SAFETY: both descriptors are open; `event` lives through the call.
-        check(unsafe { libc::epoll_ctl(self.set.as_raw_fd(), operation, self.watched, &raw mut event) })?;
-        Ok(())
+    pub(crate) fn new(watched: BorrowedFd<'_>) -> io::Result<Self> {
+        let set = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&set, watched, EventData::new_u64(DEVICE), EventFlags::IN)?;
+        Ok(Epoll { set, wants_write: false })
     }
 
     /// Ends waits when `other` becomes readable; told once until it is read.
-    pub(crate) fn watch(&self, other: RawFd) -> io::Result<()> {
-        let events = libc::EPOLLIN | libc::EPOLLET;
-        let mut event = libc::epoll_event { events: events as u32, u64: OTHER };
-        // SAFETY: both descriptors are open; `event` lives through the call.
-        check(unsafe { libc::epoll_ctl(self.set.as_raw_fd(), libc::EPOLL_CTL_ADD, other, &raw mut event) })?;
-        Ok(())
+    pub(crate) fn watch(&self, other: BorrowedFd<'_>) -> io::Result<()> {
+        Ok(epoll::add(&self.set, other, EventData::new_u64(OTHER), EventFlags::IN | EventFlags::ET)?)
     }
 
-    pub(crate) fn want_write(&mut self, wants: bool) -> io::Result<()> {
+    /// Whether waits end when `watched`, the descriptor of the beginning, can be written to.
+    pub(crate) fn want_write(&mut self, watched: BorrowedFd<'_>, wants: bool) -> io::Result<()> {
         if self.wants_write != wants {
             self.wants_write = wants;
-            self.control(libc::EPOLL_CTL_MOD)?;
+            let flags = if wants { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+            epoll::modify(&self.set, watched, EventData::new_u64(DEVICE), flags)?;
         }
         Ok(())
     }
 
     /// Waits until the descriptor is ready or `timeout` has passed; forever without one.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> io::Result<Ready> {
+        let found = match self.wait_exactly(timeout) {
+            Err(Errno::NOSYS) => {
+                // Before Linux 5.11: whole milliseconds, rounded up so that the timer is due when we wake.
+                let whole = |t: Duration| timespec(Duration::from_millis(t.as_micros().div_ceil(1000) as u64));
+                let mut events: [Event; 1] = [Event { flags: EventFlags::empty(), data: EventData::new_u64(OTHER) }];
+                epoll::wait(&self.set, &mut events, timeout.map(whole).as_ref())
+                    .map(|n| (n > 0).then(|| (events[0].flags, events[0].data.u64())))
+            }
+            other => other,
+        };
+        let (flags, data) = match found {
+            Ok(Some(found)) => found,
+            Ok(None) | Err(Errno::INTR) => return Ok(Ready::default()),
+            Err(error) => return Err(error.into()),
+        };
+        if data == OTHER {
+            return Ok(Ready::default());
+        }
+        // An error condition is read from the descriptor.
+        let readable = flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP);
+        Ok(Ready { readable, writable: flags.contains(EventFlags::OUT) })
+    }
+
+    /// `epoll_pwait2`, for its nanoseconds: without its feature `linux_5_11` rustix waits in whole milliseconds, with it there
+    /// is no other way on older kernels.
+    fn wait_exactly(&self, timeout: Option<Duration>) -> Result<Option<(EventFlags, u64)>, Errno> {
         let mut event = libc::epoll_event { events: 0, u64: 0 };
         let spec = timeout.map(|t| libc::timespec { tv_sec: t.as_secs() as i64, tv_nsec: t.subsec_nanos().into() });
         let spec_pointer = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -128,69 +151,63 @@ impl Epoll {
                 0usize,
             )
         };
-        let n = if n < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
-            // Before Linux 5.11: whole milliseconds, rounded up so that the timer is due when we wake.
-            let ms = timeout.map_or(-1, |t| i32::try_from(t.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
-            // SAFETY: as above.
-            i64::from(unsafe { libc::epoll_wait(self.set.as_raw_fd(), &raw mut event, 1, ms) })
-        } else {
-            n
-        };
-        if n < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(Ready::default()) } else { Err(error) };
+        match n {
+            0 => Ok(None),
+            1.. => Ok(Some((EventFlags::from_bits_retain(event.events), event.u64))),
+            _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
         }
-        if n == 0 {
-            return Ok(Ready::default());
-        }
-        if event.u64 == OTHER {
-            return Ok(Ready::default());
-        }
-        let events = event.events as libc::c_int;
-        // An error condition is read from the descriptor.
-        let readable = events & (libc::EPOLLIN | libc::EPOLLERR | libc::EPOLLHUP) != 0;
-        Ok(Ready { readable, writable: events & libc::EPOLLOUT != 0 })
     }
 }
 
 // TUN.
 
-const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
-const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
-const TUNSETVNETHDRSZ: libc::c_ulong = 0x4004_54d8;
+const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
+const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
+const TUNSETVNETHDRSZ: libc::Ioctl = 0x4004_54d8;
 const TUN_F_CSUM: libc::c_ulong = 1;
 const TUN_F_TSO4: libc::c_ulong = 2;
 
-fn interface_request(name: &str) -> io::Result<libc::ifreq> {
-    // SAFETY: ifreq is plain old data; all-zero is a valid value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if name.is_empty() || name.len() >= libc::IFNAMSIZ {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "interface names have 1 to 15 characters"));
+/// `struct ifreq`: a name, and a union of which a number of 16 or 32 bits is the first member. The libc crate's has a union, which
+/// only unsafe code may read.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug)]
+struct InterfaceRequest {
+    name: [u8; libc::IFNAMSIZ],
+    value: [u8; 24],
+}
+
+impl InterfaceRequest {
+    fn new(name: &str, value: &[u8]) -> io::Result<Self> {
+        if name.is_empty() || name.len() >= libc::IFNAMSIZ {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "interface names have 1 to 15 characters"));
+        }
+        let mut request = InterfaceRequest { name: [0; libc::IFNAMSIZ], value: [0; 24] };
+        request.name[..name.len()].copy_from_slice(name.as_bytes());
+        request.value[..value.len()].copy_from_slice(value);
+        Ok(request)
     }
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
+
+    /// One of the requests that read or write a `struct ifreq`.
+    fn ask(&mut self, fd: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<()> {
+        const { assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>()) };
+        // SAFETY: every caller's request takes a struct ifreq, which this is in size and layout, and it lives on.
+        check(unsafe { libc::ioctl(fd.as_raw_fd(), request, std::ptr::from_mut(self)) }).map(drop)
     }
-    Ok(request)
 }
 
 /// Attaches to the TUN device `name`, creating it if need be. With `offload`, packets carry a virtio header and may be
 /// joined segments without checksum.
 pub(crate) fn tun_open(name: &str, offload: bool) -> io::Result<OwnedFd> {
-    let path = c"/dev/net/tun";
-    // SAFETY: the path is a C string; the result is checked and owned at once.
-    let fd = unsafe {
-        OwnedFd::from_raw_fd(check(libc::open(path.as_ptr(), libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC))?)
-    };
-    let mut request = interface_request(name)?;
+    let fd = rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | if offload { libc::IFF_VNET_HDR } else { 0 };
-    request.ifr_ifru.ifru_flags = flags as i16;
-    // SAFETY: TUNSETIFF reads and writes an ifreq, which `request` is.
-    check(unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETIFF, &raw mut request) })?;
+    InterfaceRequest::new(name, &(flags as u16).to_ne_bytes())?.ask(fd.as_fd(), TUNSETIFF)?;
     if offload {
         let size: libc::c_int = VNET_HEADER_LEN as libc::c_int;
-        // SAFETY: TUNSETVNETHDRSZ reads an int; TUNSETOFFLOAD takes its flags by value.
-        check(unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETVNETHDRSZ, &raw const size) })?;
-        check(unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4) })?;
+        // SAFETY: TUNSETVNETHDRSZ reads a live int; TUNSETOFFLOAD takes its flags by value.
+        unsafe {
+            check(libc::ioctl(fd.as_raw_fd(), TUNSETVNETHDRSZ, &raw const size))?;
+            check(libc::ioctl(fd.as_raw_fd(), TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4))?;
+        }
     }
     Ok(fd)
 }
@@ -200,33 +217,29 @@ pub(crate) const VNET_HEADER_LEN: usize = 10;
 
 /// Sets MTU and brings the interface up.
 pub(crate) fn interface_up(name: &str, mtu: u16) -> io::Result<()> {
-    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    let fd = socket.as_raw_fd();
-    let mut request = interface_request(name)?;
-    request.ifr_ifru.ifru_mtu = i32::from(mtu);
-    // SAFETY: each request reads or writes an ifreq, which `request` is.
-    check(unsafe { libc::ioctl(fd, libc::SIOCSIFMTU, &raw mut request) })?;
-    let mut request = interface_request(name)?;
-    check(unsafe { libc::ioctl(fd, libc::SIOCGIFFLAGS, &raw mut request) })?;
-    // SAFETY: SIOCGIFFLAGS filled the flags member of the union.
-    unsafe { request.ifr_ifru.ifru_flags |= libc::IFF_UP as i16 };
-    check(unsafe { libc::ioctl(fd, libc::SIOCSIFFLAGS, &raw mut request) })?;
-    Ok(())
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    InterfaceRequest::new(name, &i32::from(mtu).to_ne_bytes())?.ask(socket.as_fd(), libc::SIOCSIFMTU)?;
+    let mut request = InterfaceRequest::new(name, &[])?;
+    request.ask(socket.as_fd(), libc::SIOCGIFFLAGS)?;
+    let flags = with_up(request.value);
+    request.value[..2].copy_from_slice(&flags.to_ne_bytes());
+    request.ask(socket.as_fd(), libc::SIOCSIFFLAGS)
+}
+
+fn with_up(value: [u8; 24]) -> u16 {
+    u16::from_ne_bytes([value[0], value[1]]) | libc::IFF_UP as u16
 }
 
 /// Routes packets for `address` to the interface; an existing route is left alone.
 pub(crate) fn route_to_interface(name: &str, address: Ipv4Addr) -> io::Result<()> {
-    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    let mut device = [0 as libc::c_char; libc::IFNAMSIZ];
-    for (to, from) in device.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    let mut device = InterfaceRequest::new(name, &[])?.name;
     // SAFETY: rtentry is plain old data; all-zero is a valid value.
     let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
-    route.rt_dst = generic_address(SocketAddrV4::new(address, 0));
-    route.rt_genmask = generic_address(SocketAddrV4::new(Ipv4Addr::BROADCAST, 0));
+    route.rt_dst = generic_address(address);
+    route.rt_genmask = generic_address(Ipv4Addr::BROADCAST);
     route.rt_flags = libc::RTF_UP | libc::RTF_HOST;
-    route.rt_dev = device.as_mut_ptr();
+    route.rt_dev = device.as_mut_ptr().cast();
     // SAFETY: SIOCADDRT reads an rtentry; the device name it points to is a terminated array that lives on.
     match check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT, &raw const route) }) {
         Err(e) if e.raw_os_error() == Some(libc::EEXIST) => Ok(()),
@@ -234,9 +247,13 @@ pub(crate) fn route_to_interface(name: &str, address: Ipv4Addr) -> io::Result<()
     }
 }
 
-fn generic_address(address: SocketAddrV4) -> libc::sockaddr {
-    // SAFETY: sockaddr_in and sockaddr have the same size, and both are plain old data.
-    unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(socket_address(address)) }
+/// An IPv4 address as `struct sockaddr`: behind the family a port of 16 bits, which is 0, and the address.
+fn generic_address(address: Ipv4Addr) -> libc::sockaddr {
+    let mut data = [0; 14];
+    for (to, from) in data[2..].iter_mut().zip(address.octets()) {
+        *to = from as libc::c_char;
+    }
+    libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: data }
 }
 
 fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
@@ -249,31 +266,18 @@ fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
 }
 
 /// Reads a packet; `None` when there is none.
-pub(crate) fn read_packet(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    // SAFETY: the pointer and length describe a live slice.
-    let n = unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
-    if n >= 0 {
-        return Ok(Some(n as usize));
-    }
-    let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::WouldBlock {
-        Ok(None)
-    } else {
-        Err(error)
+pub(crate) fn read_packet(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match rustix::io::read(fd, buffer) {
+        Ok(n) => Ok(Some(n)),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Writes one packet made of pieces.
-pub(crate) fn write_packet(fd: RawFd, pieces: &[&[u8]]) -> io::Result<()> {
-    let vectors: Vec<libc::iovec> =
-        pieces.iter().map(|p| libc::iovec { iov_base: p.as_ptr().cast_mut().cast(), iov_len: p.len() }).collect();
-    // SAFETY: every vector describes a live slice, which writev only reads.
-    let n = unsafe { libc::writev(fd, vectors.as_ptr(), vectors.len() as libc::c_int) };
-    if n < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+pub(crate) fn write_packet(fd: BorrowedFd<'_>, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+    rustix::io::writev(fd, pieces)?;
+    Ok(())
 }
 
 // UDP in batches.
@@ -298,12 +302,67 @@ const SOL_UDP: libc::c_int = 17;
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
 
+/// Room for control messages, as `cmsg(3)` lays them out: length, level and type, then the value, aligned like a pointer.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL_LEN]);
 
+const CONTROL_HEADER_LEN: usize = size_of::<libc::cmsghdr>();
+
+impl Control {
+    const EMPTY: Control = Control([0; CONTROL_LEN]);
+
+    /// One message of 16 bits; its octets, and those of the room it takes.
+    fn of_u16(kind: libc::c_int, value: u16) -> (Control, usize) {
+        let mut control = Control::EMPTY;
+        let len = CONTROL_HEADER_LEN + 2;
+        let at = size_of::<usize>();
+        control.0[..at].copy_from_slice(&len.to_ne_bytes());
+        control.0[at..at + 4].copy_from_slice(&SOL_UDP.to_ne_bytes());
+        control.0[at + 4..at + 8].copy_from_slice(&kind.to_ne_bytes());
+        control.0[CONTROL_HEADER_LEN..len].copy_from_slice(&value.to_ne_bytes());
+        (control, len.next_multiple_of(size_of::<usize>()))
+    }
+
+    /// The 16 bits at the front of the first message of this type among the first `filled` octets.
+    fn find_u16(&self, kind: libc::c_int, filled: usize) -> Option<u16> {
+        let mut rest = &self.0[..filled.min(CONTROL_LEN)];
+        while let Some((header, _)) = rest.split_at_checked(CONTROL_HEADER_LEN) {
+            let (len, of) = header.split_first_chunk::<{ size_of::<usize>() }>()?;
+            let len = usize::from_ne_bytes(*len);
+            let message = rest.get(..len)?;
+            let (value, is_sought) =
+                (message.get(CONTROL_HEADER_LEN..)?, [SOL_UDP, kind].map(i32::to_ne_bytes).concat());
+            if of[..8] == is_sought[..] {
+                return value.first_chunk::<2>().map(|value| u16::from_ne_bytes(*value));
+            }
+            rest = rest.get(len.next_multiple_of(size_of::<usize>())..)?;
+        }
+        None
+    }
+}
+
+/// A message header for a system call; its pointers are the caller's to keep alive.
+fn message_header(
+    address: &mut libc::sockaddr_in,
+    piece: &mut libc::iovec,
+    control: Option<(&mut Control, usize)>,
+) -> libc::mmsghdr {
+    // SAFETY: msghdr is plain old data; all-zero is a valid value.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_name = std::ptr::from_mut(address).cast();
+    header.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    header.msg_iov = piece;
+    header.msg_iovlen = 1;
+    if let Some((control, len)) = control {
+        header.msg_control = std::ptr::from_mut(control).cast();
+        header.msg_controllen = len as _;
+    }
+    libc::mmsghdr { msg_hdr: header, msg_len: 0 }
+}
+
 /// Sends messages; returns how many left before the socket was full.
-pub(crate) fn send_batch(fd: RawFd, octets: &[u8], messages: &[Outgoing]) -> io::Result<usize> {
+pub(crate) fn send_batch(fd: BorrowedFd<'_>, octets: &[u8], messages: &[Outgoing]) -> io::Result<usize> {
     let n = messages.len();
     let mut addresses: Vec<libc::sockaddr_in> = messages.iter().map(|m| socket_address(m.to)).collect();
     let mut vectors: Vec<libc::iovec> = messages
@@ -313,31 +372,16 @@ pub(crate) fn send_batch(fd: RawFd, octets: &[u8], messages: &[Outgoing]) -> io:
             libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() }
         })
         .collect();
-    let mut controls = vec![Control([0; CONTROL_LEN]); n];
-    let mut headers = Vec::with_capacity(n);
-    for i in 0..n {
-        // SAFETY: msghdr is plain old data; all-zero is a valid value.
-        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-        header.msg_name = (&raw mut addresses[i]).cast();
-        header.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-        header.msg_iov = &raw mut vectors[i];
-        header.msg_iovlen = 1;
-        if messages[i].count > 1 {
-            header.msg_control = (&raw mut controls[i]).cast();
-            // SAFETY: the control buffer is aligned and larger than CMSG_SPACE(2); the macros stay within it.
-            unsafe {
-                header.msg_controllen = libc::CMSG_SPACE(2) as _;
-                let c = libc::CMSG_FIRSTHDR(&raw const header);
-                (*c).cmsg_level = SOL_UDP;
-                (*c).cmsg_type = UDP_SEGMENT;
-                (*c).cmsg_len = libc::CMSG_LEN(2) as _;
-                libc::CMSG_DATA(c).cast::<u16>().write_unaligned(messages[i].segment as u16);
-            }
-        }
-        headers.push(libc::mmsghdr { msg_hdr: header, msg_len: 0 });
-    }
-    // SAFETY: every header points to live storage of this frame; none is moved before the call ends.
-    let sent = unsafe { libc::sendmmsg(fd, headers.as_mut_ptr(), n as libc::c_uint, libc::MSG_DONTWAIT) };
+    let mut controls: Vec<(Control, usize)> =
+        messages.iter().map(|m| Control::of_u16(UDP_SEGMENT, m.segment as u16)).collect();
+    let mut headers: Vec<libc::mmsghdr> = (addresses.iter_mut().zip(&mut vectors).zip(&mut controls).zip(messages))
+        .map(|(((address, vector), (control, len)), m)| {
+            message_header(address, vector, (m.count > 1).then_some((control, *len)))
+        })
+        .collect();
+    // SAFETY: every header points to live storage of this frame, which is not moved before the call ends; sendmmsg only reads
+    // the octets.
+    let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), n as libc::c_uint, libc::MSG_DONTWAIT) };
     check(sent).map(|n| n as usize)
 }
 
@@ -367,78 +411,209 @@ impl ReceiveBatch {
     }
 
     /// Receives what is there and hands each message to `take`; returns how many there were.
-    pub(crate) fn receive(&mut self, fd: RawFd, mut take: impl FnMut(Incoming<'_>)) -> io::Result<usize> {
+    pub(crate) fn receive(&mut self, fd: BorrowedFd<'_>, mut take: impl FnMut(Incoming<'_>)) -> io::Result<usize> {
         let n = self.slots;
         let mut addresses = vec![socket_address(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)); n];
-        let mut controls = vec![Control([0; CONTROL_LEN]); n];
+        let mut controls = vec![Control::EMPTY; n];
         let mut vectors: Vec<libc::iovec> = self
             .octets
             .chunks_exact_mut(self.slot_len)
             .map(|slot| libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() })
             .collect();
-        let mut headers = Vec::with_capacity(n);
-        for i in 0..n {
-            // SAFETY: msghdr is plain old data; all-zero is a valid value.
-            let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-            header.msg_name = (&raw mut addresses[i]).cast();
-            header.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-            header.msg_iov = &raw mut vectors[i];
-            header.msg_iovlen = 1;
-            header.msg_control = (&raw mut controls[i]).cast();
-            header.msg_controllen = CONTROL_LEN as _;
-            headers.push(libc::mmsghdr { msg_hdr: header, msg_len: 0 });
-        }
+        let mut headers: Vec<libc::mmsghdr> = (addresses.iter_mut().zip(&mut vectors).zip(&mut controls))
+            .map(|((address, vector), control)| message_header(address, vector, Some((control, CONTROL_LEN))))
+            .collect();
+        let (raw, nothing) = (fd.as_raw_fd(), std::ptr::null_mut());
         // SAFETY: every header points to live storage of this frame or of `self`; the null timeout means "none".
-        let got = unsafe {
-            libc::recvmmsg(fd, headers.as_mut_ptr(), n as libc::c_uint, libc::MSG_DONTWAIT, std::ptr::null_mut())
-        };
+        let got = unsafe { libc::recvmmsg(raw, headers.as_mut_ptr(), n as libc::c_uint, libc::MSG_DONTWAIT, nothing) };
         let got = match check(got) {
             Ok(n) => n as usize,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(0),
             Err(e) => return Err(e),
         };
-        for i in 0..got {
-            let len = headers[i].msg_len as usize;
-            let mut segment = len;
-            // SAFETY: the kernel filled the control buffer up to msg_controllen; the macros stay within that.
-            unsafe {
-                let header = &raw const headers[i].msg_hdr;
-                let mut c = libc::CMSG_FIRSTHDR(header);
-                while !c.is_null() {
-                    if (*c).cmsg_level == SOL_UDP && (*c).cmsg_type == UDP_GRO {
-                        segment = libc::CMSG_DATA(c).cast::<u16>().read_unaligned() as usize;
-                    }
-                    c = libc::CMSG_NXTHDR(header, c);
-                }
-            }
+        // What the kernel wrote behind the headers is read through them no more.
+        let told: Vec<(usize, usize)> =
+            headers[..got].iter().map(|h| (h.msg_len as usize, h.msg_hdr.msg_controllen)).collect();
+        for (((len, control_len), address), (control, slot)) in
+            told.into_iter().zip(&addresses).zip(controls.iter().zip(self.octets.chunks_exact(self.slot_len)))
+        {
+            let segment = control.find_u16(UDP_GRO, control_len).map_or(len, usize::from);
             let from = SocketAddrV4::new(
-                Ipv4Addr::from(addresses[i].sin_addr.s_addr.to_ne_bytes()),
-                u16::from_be(addresses[i].sin_port),
+                Ipv4Addr::from(address.sin_addr.s_addr.to_ne_bytes()),
+                u16::from_be(address.sin_port),
             );
-            let start = i * self.slot_len;
-            take(Incoming { octets: &self.octets[start..start + len], segment: segment.max(1), from });
+            take(Incoming { octets: &slot[..len.min(slot.len())], segment: segment.max(1), from });
         }
         Ok(got)
     }
 }
 
 /// Asks the kernel to join received datagrams and for large socket buffers.
-pub(crate) fn tune_udp(fd: RawFd, gro: bool, buffer: usize) -> io::Result<()> {
-    let set = |level: libc::c_int, name: libc::c_int, value: libc::c_int| {
-        // SAFETY: the option value is a live int of the length given.
-        check(unsafe {
-            libc::setsockopt(fd, level, name, (&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t)
-        })
-    };
-    let size = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
-    for (force, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
-        // Without privilege the system's limit applies, which only costs speed.
-        if set(libc::SOL_SOCKET, force, size).is_err() {
-            set(libc::SOL_SOCKET, plain, size)?;
-        }
+pub(crate) fn tune_udp(fd: BorrowedFd<'_>, gro: bool, buffer: usize) -> io::Result<()> {
+    // Without privilege the system's limit applies, which only costs speed.
+    if sockopt::set_socket_recv_buffer_size_force(fd, buffer).is_err() {
+        sockopt::set_socket_recv_buffer_size(fd, buffer)?;
+    }
+    if sockopt::set_socket_send_buffer_size_force(fd, buffer).is_err() {
+        sockopt::set_socket_send_buffer_size(fd, buffer)?;
     }
     if gro {
-        set(SOL_UDP, UDP_GRO, 1)?;
+        let on: libc::c_int = 1;
+        let len = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the option value is a live int of the length given.
+        check(unsafe { libc::setsockopt(fd.as_raw_fd(), SOL_UDP, UDP_GRO, (&raw const on).cast(), len) })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::write;
+    use std::os::unix::net::UnixStream;
+
+    const SHORT: Option<Duration> = Some(Duration::from_millis(50));
+
+    fn socket() -> (UdpSocket, SocketAddrV4) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let std::net::SocketAddr::V4(at) = socket.local_addr().unwrap() else { unreachable!("an IPv4 socket") };
+        (socket, at)
+    }
+
+    fn received(batch: &mut ReceiveBatch, fd: BorrowedFd<'_>) -> Vec<(Vec<u8>, usize, SocketAddrV4)> {
+        let mut all = Vec::new();
+        let n = batch.receive(fd, |m| all.push((m.octets.to_vec(), m.segment, m.from))).unwrap();
+        assert_eq!(n, all.len());
+        all
+    }
+
+    #[test]
+    fn a_batch_comes_as_it_left_with_its_sender() {
+        let ((from, sender), (to, receiver)) = (socket(), socket());
+        let message = |start, len| Outgoing { start, len, segment: len, count: 1, to: receiver };
+        assert_eq!(send_batch(from.as_fd(), b"onethree", &[message(0, 3), message(3, 5)]).unwrap(), 2);
+        let mut batch = ReceiveBatch::new(4, 100);
+        let expected = [(b"one".to_vec(), 3, sender), (b"three".to_vec(), 5, sender)];
+        assert_eq!(received(&mut batch, to.as_fd()), expected);
+        assert_eq!(received(&mut batch, to.as_fd()), []);
+    }
+
+    #[test]
+    fn a_row_is_cut_by_the_kernel_and_joined_by_it() {
+        let ((from, _), (to, receiver)) = (socket(), socket());
+        if tune_udp(to.as_fd(), true, 1 << 20).is_err() {
+            eprintln!("skipped: this kernel does not join datagrams");
+            return;
+        }
+        let row = Outgoing { start: 0, len: 2500, segment: 1000, count: 3, to: receiver };
+        let octets: Vec<u8> = (0..2500u32).map(|i| i as u8).collect();
+        assert_eq!(send_batch(from.as_fd(), &octets, &[row]).unwrap(), 1);
+        let mut datagrams = Vec::new();
+        let mut batch = ReceiveBatch::new(8, 65_536);
+        while datagrams.iter().map(Vec::len).sum::<usize>() < 2500 {
+            let parts = received(&mut batch, to.as_fd());
+            let cut = |(octets, segment, _): (Vec<u8>, usize, _)| -> Vec<_> {
+                octets.chunks(segment).map(<[u8]>::to_vec).collect()
+            };
+            datagrams.extend(parts.into_iter().flat_map(cut));
+        }
+        assert_eq!(datagrams, [&octets[..1000], &octets[1000..2000], &octets[2000..]]);
+    }
+
+    #[test]
+    fn control_messages_are_found_behind_others_and_never_beyond_their_end() {
+        let (control, len) = Control::of_u16(UDP_GRO, 1234);
+        assert_eq!(control.find_u16(UDP_GRO, len), Some(1234));
+        assert_eq!((control.find_u16(UDP_SEGMENT, len), control.find_u16(UDP_GRO, 0)), (None, None));
+        let (mut other, _) = Control::of_u16(UDP_SEGMENT, 7);
+        other.0[len..2 * len].copy_from_slice(&control.0[..len]);
+        assert_eq!(other.find_u16(UDP_GRO, 2 * len), Some(1234));
+        for wrong in [0, 1, 17, 65, usize::MAX] {
+            let mut control = control;
+            control.0[..size_of::<usize>()].copy_from_slice(&wrong.to_ne_bytes());
+            assert_eq!(control.find_u16(UDP_GRO, CONTROL_LEN), None, "a length of {wrong}");
+        }
+    }
+
+    #[test]
+    fn others_end_a_wait_once_and_the_descriptor_until_it_is_read() {
+        let ((device, peer), (bell, ringer)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+        let epoll = Epoll::new(device.as_fd()).unwrap();
+        epoll.watch(bell.as_fd()).unwrap();
+        assert!(!epoll.wait(Some(Duration::ZERO)).unwrap().readable);
+        write(&ringer, b"!").unwrap();
+        let start = std::time::Instant::now();
+        assert!(!epoll.wait(Some(Duration::from_secs(60))).unwrap().readable);
+        assert!(start.elapsed().as_secs() < 30, "the bell ends the wait");
+        write(&peer, b"x").unwrap();
+        for _ in 0..2 {
+            let ready = epoll.wait(SHORT).unwrap();
+            assert!(ready.readable && !ready.writable);
+        }
+    }
+
+    #[test]
+    fn room_to_write_is_told_while_it_is_asked_for() {
+        let (device, _peer) = UnixStream::pair().unwrap();
+        let mut epoll = Epoll::new(device.as_fd()).unwrap();
+        epoll.want_write(device.as_fd(), true).unwrap();
+        assert!(epoll.wait(SHORT).unwrap().writable);
+        epoll.want_write(device.as_fd(), false).unwrap();
+        assert!(!epoll.wait(Some(Duration::ZERO)).unwrap().writable);
+    }
+
+    #[test]
+    fn waits_are_shorter_than_a_millisecond_if_asked() {
+        let (device, _peer) = UnixStream::pair().unwrap();
+        let epoll = Epoll::new(device.as_fd()).unwrap();
+        let times = (0..200).map(|_| {
+            let start = std::time::Instant::now();
+            epoll.wait(Some(Duration::from_micros(100))).unwrap();
+            start.elapsed().as_micros()
+        });
+        let shortest = times.min().unwrap();
+        assert!((100..1000).contains(&shortest), "{shortest} microseconds");
+    }
+
+    #[test]
+    fn names_of_interfaces_fit_or_are_refused() {
+        for name in ["", "sixteen-letters-"] {
+            assert_eq!(InterfaceRequest::new(name, &[]).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name:?}");
+        }
+        let request = InterfaceRequest::new("fifteen-letters", &1500i32.to_ne_bytes()).unwrap();
+        assert_eq!((&request.name[..], &request.value[..5]), (&b"fifteen-letters\0"[..], &[0xdc, 5, 0, 0, 0][..]));
+        let mut flags = [0; 24];
+        flags[..2].copy_from_slice(&0x1002u16.to_ne_bytes());
+        assert_eq!(with_up(flags), 0x1003);
+    }
+
+    #[test]
+    fn entropy_differs_and_time_passes() {
+        assert_ne!(entropy_seed().unwrap(), entropy_seed().unwrap());
+        let before = cpu_time();
+        while cpu_time() == before {
+            std::hint::spin_loop();
+        }
+        exact_timers().unwrap();
+    }
+
+    #[test]
+    fn octets_on_their_way_are_counted_and_what_is_no_socket_has_none() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert_eq!((unacknowledged_octets(stream.as_fd()), unsent_octets(stream.as_fd())), (0, 0));
+        let (mut stream, mut written) = (stream, 0);
+        stream.set_nonblocking(true).unwrap();
+        while let Ok(n) = std::io::Write::write(&mut stream, &[0; 4096]) {
+            written += n as u64;
+        }
+        // Nobody reads: the listener's buffer is full, and what it did not take waits.
+        let (unacknowledged, unsent) = (unacknowledged_octets(stream.as_fd()), unsent_octets(stream.as_fd()));
+        assert!(
+            0 < unsent && unsent <= unacknowledged && unacknowledged < written,
+            "{unsent} {unacknowledged} {written}"
+        );
+        let nothing = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(unacknowledged_octets(nothing.as_fd()), 0);
+    }
 }

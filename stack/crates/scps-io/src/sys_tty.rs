@@ -1,142 +1,127 @@
-//! System calls for byte streams: terminals, signals as descriptors, waiting for several at once.
-#![allow(unsafe_code, reason = "beside sys.rs the one place where system calls are made")]
+//! Terminals, signals as descriptors, and waiting for several byte streams at once.
 
+use crate::sys::timespec;
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::pty::{openpt, ptsname, unlockpt, OpenptFlags};
+use rustix::termios::{tcgetattr, tcsetattr, ControlModes, OptionalActions};
 use scps_types::Duration;
+use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
-}
 
 /// A new pseudo-terminal: our end (non-blocking), and the path of the other.
 pub(crate) fn open_pty() -> io::Result<(OwnedFd, PathBuf)> {
-    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    // SAFETY: no pointers; the result is checked and owned at once.
-    let master = unsafe { OwnedFd::from_raw_fd(check(libc::posix_openpt(flags))?) };
-    // SAFETY: the descriptor is an open pseudo-terminal.
-    check(unsafe { libc::unlockpt(master.as_raw_fd()) })?;
-    let mut name = [0 as libc::c_char; 64];
-    // SAFETY: the pointer and length describe a live local array.
-    let failed = unsafe { libc::ptsname_r(master.as_raw_fd(), name.as_mut_ptr(), name.len()) };
-    if failed != 0 {
-        return Err(io::Error::from_raw_os_error(failed));
-    }
-    let name: Vec<u8> = name.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect();
-    Ok((master, PathBuf::from(String::from_utf8_lossy(&name).into_owned())))
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&master, true)?;
+    unlockpt(&master)?;
+    let name = ptsname(&master, Vec::new())?;
+    Ok((master, PathBuf::from(OsString::from_vec(name.into_bytes()))))
 }
 
 /// Makes a terminal pass bytes unchanged, without echo and without control lines. Its speed stays as it is.
-pub(crate) fn make_raw(fd: RawFd) -> io::Result<()> {
-    // SAFETY: termios is plain old data, filled by tcgetattr; the calls only read and write it.
-    unsafe {
-        let mut settings: libc::termios = std::mem::zeroed();
-        check(libc::tcgetattr(fd, &raw mut settings))?;
-        libc::cfmakeraw(&raw mut settings);
-        settings.c_cflag |= libc::CLOCAL | libc::CREAD;
-        settings.c_cflag &= !libc::CRTSCTS;
-        check(libc::tcsetattr(fd, libc::TCSANOW, &raw const settings))?;
-    }
-    Ok(())
+pub(crate) fn make_raw(fd: impl AsFd) -> io::Result<()> {
+    let mut settings = tcgetattr(&fd)?;
+    settings.make_raw();
+    settings.control_modes |= ControlModes::CLOCAL | ControlModes::CREAD;
+    settings.control_modes &= !ControlModes::CRTSCTS;
+    Ok(tcsetattr(&fd, OptionalActions::Now, &settings)?)
 }
 
 /// Whether the descriptor is a terminal.
-pub(crate) fn is_terminal(fd: RawFd) -> bool {
-    // SAFETY: no pointers.
-    unsafe { libc::isatty(fd) == 1 }
+pub(crate) fn is_terminal(fd: impl AsFd) -> bool {
+    rustix::termios::isatty(fd)
 }
 
 /// Writes what fits; 0 when nothing does now.
-pub(crate) fn write_some(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    // SAFETY: the pointer and length describe a live slice, which write only reads.
-    let n = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
-    if n >= 0 {
-        return Ok(n as usize);
+pub(crate) fn write_some(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    match rustix::io::write(fd, bytes) {
+        Ok(n) => Ok(n),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        Err(error) => Err(error.into()),
     }
-    let error = io::Error::last_os_error();
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
-        _ => Err(error),
-    }
-}
-
-/// Blocks the signals for this thread and makes them readable.
-pub(crate) fn signal_descriptor(signals: &[libc::c_int]) -> io::Result<OwnedFd> {
-    // SAFETY: sigset_t is plain old data, initialised by sigemptyset; the descriptor is checked and owned at once.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        check(libc::sigemptyset(&raw mut set))?;
-        for &signal in signals {
-            check(libc::sigaddset(&raw mut set, signal))?;
-        }
-        check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
-        Ok(OwnedFd::from_raw_fd(check(libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC))?))
-    }
-}
-
-/// The next signal of a signal descriptor.
-pub(crate) fn read_signal(fd: RawFd) -> io::Result<Option<libc::c_int>> {
-    // SAFETY: signalfd_siginfo is plain old data; read fills at most its size.
-    let (info, n) = unsafe {
-        let mut info: libc::signalfd_siginfo = std::mem::zeroed();
-        let n = libc::read(fd, (&raw mut info).cast(), size_of::<libc::signalfd_siginfo>());
-        (info, n)
-    };
-    if n == size_of::<libc::signalfd_siginfo>() as isize {
-        return Ok(Some(info.ssi_signo as libc::c_int));
-    }
-    let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::WouldBlock {
-        Ok(None)
-    } else {
-        Err(error)
-    }
-}
-
-/// Lets sleeps of this thread end at their time instead of up to 50 µs later.
-pub(crate) fn exact_timers() -> io::Result<()> {
-    // SAFETY: PR_SET_TIMERSLACK takes its argument by value.
-    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) }).map(drop)
 }
 
 /// What to wait for at a descriptor, and what was found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch {
-    pub fd: RawFd,
+pub(crate) struct Watch<'a> {
+    pub fd: BorrowedFd<'a>,
     pub read: bool,
     pub write: bool,
 }
 
+impl<'a> Watch<'a> {
+    /// Waits for bytes to read.
+    pub(crate) fn reading(fd: BorrowedFd<'a>) -> Self {
+        Watch { fd, read: true, write: false }
+    }
+}
+
 /// Waits until a descriptor is ready or `timeout` has passed (forever without one); the descriptors say what they are ready for.
-pub(crate) fn wait(watches: &mut [Watch], timeout: Option<Duration>) -> io::Result<()> {
-    let mut polled: Vec<libc::pollfd> = watches
-        .iter()
+pub(crate) fn wait(watches: &mut [Watch<'_>], timeout: Option<Duration>) -> io::Result<()> {
+    // A descriptor that is not waited for would still report a hang-up, over and over.
+    let mut polled: Vec<PollFd<'_>> = (watches.iter().filter(|w| w.read || w.write))
         .map(|w| {
-            let events = if w.read { libc::POLLIN } else { 0 } | if w.write { libc::POLLOUT } else { 0 };
-            // A descriptor that is not waited for would still report a hang-up, over and over.
-            libc::pollfd { fd: if events == 0 { -1 } else { w.fd }, events, revents: 0 }
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, w.read);
+            flags.set(PollFlags::OUT, w.write);
+            PollFd::from_borrowed_fd(w.fd, flags)
         })
         .collect();
-    let spec = timeout.map(|t| libc::timespec { tv_sec: t.as_secs() as i64, tv_nsec: t.subsec_nanos().into() });
-    let spec_pointer = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the array and the timespec live through the call; the null mask means "unchanged".
-    let n = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, spec_pointer, std::ptr::null()) };
-    if n < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-    for (watch, found) in watches.iter_mut().zip(&polled) {
+    let found = match poll(&mut polled, timeout.map(timespec).as_ref()) {
+        Ok(_) => polled.iter().map(PollFd::revents).collect(),
+        Err(Errno::INTR) => vec![PollFlags::empty(); polled.len()],
+        Err(error) => return Err(error.into()),
+    };
+    for (watch, found) in watches.iter_mut().filter(|w| w.read || w.write).zip(found) {
         // An error condition is read from the descriptor.
-        let bad = found.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
-        watch.read = watch.read && (found.revents & libc::POLLIN != 0 || bad);
-        watch.write = watch.write && (found.revents & libc::POLLOUT != 0 || bad);
+        let bad = found.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
+        watch.read = watch.read && (found.contains(PollFlags::IN) || bad);
+        watch.write = watch.write && (found.contains(PollFlags::OUT) || bad);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_raw_pseudo_terminal_passes_every_octet_both_ways() {
+        let (master, path) = open_pty().unwrap();
+        let slave = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+        make_raw(&slave).unwrap();
+        assert!(is_terminal(&slave) && !is_terminal(std::fs::File::open("/dev/null").unwrap()));
+        let all: Vec<u8> = (0..=255).collect();
+        for (from, to) in [(master.as_fd(), slave.as_fd()), (slave.as_fd(), master.as_fd())] {
+            assert_eq!(write_some(from, &all).unwrap(), 256);
+            let mut came = Vec::new();
+            while came.len() < 256 {
+                wait(&mut [Watch::reading(to)], Some(Duration::from_secs(10))).unwrap();
+                let mut buffer = [0; 300];
+                let n = rustix::io::read(to, &mut buffer).unwrap();
+                came.extend_from_slice(&buffer[..n]);
+            }
+            assert_eq!(came, all);
+        }
+        // A full line takes nothing, and says so without waiting.
+        while write_some(&master, &all).unwrap() > 0 {}
+    }
+
+    #[test]
+    fn only_what_is_waited_for_is_told() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let (idle, _kept) = UnixStream::pair().unwrap();
+        drop(far);
+        let not_waited_for = Watch { fd: near.as_fd(), read: false, write: false };
+        let mut watches = [not_waited_for, Watch::reading(idle.as_fd())];
+        wait(&mut watches, Some(Duration::from_millis(1))).unwrap();
+        assert!(watches.iter().all(|w| !w.read && !w.write), "a hang-up nobody waits for ends no wait");
+        let mut watches = [Watch::reading(near.as_fd()), Watch::reading(idle.as_fd())];
+        wait(&mut watches, None).unwrap();
+        assert_eq!((watches[0].read, watches[0].write, watches[1].read), (true, false, false));
+    }
 }

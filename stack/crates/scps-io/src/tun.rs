@@ -8,9 +8,9 @@ use crate::sys::{self, VNET_HEADER_LEN};
 use crate::IoError;
 use scps_tp::{Row, Transmit, Trust};
 use scps_wire::checksum::Checksum;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Settings of a TUN device.
 #[derive(Clone, Debug)]
@@ -124,11 +124,14 @@ impl TunDevice {
     fn write_row(&mut self, count: usize) -> io::Result<()> {
         let (start, len) = self.packets[self.sent];
         if !self.offload {
-            return sys::write_packet(self.fd.as_raw_fd(), &[&self.outbox[start..start + len]]);
+            return sys::write_packet(self.fd.as_fd(), &[IoSlice::new(&self.outbox[start..start + len])]);
         }
         let mut vnet = [0u8; VNET_HEADER_LEN];
         if count == 1 {
-            return sys::write_packet(self.fd.as_raw_fd(), &[&vnet, &self.outbox[start..start + len]]);
+            return sys::write_packet(
+                self.fd.as_fd(),
+                &[IoSlice::new(&vnet), IoSlice::new(&self.outbox[start..start + len])],
+            );
         }
         let header = tcp_header_len(self.packet(self.sent)).unwrap_or(len);
         let last = self.packet(self.sent + count - 1);
@@ -155,14 +158,14 @@ impl TunDevice {
         // The kernel completes the checksum from the pseudo-header's part.
         let pseudo = Checksum::pseudo_header(address(12), address(16), head[9], total - 20).partial();
         head[36..38].copy_from_slice(&pseudo.to_be_bytes());
-        let mut pieces: Vec<&[u8]> = Vec::with_capacity(count + 1);
-        pieces.push(&vnet);
-        pieces.push(&self.outbox[start..start + len]);
+        let mut pieces: Vec<IoSlice<'_>> = Vec::with_capacity(count + 1);
+        pieces.push(IoSlice::new(&vnet));
+        pieces.push(IoSlice::new(&self.outbox[start..start + len]));
         for i in 1..count {
             let (s, l) = self.packets[self.sent + i];
-            pieces.push(&self.outbox[s + header..s + l]);
+            pieces.push(IoSlice::new(&self.outbox[s + header..s + l]));
         }
-        sys::write_packet(self.fd.as_raw_fd(), &pieces)
+        sys::write_packet(self.fd.as_fd(), &pieces)
     }
 }
 
@@ -205,7 +208,7 @@ impl Device for TunDevice {
     fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
         for i in 0..READS_MAX {
             self.stats.receive_calls += 1;
-            let Some(n) = sys::read_packet(self.fd.as_raw_fd(), &mut self.inbox)? else {
+            let Some(n) = sys::read_packet(self.fd.as_fd(), &mut self.inbox)? else {
                 return Ok(i > 0);
             };
             let skip = if self.offload { VNET_HEADER_LEN } else { 0 };

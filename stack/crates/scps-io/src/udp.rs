@@ -11,7 +11,7 @@ use scps_wire::{ipv4, udp};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Settings of UDP encapsulation.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl UdpDevice {
         };
         let socket = UdpSocket::bind(config.local).map_err(device)?;
         socket.set_nonblocking(true).map_err(device)?;
-        sys::tune_udp(socket.as_raw_fd(), config.offload, SOCKET_BUFFER).map_err(device)?;
+        sys::tune_udp(socket.as_fd(), config.offload, SOCKET_BUFFER).map_err(device)?;
         // A joined message can be 64 KiB; a single one is an MTU, but jumbo frames exist.
         let inbox = if config.offload { ReceiveBatch::new(16, 65_536) } else { ReceiveBatch::new(32, 16_384) };
         Ok(UdpDevice {
@@ -143,7 +143,7 @@ impl Device for UdpDevice {
         let mut done = 0;
         while done < self.messages.len() {
             self.stats.send_calls += 1;
-            match sys::send_batch(self.socket.as_raw_fd(), &self.outbox, &self.messages[done..]) {
+            match sys::send_batch(self.socket.as_fd(), &self.outbox, &self.messages[done..]) {
                 Ok(n) => {
                     self.stats.sent += self.messages[done..done + n].iter().map(|m| m.count as u64).sum::<u64>();
                     done += n;
@@ -169,7 +169,7 @@ impl Device for UdpDevice {
         self.stats.receive_calls += 1;
         let (learned, stats, fixed) = (&mut self.learned, &mut self.stats, self.remote);
         let learns = matches!(self.addressing, UdpAddressing::Learned);
-        let result = self.inbox.receive(self.socket.as_raw_fd(), |message| {
+        let result = self.inbox.receive(self.socket.as_fd(), |message| {
             for packet in message.octets.chunks(message.segment) {
                 stats.received += 1;
                 if learns && packet.len() >= 20 && fixed != Some(message.from) && learned.len() < LEARNED_MAX {

@@ -8,7 +8,7 @@ use scps_tp::{ConnectionId, SendError};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 /// Where the data comes from.
@@ -93,10 +93,10 @@ impl Feed {
     }
 
     /// What to wait for when the source has nothing now; regular files and generated data always have.
-    pub fn fd(&self) -> Option<RawFd> {
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.source {
             Source::Generated { .. } => None,
-            Source::File(file) => Some(file.as_raw_fd()),
+            Source::File(file) => Some(file.as_fd()),
         }
     }
 

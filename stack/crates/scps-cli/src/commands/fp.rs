@@ -95,7 +95,7 @@ impl FpArgs {
         let source = self.source()?;
         let listens = !matches!(source, Source::Given(_));
         if listens {
-            world.watch(0);
+            world.watch(std::os::fd::AsFd::as_fd(&std::io::stdin()));
         }
         let mut terminal =
             Terminal { signals: Rc::clone(&signals), keyboard: Rc::clone(&keyboard), listens, quiet: self.quiet };

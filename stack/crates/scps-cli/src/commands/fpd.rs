@@ -76,7 +76,7 @@ impl FpdArgs {
         let address = SocketAddr::new(self.listen, port);
         let at_address = |source| CliError::File { path: address.to_string(), source };
         let signals = StopSignals::install()?;
-        world.watch(signals.fd());
+        world.watch(signals.bell());
         let mut server = Server::start(world.net(), address, config).map_err(at_address)?;
         if let Some(path) = &self.ready_file {
             write_whole(path, &format!("{}\n", server.address()))?;

@@ -6,7 +6,7 @@ use scps_fp::client::{Console, Urge};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGTSTP};
 use std::cell::RefCell;
 use std::io::Read;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,8 +48,8 @@ impl Signals {
     }
 
     /// What to watch.
-    pub fn fd(&self) -> RawFd {
-        self.bell.as_raw_fd()
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
     }
 
     /// True if ^C came and nobody took it.

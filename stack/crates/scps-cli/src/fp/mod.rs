@@ -18,7 +18,7 @@ use scps_io::{IoError, KernelNet, TpNet};
 use scps_tp::Totals;
 use scps_types::Duration;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl World {
     }
 
     /// Ends waits when `fd` becomes readable; what cannot be waited for, such as a file, is always readable.
-    pub fn watch(&mut self, fd: RawFd) {
+    pub fn watch(&mut self, fd: BorrowedFd<'_>) {
         let _ = match self {
             World::Kernel(net) => net.watch(fd),
             World::Tp(net) => net.watch(fd),

@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,9 +56,9 @@ impl KernelNet {
     }
 
     /// Ends waits when `fd` becomes readable: a signal pipe, a keyboard.
-    pub fn watch(&mut self, fd: RawFd) -> io::Result<()> {
+    pub fn watch(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
         let token = self.token();
-        self.poll.registry().register(&mut SourceFd(&fd), token, Interest::READABLE)
+        self.poll.registry().register(&mut SourceFd(&fd.as_raw_fd()), token, Interest::READABLE)
     }
 
     /// Resets every connection: to a peer a connection that ends by FIN looks finished.
@@ -197,11 +197,11 @@ impl Net for KernelNet {
     }
 
     fn unacknowledged(&self, id: ConnId) -> u64 {
-        self.connections.get(&id.0).map_or(0, |stream| sys::unacknowledged_octets(stream.as_raw_fd()))
+        self.connections.get(&id.0).map_or(0, |stream| sys::unacknowledged_octets(stream.as_fd()))
     }
 
     fn unsent(&self, id: ConnId) -> u64 {
-        self.connections.get(&id.0).map_or(0, |stream| sys::unsent_octets(stream.as_raw_fd()))
+        self.connections.get(&id.0).map_or(0, |stream| sys::unsent_octets(stream.as_fd()))
     }
 
     fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {

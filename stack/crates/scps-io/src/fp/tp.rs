@@ -8,7 +8,7 @@ use scps_types::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ impl TpNet {
     }
 
     /// Ends waits when `fd` becomes readable: a signal pipe, a keyboard.
-    pub fn watch(&mut self, fd: RawFd) -> io::Result<()> {
+    pub fn watch(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
         self.stack.watch(fd).map_err(io::Error::other)
     }
 
