@@ -6,6 +6,7 @@ import heapq
 import itertools
 import os
 import selectors
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -57,6 +58,10 @@ class Loop:
                 call(line)
 
         self._selector.register(stream, selectors.EVENT_READ, readable)
+
+    def on_readable(self, source: socket.socket, call: Callable[[], None]) -> None:
+        """Calls whenever there is something to read."""
+        self._selector.register(source, selectors.EVENT_READ, call)
 
     def run_until(self, done: Callable[[], bool], limit_ns: int | None = None) -> bool:
         """Runs until `done()`; false when the instant `limit_ns` came first."""

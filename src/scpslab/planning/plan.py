@@ -47,6 +47,7 @@ def plan(cell: Cell) -> Plan:
         root_seed=cell.scenario.seed,
         repeat=cell.repeat,
         virtual_ns=units.parse("duration", cell.model.limits.virtual),
+        folder=cell.scenario.path.parent,
         take_scps=scps.take,
         np_end=np.end,
     )

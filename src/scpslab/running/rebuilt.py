@@ -13,6 +13,7 @@ from scpslab.errors import ScenarioError
 from scpslab.plan import Plan
 from scpslab.plan.error_models.vector_file import VectorFile
 from scpslab.plan.schema import shown
+from scpslab.plan.workloads.policy import Policy, is_policy_name
 from scpslab.results.archive import ArchivedRun
 from scpslab.runfolder.run import TOPOLOGIES
 from scpslab.scenario.recorded import Recorded
@@ -32,6 +33,7 @@ def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
         try:
             topologies = _topologies(run, folder, is_trusted=is_trusted)
             _lend_vectors(run, folder)
+            _lend_policies(run, folder)
             loaded = scenario.load(str(file), topologies=topologies)
             # The scenario's name is its file's name; the archived run knows the name of then.
             named = replace(loaded, base_name=next(iter(run.plans.values())).cell.scenario)
@@ -78,3 +80,10 @@ def _lend_vectors(run: ArchivedRun, folder: Path) -> None:
             if ".." not in path.parts and not place.exists() and not any(parent.is_symlink() for parent in place.parents):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.symlink_to(path)
+
+
+def _lend_policies(run: ArchivedRun, folder: Path) -> None:
+    """Puts the policies where the scenario names them: plans hold their text. A name with a folder in it is one that no scenario gives."""
+    for workload in (workload for plan in run.plans.values() for workload in plan.workloads):
+        if isinstance(workload, Policy) and is_policy_name(workload.file) and not (folder / workload.file).exists():
+            (folder / workload.file).write_text(workload.code, encoding="utf-8")

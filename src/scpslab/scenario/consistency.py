@@ -71,7 +71,7 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     found += images_of_others(model)
     found += link_rules.problems(model, network, folder)
     found += names_twice(model, network)
-    found += workload_problems(model, network)
+    found += workload_problems(model, network, folder)
     found += _script(model, network)
     found += probe_problems(model, network)
     found += _sweep(model)

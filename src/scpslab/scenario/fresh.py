@@ -87,7 +87,7 @@ def networks() -> list[str]:
 
 def workload_kinds() -> list[str]:
     """The workloads that can be chosen: all that are no load on others, and that need no image of somebody else's."""
-    return [name for name, kind in workloads.KINDS.items() if not kind.is_load and not kind.knows_images]
+    return [name for name, kind in workloads.KINDS.items() if not kind.is_load and not kind.knows_images and not kind.needs_file]
 
 
 def stack_cases() -> dict[str, Mapping[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from scpslab import probes, units, workloads
 from scpslab.documents.yaml_lines import KeyPath
@@ -20,14 +21,14 @@ SMALLEST_MEMORY_BYTES = 128 << 20
 LARGEST_MEMORY_BYTES = 1 << 40
 
 
-def workload_problems(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
-    """Workloads that do not fit their network, or each other."""
+def workload_problems(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
+    """Workloads that do not fit their network, or each other; `folder` is where their files are looked for."""
     surveyed = survey(model, network)
     wrong = False
     for index, workload in enumerate(model.workloads):
         ends = list(end_problems(workload, surveyed))
         wrong = wrong or bool(ends)
-        found = ends or workloads.KINDS[workload.kind].problems(workload, _surroundings(workload, model, surveyed, network))
+        found = ends or workloads.KINDS[workload.kind].problems(workload, _surroundings(workload, model, surveyed, network, folder))
         yield from ((("workloads", index, *at), text) for at, text in found)
     if not wrong:
         yield from sources_twice(model, surveyed)
@@ -40,7 +41,7 @@ def probe_problems(model: ScenarioFile, network: topology.Network) -> Iterator[P
         yield from ((("probes", index, *at), text) for at, text in probes.KINDS[probe.kind].problems(probe, network))
 
 
-def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, network: topology.Network) -> Surroundings:
+def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, network: topology.Network, folder: Path) -> Surroundings:
     found, _ = there_and_back(workload, surveyed)
     return Surroundings(
         host=model.host,
@@ -49,6 +50,7 @@ def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, n
         slowest_bps=slowest_bps(model, found),
         virtual=model.limits.virtual,
         has_np_router=any(network.node(end.node).kind == "scps-router" for hop in found for end in hop.link.ends),
+        folder=folder,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from scpslab import units
@@ -59,7 +60,8 @@ class Surroundings:
     """What a workload is held against in a scenario: what carries transport on a host, what nodes are, and the way between its ends.
 
     `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else.
-    `mtu_bytes`: the largest IP packet that fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time.
+    `mtu_bytes`: the largest IP packet that fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time;
+    `folder`: where the scenario's own files are.
     """
 
     host: Callable[[str], HostPart]
@@ -68,6 +70,7 @@ class Surroundings:
     slowest_bps: int | None
     virtual: str
     has_np_router: bool
+    folder: Path
 
     def node(self, host: str) -> NodePlan:
         """What a plan will say of a host."""
@@ -79,7 +82,7 @@ class Setting:
     """What workloads are planned in: what is planned for hosts, the address of every end that a workload has, and where seeds come from.
 
     `paths`: those of the network; `take_scps`: the address and device of a host's next `scps` program; `np_end`: what such a program knows of SCPS-NP,
-    given its default precedence; `virtual_ns`: the limit of virtual time.
+    given its default precedence; `virtual_ns`: the limit of virtual time; `folder`: where the scenario's own files are.
     """
 
     paths: Paths
@@ -88,6 +91,7 @@ class Setting:
     root_seed: int
     repeat: int
     virtual_ns: int
+    folder: Path
     take_scps: Callable[[str], tuple[str, str]]
     np_end: Callable[[str, int], NpEnd]
 
@@ -154,7 +158,8 @@ class Kind(Generic[Model, Planned]):
     `model`: what a scenario says of it. `plan`: its part of the plan. `problems`: what does not fit once both hosts are known. `serves`: the host
     and port where it listens. `busy_ns`: how long it takes at least, given the slowest rate on its way. `packets`: how many a capture may see of it.
     `least_packets`: how many packets of data it sends at least, given that rate and the smallest MTU.
-    `families`: its metrics, modules of results/metrics in the order of their columns. `knows_images`: hosts may be images of somebody else's.
+    `families`: its metrics, modules of results/metrics in the order of their columns.
+    `knows_images`: hosts may be images of somebody else's. `needs_file`: it asks for a file beside the scenario.
     `is_load`: others are measured under it; a host that does nothing else has the image of generators.
     """
 
@@ -167,4 +172,5 @@ class Kind(Generic[Model, Planned]):
     least_packets: Callable[[Planned, int | None, int], int] = _no_least_packets
     families: tuple[str, ...] = ()
     knows_images: bool = False
+    needs_file: bool = False
     is_load: bool = False

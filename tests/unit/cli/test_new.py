@@ -96,9 +96,10 @@ def test_only_networks_of_scps_np_cannot_be_chosen():
     assert set(catalogue.names()) - set(fresh.networks()) == {"fy97_np"}
 
 
-def test_every_kind_of_workload_can_be_chosen_but_loads_and_images():
+def test_every_kind_of_workload_can_be_chosen_but_loads_images_and_files():
     left_out = set(workloads.KINDS) - set(fresh.workload_kinds())
-    assert left_out == {name for name, kind in workloads.KINDS.items() if kind.is_load or kind.knows_images} == {"congestion", "endpoint"}
+    assert left_out == {name for name, kind in workloads.KINDS.items() if kind.is_load or kind.knows_images or kind.needs_file}
+    assert left_out == {"congestion", "endpoint", "policy"}
 
 
 def test_at_a_terminal_it_asks_until_the_answers_fit(tmp_path):

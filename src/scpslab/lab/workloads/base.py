@@ -69,13 +69,17 @@ class Workload(Generic[Planned]):
         return self.run_command(node, [*self.network.node(node).prefix, *argv], on_line, on_exit, keep)
 
     def run_command(
-        self, node: str, command: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None
+        self,
+        node: str,
+        command: list[str],
+        on_line: Callable[[str], None],
+        on_exit: Callable[[int], None],
+        keep: int | None = None,
+        stdin: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
         """As `run`, for a command that enters the node by itself."""
         with (self.context.folders.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp", pass_fds=() if keep is None else (keep,)
-            )
+            process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp", pass_fds=() if keep is None else (keep,))
         assert process.stdout is not None
         self.context.loop.on_lines(process.stdout, on_line)
         self.context.loop.on_exit(process, on_exit)

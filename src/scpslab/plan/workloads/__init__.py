@@ -16,6 +16,7 @@ NAMES = (
     "iperf3",
     "ping",
     "congestion",
+    "policy",
 )
 WORKLOADS: dict[str, type[Traffic]] = kinds_of(__name__, NAMES)
 Workload = Annotated[Traffic, Kinds("kind", WORKLOADS)]

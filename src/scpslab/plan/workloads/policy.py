@@ -1,0 +1,46 @@
+"""Workload `policy`: a transfer of datagrams whose sender is told what to send, and when, by a Python program."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from scpslab.plan.schema import Range, Text
+from scpslab.plan.values import Amount, Ip, Period, PlainText, Port, WholeSeed
+from scpslab.plan.workloads.base import Traffic
+
+# Segment, copy and time before the data (lab/policy_packets.py), and with them the headers of UDP and IP (RFC 768, RFC 791 §3.1).
+DATA_HEADER_BYTES = 16
+HEADERS_BYTES = DATA_HEADER_BYTES + 8 + 20
+LEAST_PACKET_BYTES = HEADERS_BYTES + 32
+# No folder: what a plan holds of a file comes from the scenario's own folder.
+FILE = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\.py"
+
+
+def is_policy_name(text: str) -> bool:
+    """Whether a text is the name of a policy's file."""
+    return re.fullmatch(FILE, text, re.ASCII) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Traffic):
+    """A transfer whose sender asks the program `code`, which the scenario has in the file `file`. `packet_bytes` is the IP length of a full packet."""
+
+    kind: Literal["policy"] = "policy"
+    bytes_: Amount
+    packet_bytes: Annotated[int, Range(LEAST_PACKET_BYTES, 65_535)]
+    port: Port
+    file: Annotated[str, Text("the name of a Python file, without a folder", is_policy_name)]
+    code: PlainText
+    payload_seed: WholeSeed
+    patience_ns: Period
+    from_ip: Ip
+
+    @property
+    def segment_bytes(self) -> int:
+        """Bytes of data in a full packet."""
+        return self.packet_bytes - HEADERS_BYTES
+
+
+KIND = Policy

@@ -1,0 +1,109 @@
+"""Policies: somebody's code decides what is sent. Right ones are measured, wrong ones are told what is wrong, and hostile ones can do nothing."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from scpslab.results import archive
+from scpslab.results.run import RunCell, open_run
+from scpslab.results.table import read_results
+from scpslab.running.rebuilt import contradictions
+from tests.lab.conftest import run_text
+
+pytestmark = pytest.mark.lab
+SCENARIO = """
+kind: scenario
+version: 1
+title: A policy
+topology: point_to_point
+parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s}
+links:
+  hop: {data: {errors: {model: independent, ber: 3e-5}}}
+workloads:
+  - {kind: policy, name: transfer, policy: policy_0.py, from: h1, to: h2, size: 20 kB, patience: 60 s}
+probes:
+  - {kind: capture, node: h1}
+  - {kind: verdicts, link: hop, direction: data}
+limits: {wall: 20 s}
+"""
+STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_text()
+BEGIN = """
+class Policy:
+    def __init__(self, segments, packet_bytes):
+        self.segments = segments
+    def on_answer(self, now, answer):
+        return [], None
+    def on_timer(self, now):
+        return list(range(self.segments)), now + 1.0
+"""
+# What a policy does at the start, and words of the reason that the cell gives.
+WRONG = {
+    "a segment that does not exist": ("return [self.segments], None", "found segments [21]; expected at most 10000 of 0 to 20"),
+    "no pair": ("return [1, 2, 3]", "on_start: found the answer [1, 2, 3]; expected (segments, wake)"),
+    "an exception": ("return [1 // 0], None", ": ZeroDivisionError"),
+    "a time that is none": ("return [], float('nan')", "to be woken; expected seconds or None"),
+    "too many packets": ("self.on_timer = lambda now: (list(range(21)) * 400, now); return [], now", "expected at most 20 times as many"),
+    "silence": ("return [], None", "patience ran out"),
+    "an end": ("raise SystemExit(0)", ": SystemExit"),
+    "a file": ("open('/etc/passwd')", ": OSError: [Errno 24]"),
+    "a socket, where another file was": ("import os, _socket; os.close(0); _socket.socket()", "Too many open files"),
+    "a program": ("import os; os.fork()", "BlockingIOError"),
+    "root": ("import os; os.setuid(0)", "PermissionError"),
+    "memory": ("return [0] * (1 << 30), None", "MemoryError"),
+    "an answer that nobody asked for": ('import os; os.write(1, b\'{"send": [], "wake": null}\\n\' * 3); return [], None', "expected one answer to each event"),
+    "no JSON": ("import os; os.write(1, b'[' * 100_000 + b'\\n'); return [], None", "expected one answer to each event"),
+}
+
+
+CODE = {name: BEGIN + textwrap.indent(f"def on_start(self, now):\n    {does}\n    return [], None\n", "    ") for name, (does, _) in WRONG.items()}
+CODE["right"] = STOP_AND_WAIT
+CODE["an endless loop"] = BEGIN + "    def on_start(self, now):\n        while True: pass\n"
+FILES = {name: f"policy_{number}.py" for number, name in enumerate(CODE)}
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory) -> dict[str, RunCell]:
+    """A cell of every policy, all of one run."""
+    folder = tmp_path_factory.mktemp("policies")
+    for name, code in CODE.items():
+        (folder / FILES[name]).write_text(code)
+    found = open_run(
+        run_text(folder, f"{SCENARIO}sweep: {{policy: {{set: [workloads.transfer.policy], values: {json.dumps(list(FILES.values()))}}}}}\n").folder
+    )
+    return {name: next(cell for cell in found.cells if cell.plan.cell.axes["policy"] == file) for name, file in FILES.items()}
+
+
+def test_a_policy_moves_every_byte_and_what_it_sent_is_counted(cells):
+    cell = cells["right"]
+    row = next(row for row in read_results(cell.folder.parents[1]).rows if row["policy"] == FILES["right"])
+    account = next(line for line in cell.records("accounting") if line["direction"] == "data")
+
+    assert (row["status"], row["bytes"]) == ("completed", "20000")
+    # One round trip of 200 ms for each of 21 segments.
+    assert float(row["transfer_s"]) > 21 * 0.2
+    assert int(row["sent_packets"]) == account["offered_packets"] == 21 + int(row["resent_packets"])
+    assert int(row["resent_packets"]) == account["corrupt_packets"] > 0
+    assert float(row["efficiency"]) == pytest.approx(21 / int(row["sent_packets"]))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_or_hostile_policy_ends_its_own_transfer_and_nothing_else(cells, name: str):
+    assert cells[name].status == "incomplete", cells[name].reason
+    assert WRONG[name][1] in cells[name].reason
+
+
+def test_a_policy_that_never_answers_ends_at_the_wall_limit(cells):
+    assert cells["an endless loop"].status == "failed"
+    assert "wall" in cells["an endless loop"].reason
+
+
+def test_an_archive_has_the_policies_within_its_plans(cells, tmp_path: Path):
+    packed = tmp_path / "run.scpslab.tar.gz"
+    archive.write_archive([cells["right"].folder.parents[1]], packed)
+    (found,) = archive.read_archive(packed)
+
+    assert contradictions(found) == []
