@@ -27,7 +27,7 @@ GUEST_IMPORTS = {"mininet", "scpslab.kinds", "scpslab.lab", "scpslab.topology", 
 # setup/job.py: something moves in a terminal while a build takes its minutes, whoever asked for it.
 PRINTERS = ("cli/", "lab/", "setup/__main__.py", "setup/job.py")
 # What a lab, on whatever kernel, knows nothing of.
-LAB_ALONE = {"workloads", "probes", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"}
+LAB_ALONE = {"workloads", "probes", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "course", "grading", "cli", "doctor"}
 # Pages that code and documents cite by section (`scps-tp §4.4`) or by requirement (`apparatus A-10`), under the names they are cited by.
 CITED_PAGES = {
     "scps-tp": "docs/protocol/scps-tp.md",
@@ -49,14 +49,16 @@ LATER = {
     "topology": LAB_ALONE | {"lab", "hostlab", "setup"},
     "workloads": LAB_ALONE - {"workloads"} | {"lab", "hostlab", "setup", "topology", "errormodels", "disciplines"},
     "probes": LAB_ALONE - {"probes"} | {"lab", "hostlab", "setup", "stacks", "presets", "errormodels", "disciplines"},
-    "scenario": {"planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
+    "scenario": {"planning", "engine", "running", "results", "figures", "claims", "report", "course", "grading", "cli", "doctor"},
     "planning": {"engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "disciplines": LAB_ALONE,
     "errormodels": LAB_ALONE,
     "setup": LAB_ALONE,
     "engine": LAB_ALONE - {"engine"},
     "runfolder": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan"},
-    "running": {"figures", "claims", "report", "cli", "doctor"},
+    "running": {"figures", "claims", "report", "course", "grading", "cli", "doctor"},
+    "course": {"figures", "claims", "report", "grading", "cli", "doctor"},
+    "grading": {"claims", "cli", "doctor"},
     "results": {"engine", "running", "figures", "claims", "report", "cli", "doctor"},
     "figures": {"engine", "running", "claims", "report", "cli", "doctor"},
     "claims": {"engine", "running", "report", "cli", "doctor"},

@@ -30,10 +30,12 @@ COMMANDS = {
     "report": ("report", "Write one page about a run or campaign: RUN/report.html."),
     "export": ("export", "Pack a run into one file from which anyone can reproduce it."),
     "verify": ("verify", "Run an exported run again, and compare every byte."),
+    "assignment": ("assignment", "Work on an assignment: start it, predict, run, check, and pack what you hand in."),
+    "course": ("course", "Run a course: make it, and issue a variant of each assignment to every student."),
     "shell": ("shell", "Start a network on the wall clock, with a prompt."),
     "image": ("image", "Builds a Docker image of a host from a source that you have, and prints the image's name."),
     "clean": ("clean", "Free disk space: remove files that scpslab can make again."),
-    "schema": ("schema", "Regenerate the scenario file's JSON Schema and reference."),
+    "schema": ("schema", "Regenerate the JSON Schemas and references of scenarios and assignments."),
 }
 GO_ON = "Finished cells are kept; repeat the command to resume."
 ADVICE = {

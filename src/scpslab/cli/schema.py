@@ -1,13 +1,15 @@
-"""`scpslab schema`: generates the scenario's JSON Schema and reference, and the tables of plan keys, from the classes that read these files."""
+"""`scpslab schema`: generates JSON Schemas and references of scenarios and assignments, and the tables of plan keys, from the classes that read these files."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from scpslab.course import reference as courses
+from scpslab.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab.errors import ScenarioError
 from scpslab.planning.reference import page
 from scpslab.scenario.load import FOLDER
@@ -15,6 +17,7 @@ from scpslab.scenario.reference import reference, schema
 
 SCHEMA_FILE = FOLDER / "scenario.schema.json"
 REFERENCE_FILE = FOLDER.parent / "docs" / "scenario-reference.md"
+ASSIGNMENT_FILE = FOLDER.parent / "docs" / "assignment-reference.md"
 PLAN_FILE = FOLDER.parent / "docs" / "plan-format.md"
 
 
@@ -24,10 +27,10 @@ def register(app: typer.Typer) -> None:
 
 
 def write(check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if a committed file is not current.")] = False) -> None:
-    """Regenerate the scenario file's JSON Schema and reference.
+    """Regenerate the JSON Schemas and references of scenarios and assignments.
 
-    scenarios/scenario.schema.json is for editors; docs/scenario-reference.md and the tables of keys in docs/plan-format.md
-    are for people. All are generated from the classes that read these files.
+    The schemas (scenarios/scenario.schema.json, assignments/*.schema.json) are for editors; docs/scenario-reference.md, docs/assignment-reference.md and
+    the tables of keys in docs/plan-format.md are for people. All are generated from the classes that read these files.
     """
     for path, text in generated().items():
         if check and (not path.exists() or path.read_text() != text):
@@ -40,7 +43,14 @@ def write(check: Annotated[bool, typer.Option("--check", help="Change nothing; f
 def generated() -> dict[Path, str]:
     """The generated files and their current content."""
     return {
-        SCHEMA_FILE: json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
+        SCHEMA_FILE: _json(schema()),
         REFERENCE_FILE: reference(),
+        ASSIGNMENTS / courses.SCHEMA_ID: _json(courses.assignment_schema()),
+        ASSIGNMENTS / courses.MARKING_ID: _json(courses.marking_schema()),
+        ASSIGNMENT_FILE: courses.reference(),
         PLAN_FILE: page(PLAN_FILE),
     }
+
+
+def _json(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"

@@ -1,7 +1,7 @@
 """Documents: YAML files that people write, such as scenarios, campaigns, claims and figure recipes. One package reads them all.
 
 Order of reading: parts.py (the base of strict models), quantities.py (text with units as fields), yaml_lines.py (data with lines), places.py
-(the place of each value), complaints.py (errors in words that a person can act on), document.py (reads a whole file), schema.py (for editors).
+(the place of each value), complaints.py (errors in words that a person can act on), document.py (reads a file), described.py (for editors).
 """
 
 from scpslab.documents.complaints import Complaint, complaints, validated

@@ -58,13 +58,22 @@ def read_yaml(path: Path, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int
         ScenarioError: no such file, not YAML, a key twice, or not a mapping.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        content = path.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{path}: found {error.strerror}; expected {form.what} file. See {form.described_in}.") from error
+    return read_content(content, path, form)
+
+
+def read_content(content: bytes, path: Path, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    """The same for what a file holds that is not on disk; messages name `path`.
+
+    Raises:
+        ScenarioError: not YAML, a key twice, or not a mapping.
+    """
+    try:
+        return _read(content.decode("utf-8"), form)
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: found bytes that are not UTF-8; expected text. Save the file as UTF-8.") from error
-    try:
-        return _read(text, form)
     except _RefusedError as refused:
         place = f"{path}:{refused.line + 1}" if refused.line is not None else str(path)
         raise ScenarioError(f"{place}: {refused}.") from refused

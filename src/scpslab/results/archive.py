@@ -102,14 +102,14 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
     return target
 
 
-def read_archive(path: Path) -> list[ArchivedRun]:
-    """The runs of an archive, every plan of it checked. Nothing is unpacked to disk.
+def read_archive(path: Path, content: bytes | None = None) -> list[ArchivedRun]:
+    """The runs of an archive, every plan of it checked. Nothing is unpacked to disk. `content`: an archive in memory, which messages call `path`.
 
     Raises:
         ResultError: no archive of this program, one of a newer one, or one whose files are not those that it lists.
     """
     try:
-        members = read_members(path, (CONTENTS, PLAN, RESOLVED, MANIFEST, TOPOLOGIES, f"*{OWN_TOPOLOGY}"))
+        members = read_members(path if content is None else content, (CONTENTS, PLAN, RESOLVED, MANIFEST, TOPOLOGIES, f"*{OWN_TOPOLOGY}"))
     except MemberError as error:
         raise ResultError(f"{path}: {error}; {EXPECTED}") from error
     if CONTENTS not in members.contents:

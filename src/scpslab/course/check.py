@@ -1,0 +1,140 @@
+"""What can be said of a student's folder without giving an answer away. In a practice folder the answers are public, and are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scpslab.course import answers
+from scpslab.course.answers import Answers, complaint, read_answers
+from scpslab.course.log import Line
+from scpslab.course.practice import read_practice
+from scpslab.course.scoring import score_answer
+from scpslab.course.workspace import BLANK_WRITE_UP, WRITE_UP, Workspace, late
+from scpslab.errors import ScenarioError
+from scpslab.names import shown
+
+ENOUGH_WORDS = 50
+
+
+class State(StrEnum):
+    """Whether a part is done."""
+
+    DONE = "ok"
+    LOOK = "look"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: the state of a part, its name, and what there is to say."""
+
+    state: State
+    what: str
+    says: str
+
+
+def check(workspace: Workspace) -> list[Finding]:
+    """The state of every part.
+
+    Raises:
+        ScenarioError: the log was changed.
+    """
+    return [
+        *_predictions(workspace, workspace.log()),
+        *_runs(workspace),
+        *_answers(workspace),
+        *_write_up(workspace),
+        *_deliverables(workspace),
+    ]
+
+
+def given_predictions(lines: Sequence[Line]) -> dict[str, Line]:
+    """The first prediction of each name: what counts is what was expected before anything was seen."""
+    found: dict[str, Line] = {}
+    for line in lines:
+        if line.event == "predict":
+            found.setdefault(line.name, line)
+    return found
+
+
+def _predictions(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
+    given = given_predictions(lines)
+    for name, asked in workspace.assignment.file.predictions.items():
+        what = f"prediction {name}"
+        if name not in given:
+            yield Finding(State.MISSING, what, f"{asked.question} Before the run: scpslab assignment predict {name} VALUE")
+            continue
+        line = given[name]
+        if late(lines, line.number, asked.before or workspace.assignment.scenario_names):
+            yield Finding(State.LOOK, what, f"{shown(line.value)}, made after the run: it is marked as late")
+        else:
+            yield Finding(State.DONE, what, f"{shown(line.value)}, before the run")
+
+
+def _runs(workspace: Workspace) -> Iterator[Finding]:
+    for name in workspace.assignment.scenario_names:
+        run = workspace.run_of(name)
+        what = f"run {name}"
+        if run.is_complete:
+            yield Finding(State.DONE, what, f"{len(run.cells)} cell{'' if len(run.cells) == 1 else 's'}")
+        else:
+            yield Finding(State.MISSING, what, f"{len(run.finished)} of {len(run.cells)} cells: scpslab assignment run")
+
+
+def _answers(workspace: Workspace) -> Iterator[Finding]:
+    path = workspace.folder / answers.FILE
+    try:
+        given = read_answers(path.read_bytes()[: answers.LARGEST_BYTES + 1], path)
+    except OSError as error:
+        yield Finding(State.MISSING, answers.FILE, f"found {error.strerror}; expected your answers")
+        return
+    except ScenarioError as error:
+        yield Finding(State.MISSING, answers.FILE, str(error))
+        return
+    for said in given.complaints(workspace.assignment.file):
+        if "which is no question" in said:
+            yield Finding(State.LOOK, answers.FILE, said)
+    right = read_practice(workspace.assignment).expected.answers if workspace.variant.is_practice else {}
+    for name, asked in workspace.assignment.file.answers.items():
+        what = f"answer {name}"
+        value = given.given.get(name)
+        if said := complaint(asked, value):
+            is_empty = value is None or (isinstance(value, str) and not value.strip())
+            yield Finding(State.MISSING if is_empty else State.LOOK, what, _place(given, name, said))
+        elif name in right:
+            score = score_answer(asked, right[name], value)
+            yield Finding(State.DONE if score.share == 1 else State.LOOK, what, score.comment)
+        else:
+            yield Finding(State.DONE, what, "a person marks it" if asked.kind == "text" else "can be read; whether it is right, the grader says")
+
+
+def _place(given: Answers, name: str, said: str) -> str:
+    line = given.places.lines.get((name,))
+    return f"{answers.FILE}:{line}: {said}" if line else said
+
+
+def _write_up(workspace: Workspace) -> Iterator[Finding]:
+    if not workspace.assignment.file.write_up:
+        return
+    path = workspace.folder / WRITE_UP
+    try:
+        words = len(path.read_text(encoding="utf-8").split())
+    except OSError as error:
+        yield Finding(State.MISSING, WRITE_UP, f"found {error.strerror}; expected your write-up")
+        return
+    except UnicodeDecodeError:
+        yield Finding(State.MISSING, WRITE_UP, "found bytes that are not UTF-8; save the file as UTF-8")
+        return
+    state = State.DONE if words - len(BLANK_WRITE_UP.split()) >= ENOUGH_WORDS else State.LOOK
+    yield Finding(state, WRITE_UP, f"{words} words, headings included")
+
+
+def _deliverables(workspace: Workspace) -> Iterator[Finding]:
+    for asked in workspace.assignment.file.deliverables:
+        path = workspace.folder / asked.file
+        if path.is_file() and not path.is_symlink():
+            yield Finding(State.DONE, asked.file, f"{path.stat().st_size} bytes")
+        else:
+            yield Finding(State.MISSING if asked.required else State.LOOK, asked.file, asked.says)

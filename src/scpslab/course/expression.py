@@ -1,0 +1,202 @@
+"""Formulas: a small part of Python's grammar, evaluated without Python's `eval`.
+
+    rate * 2 * delay / 8
+    mean("transfer", "goodput_bps", "stack=cubic") / rate
+    "window" if window * 8 < rate * 2 * delay else "rate"
+
+A formula has numbers, texts, names of parameters, + - * / ** %, comparisons, `and`, `or`, `not`, `if … else`, and calls of the functions that the caller
+gives. Everything else is refused when it is read. All numbers are floats, so that none can become large enough to cost time or memory.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from scpslab.documents.places import one_of
+
+Value = float | str
+Function = Callable[..., Value]
+LONGEST, MOST_NODES, DEEPEST, LONGEST_TEXT = 500, 200, 30, 200
+BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+COMPARED: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+ALLOWED = (
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Load),
+    *(ast.UAdd, ast.USub, ast.Not, ast.And, ast.Or),
+    *BINARY,
+    *COMPARED,
+)
+GRAMMAR = "numbers, texts, names, + - * / % **, comparisons, and, or, not, if … else, and calls of functions"
+MATHEMATICS: dict[str, Function] = {
+    "abs": abs,
+    "ceil": lambda number: float(math.ceil(number)),
+    "exp": math.exp,
+    "floor": lambda number: float(math.floor(number)),
+    "log": math.log,
+    "log10": math.log10,
+    "max": max,
+    "min": min,
+    "round": lambda number, digits=0.0: round(number, int(digits)),
+    "sqrt": math.sqrt,
+}
+
+
+class FormulaError(ValueError):
+    """A formula that is none, or that has no value here; the message says what was found and expected."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula that was read; `source` is its text."""
+
+    source: str
+    tree: ast.expr
+
+    @property
+    def calls(self) -> Iterator[tuple[str, tuple[object, ...]]]:
+        """The functions that it calls, with the arguments that are written out; None stands for a computed one."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield node.func.id, tuple(item.value if isinstance(item, ast.Constant) else None for item in node.args)
+
+    def value(self, names: Mapping[str, Value], functions: Mapping[str, Function]) -> Value:
+        """The value: a finite number or a text.
+
+        Raises:
+            FormulaError: it has none, such as a division by 0 or a mean of no cells.
+        """
+        try:
+            value = _value(self.tree, names, functions)
+        except FormulaError:
+            raise
+        except (ArithmeticError, ValueError, TypeError) as error:
+            raise FormulaError(f"found no value of {self.source!r} ({error}); expected a number or a text") from error
+        if isinstance(value, bool) or not isinstance(value, float | int | str) or (isinstance(value, float) and not math.isfinite(value)):
+            raise FormulaError(f"found the value {value!r} of {self.source!r}; expected a finite number or a text")
+        return value if isinstance(value, str) else float(value)
+
+
+def parse(source: str, names: Collection[str], functions: Collection[str]) -> Formula:
+    """A formula from its text; every name and function in it must be known.
+
+    Raises:
+        FormulaError: what is wrong with it.
+    """
+    if len(source) > LONGEST:
+        raise FormulaError(f"found a formula of {len(source)} characters; expected at most {LONGEST}")
+    try:
+        tree = ast.parse(source.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        said = getattr(error, "msg", None) or "no expression"
+        raise FormulaError(f'found "{source}" ({said}); expected a formula such as "rate * delay / 8"') from error
+    nodes = list(ast.walk(tree))
+    if len(nodes) > MOST_NODES or _depth(tree) > DEEPEST:
+        raise FormulaError(f"found a formula of {len(nodes)} parts; expected at most {MOST_NODES}, nested at most {DEEPEST} deep")
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
+        _check(node, names, functions, is_called=id(node) in called)
+    return Formula(source, tree.body)
+
+
+def _check(node: ast.AST, names: Collection[str], functions: Collection[str], *, is_called: bool) -> None:
+    if not isinstance(node, ALLOWED):
+        raise FormulaError(f"found {type(node).__name__} in a formula; expected {GRAMMAR}")
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, bool) or not isinstance(node.value, int | float | str):
+            raise FormulaError(f"found {node.value!r} in a formula; expected a number or a text")
+        if isinstance(node.value, int | float) and not math.isfinite(_float(node.value)):
+            raise FormulaError("found a number beyond all bounds; expected a finite one")
+    elif isinstance(node, ast.Call):
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            raise FormulaError('found a call with a keyword or of no plain name; expected one such as mean("transfer", "transfer_s", "stack=cubic")')
+        if node.func.id not in functions:
+            raise FormulaError(f'found the function "{node.func.id}"; {one_of(node.func.id, sorted(functions))}'.removesuffix("."))
+    elif isinstance(node, ast.Name) and not is_called and node.id not in names:
+        raise FormulaError(f'found the name "{node.id}"; {one_of(node.id, sorted(names))}'.removesuffix("."))
+
+
+def _depth(node: ast.AST) -> int:
+    deepest, level = 0, [node]
+    while level:
+        deepest += 1
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+    return deepest
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _value(node: ast.expr, names: Mapping[str, Value], functions: Mapping[str, Function]) -> Value | bool:
+    def of(inner: ast.expr) -> Value | bool:
+        return _value(inner, names, functions)
+
+    found: Value | bool
+    match node:
+        case ast.Constant(value=constant):
+            found = constant if isinstance(constant, str) else float(constant)  # type: ignore[arg-type]
+        case ast.Name(id=name):
+            found = names[name]
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            found = functions[name](*map(of, arguments))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            found = of(body if of(test) else orelse)
+        case ast.BinOp(left=left, op=op, right=right):
+            found = _combined(type(op), of(left), of(right))
+        case ast.UnaryOp(op=sign, operand=operand):
+            found = _signed(sign, of(operand))
+        case ast.BoolOp(op=joint, values=values):
+            found = all(map(of, values)) if isinstance(joint, ast.And) else any(map(of, values))
+        case ast.Compare(left=left, ops=ops, comparators=rights):
+            found = _compared(ops, [of(item) for item in (left, *rights)])
+        case _:
+            raise FormulaError(f"found {type(node).__name__} in a formula; expected {GRAMMAR}")
+    return found
+
+
+def _signed(sign: ast.unaryop, value: Value | bool) -> Value | bool:
+    if isinstance(sign, ast.Not):
+        return not value
+    return -_number(value) if isinstance(sign, ast.USub) else _number(value)
+
+
+def _combined(kind: type[ast.operator], left: Value | bool, right: Value | bool) -> Value:
+    if isinstance(left, str) and isinstance(right, str) and kind is ast.Add:
+        if len(left) + len(right) > LONGEST_TEXT:
+            raise FormulaError(f"found a text of {len(left) + len(right)} characters; expected at most {LONGEST_TEXT}")
+        return left + right
+    found = BINARY[kind](_number(left), _number(right))
+    if isinstance(found, complex):
+        raise FormulaError("found the root of a negative number; expected a real one")
+    return found
+
+
+def _compared(ops: list[ast.cmpop], values: list[Value | bool]) -> bool:
+    pairs = zip(ops, values, values[1:], strict=False)
+    return all(COMPARED[type(op)](left, right) for op, left, right in pairs)
+
+
+def _number(value: Value | bool) -> float:
+    if isinstance(value, str):
+        raise FormulaError(f"found the text {value!r} where a number is meant; expected a number")
+    return float(value)

@@ -1,0 +1,54 @@
+"""practice.json: the practice variant of an assignment, and its answers for everybody to read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from scpslab import strict_json
+from scpslab.course.assignment import PRACTICE, Assignment
+from scpslab.course.expected import Expected
+from scpslab.course.variant import Variant
+from scpslab.errors import ScenarioError
+from scpslab.plan import schema
+from scpslab.plan.schema import PlanError, Range
+from scpslab.plan.values import PlainText
+
+FORMAT = 1
+LARGEST_BYTES = 1 << 20
+HOW = "The practice variant with its answers; scpslab course practice NAME writes it again."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Practice:
+    """The file."""
+
+    format_: Annotated[int, Range(FORMAT, FORMAT)]
+    how: PlainText
+    variant: Variant
+    expected: Expected
+
+
+def write(variant: Variant, expected: Expected) -> str:
+    """The text of the file."""
+    return json.dumps(schema.write(Practice(format_=FORMAT, how=HOW, variant=variant, expected=expected)), indent=1, ensure_ascii=False) + "\n"
+
+
+def read_practice(assignment: Assignment) -> Practice:
+    """The practice variant of an assignment.
+
+    Raises:
+        ScenarioError: it has none, or the file cannot be read.
+    """
+    path: Path = assignment.folder / PRACTICE
+    advice = f'Its author makes it: "scpslab course practice {assignment.name}".'
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise ScenarioError(f"{path}: found {path.stat().st_size} bytes; expected a practice variant. {advice}")
+        return schema.read(Practice, strict_json.loads(path.read_bytes()))
+    except OSError as error:
+        raise ScenarioError(f"{path}: found {error.strerror}; expected a practice variant. {advice}") from error
+    except (strict_json.JsonError, PlanError) as error:
+        raise ScenarioError(f"{path}: {error}. {advice}") from error

@@ -1,0 +1,66 @@
+"""The runs of a variant: its scenarios with the variant's settings, and the rows of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scpslab import results
+from scpslab.course.assignment import Assignment
+from scpslab.course.numbers import Rows
+from scpslab.documents.quantities import AxisValue
+from scpslab.errors import ResultError
+from scpslab.runfolder import RunFolder
+from scpslab.running import RunOptions, run_scenario
+from scpslab.running.events import Listener
+from scpslab.running.runner import ScenarioRun
+
+
+@dataclass(frozen=True)
+class VariantRun:
+    """The run of one scenario: its folder, whether it exists or not, and the cells that its plan has."""
+
+    scenario: str
+    folder: RunFolder
+    cells: tuple[str, ...]
+
+    @property
+    def finished(self) -> tuple[str, ...]:
+        """The cells that have a result."""
+        return tuple(cell for cell in self.cells if self.folder.cell(cell).has_ended)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run ended, with all its cells."""
+        try:
+            return self.folder.manifest().get("status") == "completed" and len(self.finished) == len(self.cells)
+        except ResultError:
+            return False
+
+
+def run_of(assignment: Assignment, parameters: Mapping[str, AxisValue], scenario: str, out: Path) -> VariantRun:
+    """The run of a scenario with these parameters in `out`; nothing is run."""
+    planned = ScenarioRun(str(assignment.scenario(scenario)), RunOptions(out=out, overrides=assignment.settings(parameters, scenario)))
+    return VariantRun(scenario, planned.folder, planned.cells)
+
+
+def run_variant(
+    assignment: Assignment, parameters: Mapping[str, AxisValue], options: RunOptions, listeners: Sequence[Listener] = (), scenarios: Sequence[str] = ()
+) -> dict[str, Path]:
+    """Runs scenarios (default: all) with these parameters; returns their folders. The options say where and how, not what.
+
+    Raises:
+        ScenarioError: the parameters do not fit the scenario.
+        CapabilityError: this machine cannot run labs.
+    """
+    folders = {}
+    for name in scenarios or assignment.scenario_names:
+        mine = replace(options, overrides=assignment.settings(parameters, name))
+        folders[name] = run_scenario(str(assignment.scenario(name)), mine, listeners).folder
+    return folders
+
+
+def rows_of(folders: Mapping[str, Path]) -> Rows:
+    """The rows of results.csv of each scenario's run."""
+    return {name: results.table.read_results(folder).rows for name, folder in folders.items()}

@@ -1,0 +1,188 @@
+"""A student's folder of an assignment: what `start` puts there, and what the other commands find and add."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scpslab.course import answers, log
+from scpslab.course import variant as variants
+from scpslab.course.assignment import INSTRUCTOR, STARTER, Assignment, load_assignment
+from scpslab.course.log import Event, Line, LogError, RunState
+from scpslab.course.model import FILE
+from scpslab.course.runs import VariantRun, run_of
+from scpslab.course.variant import Variant, VariantError
+from scpslab.errors import ScenarioError, UsageError
+from scpslab.scratch import replace_text
+
+VARIANT, LOG, RUNS, WRITE_UP = "variant.json", "log.jsonl", "runs", "write-up.md"
+LARGEST_FILE, MOST_FILES = 4 << 20, 200
+BLANK_WRITE_UP = """# Write-up
+
+## What I found, with numbers and figures
+
+## What surprised me
+
+## Hours that I worked on it, and with whom
+"""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A student's folder, its assignment and its variant, both checked."""
+
+    folder: Path
+    assignment: Assignment
+    variant: Variant
+
+    @property
+    def runs(self) -> Path:
+        """The folder of its runs."""
+        return self.folder / RUNS
+
+    def run_of(self, scenario: str) -> VariantRun:
+        """The run of one of its scenarios."""
+        return run_of(self.assignment, self.variant.parameters, scenario, self.runs)
+
+    def log(self) -> list[Line]:
+        """The lines of the log.
+
+        Raises:
+            ScenarioError: there is none, or it was changed.
+        """
+        return _lines(self.folder / LOG, self.variant)
+
+    def states(self) -> list[RunState]:
+        """How far each run is."""
+        return [_state(self.run_of(name)) for name in self.assignment.scenario_names]
+
+    def add(self, at: str, event: Event, name: str = "", value: str = "") -> None:
+        """Adds a line to the log.
+
+        Raises:
+            ScenarioError: see `log`.
+        """
+        path = self.folder / LOG
+        _lines(path, self.variant)
+        replace_text(path, log.appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states()).decode())
+
+
+@dataclass(frozen=True)
+class Started:
+    """The files that `start` writes, by their paths in the new folder."""
+
+    files: dict[str, bytes]
+
+
+def plan_start(assignment: Assignment, variant: Variant) -> Started:
+    """Everything that a student's folder begins with; nothing is written. The instructor's folder is not looked at.
+
+    Raises:
+        UsageError: the variant belongs to something else, or the assignment has files that cannot be copied.
+    """
+    if said := variants.unfit(variant, assignment):
+        raise UsageError(f"{variant.assignment}: {said}. Take the assignment and the variant from the same place.")
+    kept = {name.removeprefix(f"{STARTER}/"): content for name, content in _handed_out(assignment.folder)}
+    own = {answers.FILE: answers.blank(assignment.file, variant.parameters).encode(), VARIANT: variants.write(variant)}
+    if assignment.file.write_up and WRITE_UP not in kept:
+        own[WRITE_UP] = BLANK_WRITE_UP.encode()
+    return Started(kept | own)
+
+
+def write_start(started: Started, assignment: Assignment, variant: Variant, target: Path, at: str) -> Workspace:
+    """Makes the folder. An existing one is never touched.
+
+    Raises:
+        UsageError: there is something already.
+    """
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise UsageError(f"{target}: found something already; expected a new folder. Go on with it, or choose another one with --into.")
+    for name, content in started.files.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (target / LOG).write_bytes(b"")
+    workspace = open_workspace(target)
+    workspace.add(at, "start", assignment.name)
+    return workspace
+
+
+def open_workspace(folder: Path) -> Workspace:
+    """The student's folder.
+
+    Raises:
+        ScenarioError: it is none, or a file of it was changed that must not be.
+    """
+    path = folder / VARIANT
+    try:
+        variant = variants.read(path.read_bytes()[: variants.LARGEST_BYTES + 1])
+    except OSError as error:
+        raise ScenarioError(
+            f"{path}: found {error.strerror}; expected the folder of an assignment that you have started. Go there, or name it with --in; to begin: "
+            '"scpslab assignment start".'
+        ) from error
+    except VariantError as error:
+        raise ScenarioError(f"{path}: {error}.") from error
+    # The folder may have any name: the variant knows the assignment's.
+    assignment = load_assignment(folder, variant.assignment)
+    if said := variants.unfit(variant, assignment):
+        raise ScenarioError(f"{folder}: {said}. Restore {FILE} and the scenarios, or start again elsewhere; experiment with copies under other names.")
+    return Workspace(folder, assignment, variant)
+
+
+def find_workspace(named: Path | None) -> Path:
+    """The folder that a command works in: the named one, this one, or the only one below this one.
+
+    Raises:
+        UsageError: several are below this one.
+    """
+    if named is not None:
+        return named
+    if Path(VARIANT).is_file():
+        return Path()
+    below = sorted(path.parent for path in Path().glob(f"*/{VARIANT}"))
+    if len(below) > 1:
+        raise UsageError(f".: found {len(below)} assignments: {', '.join(map(str, below[:6]))}; expected one. Go into one, or name it with --in.")
+    return below[0] if below else Path()
+
+
+def late(lines: Sequence[Line], number: int, before: Sequence[str]) -> bool:
+    """Whether a line of the log comes after the first finished cell, or after a run, of one of these scenarios."""
+    line = lines[number - 1]
+    ran = {one.name for one in lines[: number - 1] if one.event == "run"}
+    return any(state.finished > 0 for state in line.runs if state.scenario in before) or bool(ran & set(before))
+
+
+def _handed_out(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of an assignment that students get: all but the instructor's folder, hidden files and links."""
+    found = 0
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        parts = name.split("/")
+        if parts[0] == INSTRUCTOR or any(part.startswith(".") or part == "__pycache__" for part in parts) or not path.is_file():
+            continue
+        if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
+            raise UsageError(f"{path}: found a symbolic link; expected a file, because links could lead anywhere. Put the file itself there.")
+        found += 1
+        if found > MOST_FILES or path.stat().st_size > LARGEST_FILE:
+            raise UsageError(
+                f"{path}: found file {found} of {path.stat().st_size} bytes; expected at most {MOST_FILES} of {LARGEST_FILE} bytes. Make it smaller."
+            )
+        yield name, path.read_bytes()
+
+
+def _lines(path: Path, variant: Variant) -> list[Line]:
+    try:
+        return log.read(path.read_bytes(), variant.digest)
+    except OSError as error:
+        raise ScenarioError(f"{path}: found {error.strerror}; expected the log of this folder. Restore it, or start the assignment again elsewhere.") from error
+    except LogError as error:
+        raise ScenarioError(f"{path}: {error}. Restore the file as it was: commands write it, nobody else.") from error
+
+
+def _state(run: VariantRun) -> RunState:
+    file = run.folder.results
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    return RunState(scenario=run.scenario, finished=len(run.finished), results=digest)

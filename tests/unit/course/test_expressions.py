@@ -1,0 +1,117 @@
+"""Formulas: what they can say, and that they can do nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scpslab.course.expression import FormulaError, parse
+from scpslab.course.numbers import NAMES, functions
+
+ROWS = {
+    "t": [
+        {"stack": "reno", "delay": "25 ms", "ber": "1e-06", "goodput_bps": "10", "status": "completed", "note": "x"},
+        {"stack": "reno", "delay": "250 ms", "ber": "0", "goodput_bps": "30", "status": "completed", "note": "x"},
+        {"stack": "cubic", "delay": "25 ms", "ber": "0", "goodput_bps": "50", "status": "completed", "note": "x"},
+        {"stack": "cubic", "delay": "250 ms", "ber": "0", "goodput_bps": "", "status": "incomplete", "note": ""},
+    ]
+}
+KNOWN = {"rate": 2e6, "delay": 0.25, "who": "reno"}
+DRAWN = {"rate": "2 Mbit/s", "delay": "250 ms"}
+
+
+def value(source):
+    return parse(source, KNOWN, NAMES).value(KNOWN, functions(ROWS, DRAWN))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("rate * 2 * delay / 8", 125_000.0),
+        ("-(1 + 2) ** 2 % 5", 1.0),
+        ("7 % 4 - 1", 2.0),
+        ('"window" if rate > 1e6 and not delay > 1 else "rate"', "window"),
+        ("min(3, 1, 2) + max(1, 2) + abs(-1) + round(2.6) + round(1.25, 1) + sqrt(16) + floor(1.9) + ceil(1.1) + log10(100) + log(exp(1))", 18.2),
+        ('mean("t", "goodput_bps")', 30.0),
+        ('mean("t", "goodput_bps", "stack=reno")', 20.0),
+        ('mean("t", "goodput_bps", "stack=" + who, "delay=" + drawn("delay"))', 30.0),
+        ('mean("t", "goodput_bps", "ber=1e-6")', 10.0),
+        ('total("t", "goodput_bps")', 90.0),
+        ('lowest("t", "goodput_bps") + highest("t", "goodput_bps")', 60.0),
+        ('best("t", "goodput_bps", "stack")', "cubic"),
+        ('worst("t", "goodput_bps", "delay", "stack=reno")', "25 ms"),
+        ('cells("t", "stack=cubic") * 10 + completed("t", "stack=cubic")', 21.0),
+    ],
+)
+def test_a_formula_has_its_value(source, expected):
+    assert value(source) == (pytest.approx(expected) if isinstance(expected, float) else expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("__import__('os').system('id')", "found a call with a keyword or of no plain name"),
+        ("().__class__", "found Attribute in a formula"),
+        ("[1 for x in 'a']", "found ListComp in a formula"),
+        ("lambda: 1", "found Lambda in a formula"),
+        ("(x := 1)", "found NamedExpr in a formula"),
+        ("f'{rate}'", "found JoinedStr in a formula"),
+        ("rate[0]", "found Subscript in a formula"),
+        ("True", "found True in a formula"),
+        ("b'x'", "found b'x' in a formula"),
+        ("1j", "found 1j in a formula"),
+        ("1e999", "found a number beyond all bounds"),
+        ("rat", 'found the name "rat"; expected one of delay, rate, who. Did you mean rate?'),
+        ("open('x')", 'found the function "open"; expected one of abs, best'),
+        ("mean", 'found the name "mean"'),
+        ("max(key=1)", "found a call with a keyword"),
+        ("max(*rate)", "found Starred in a formula"),
+        ("rate rate", "expected a formula such as"),
+        ("", "expected a formula such as"),
+        ("\0", "expected a formula such as"),
+        ("1 +" * 600, "found a formula of 1800 characters"),
+        ("+".join(["1"] * 150), "parts; expected at most"),
+        ("-" * 60 + "1", "nested at most"),
+    ],
+)
+def test_what_is_no_formula_is_refused_when_it_is_read(source, says):
+    with pytest.raises(FormulaError) as caught:
+        parse(source, KNOWN, NAMES)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("1 / (rate - rate)", "division by zero"),
+        ("9 ** 9 ** 9 ** 9", "found no value"),
+        ("(-1) ** 0.5", "found the root of a negative number"),
+        ("sqrt(-1)", "found no value"),
+        ("max()", "found no value"),
+        ("1 < 2", "found the value True"),
+        ('"a" * 9', "found the text 'a' where a number is meant"),
+        ('"a" < 1', "found no value"),
+        ("+".join(['"' + "a" * 90 + '"'] * 3), "found a text of 270 characters"),
+        ('mean("u", "goodput_bps")', 'found the scenario "u" without results; expected one of t'),
+        ('mean("t", "goodput")', 'found no column "goodput" in the results of t'),
+        ('mean("t", "note")', 'found "x" in column note of t; expected a column of numbers'),
+        ('mean("t", "goodput_bps", "stack=bbr")', "found no cell of t with stack=bbr"),
+        ('mean("t", "goodput_bps", "stac=reno")', 'found the condition "stac=reno"'),
+        ('mean("t", "goodput_bps", "stack=cubic", "delay=250 ms")', "found no completed cell of t"),
+        ('drawn("rat")', 'found drawn("rat"); expected one of rate, delay. Did you mean rate?'),
+    ],
+)
+def test_a_formula_without_a_value_says_why(source, says):
+    with pytest.raises(FormulaError) as caught:
+        value(source)
+    assert says in str(caught.value)
+
+
+@given(st.text(alphabet=st.sampled_from(list("rate dlywho0123456789.e+-*/%()<>=\"',_[]{}:ifns\\\n")), max_size=60))
+def test_any_text_has_a_value_or_is_refused(source):
+    try:
+        found = value(source)
+    except FormulaError:
+        return
+    assert isinstance(found, float | str)
