@@ -107,12 +107,12 @@ def practice(
     marking = load_marking(found)
     reference = _Reference(jobs)
     variant = practice_variant(found, marking, reference.rows)
-    text = practices.write(variant, expected(found, marking, variant.parameters, reference.rows(found, variant.parameters)))
+    right = expected(found, marking, variant.parameters, reference.rows(found, variant.parameters))
     path = found.folder / PRACTICE
-    if check and (not path.is_file() or path.read_text(encoding="utf-8") != text):
+    if check and not practices.agree(practices.read_practice(found), variant, right):
         raise ScenarioError(f'{path}: found another practice variant than the assignment gives; expected the same. Run "scpslab course practice {name}".')
     if not check:
-        replace_text(path, text)
+        replace_text(path, practices.write(variant, right))
     typer.echo(harmless(str(path)))
 
 

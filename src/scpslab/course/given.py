@@ -28,9 +28,10 @@ def number(given: object, unit: str) -> float:
         if found is None:
             raise GivenError(f"found a number without end; expected {_example(unit)}")
         return found
-    match = NUMBER.fullmatch(given) if isinstance(given, str) else None
+    has_comma = isinstance(given, str) and COMMA.fullmatch(given) is not None
+    match = NUMBER.fullmatch(given) if isinstance(given, str) and not has_comma else None
     if match is None:
-        hint = ", with a point where you have a comma" if isinstance(given, str) and COMMA.fullmatch(given) else ""
+        hint = ", with a point where you have a comma" if has_comma else ""
         raise GivenError(f"found {_said(given)}; expected {_example(unit)}{hint}")
     found = _finite(float(match[1]))
     if found is None:

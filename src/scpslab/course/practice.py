@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from scpslab import strict_json
 from scpslab.course.assignment import PRACTICE, Assignment
@@ -17,6 +18,7 @@ from scpslab.plan.schema import PlanError, Range
 from scpslab.plan.values import PlainText
 
 FORMAT = 1
+AS_CLOSE_AS = 1e-3
 LARGEST_BYTES = 1 << 20
 HOW = "The practice variant with its answers; scpslab course practice NAME writes it again."
 
@@ -34,6 +36,21 @@ class Practice:
 def write(variant: Variant, expected: Expected) -> str:
     """The text of the file."""
     return json.dumps(schema.write(Practice(format_=FORMAT, how=HOW, variant=variant, expected=expected)), indent=1, ensure_ascii=False) + "\n"
+
+
+def agree(practice: Practice, variant: Variant, expected: Expected) -> bool:
+    """Whether a file says of a variant what is expected: the same words, and numbers within a thousandth. Another kernel moves packets by microseconds."""
+    return practice.variant == variant and _close(schema.write(practice.expected), schema.write(expected))
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_close, one, other))
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=AS_CLOSE_AS)
+    return bool(one == other)
 
 
 def read_practice(assignment: Assignment) -> Practice:

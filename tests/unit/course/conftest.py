@@ -29,11 +29,11 @@ variant:
   seed: {kind: seed}
   buffer: {kind: formula, value: rate * 2 * delay / 8, unit: B, step: 500, set: ["transfer:parameters.data_buffer"]}
 predictions:
-  time: {kind: number, question: How long?, unit: s}
-  fastest: {kind: choice, question: Which one is faster?, choices: {reno: Reno, cubic: CUBIC}}
+  time: {kind: number, question: "How long?", unit: s}
+  fastest: {kind: choice, question: "Which one is faster?", choices: {reno: Reno, cubic: CUBIC}}
 answers:
-  bdp: {kind: number, question: What is the product?, unit: kB, points: 2, within: [0, 1000]}
-  why: {kind: text, question: Why?, words: 10, points: 2}
+  bdp: {kind: number, question: "What is the product?", unit: kB, points: 2, within: [0, 1000]}
+  why: {kind: text, question: "Why?", words: 10, points: 2}
 """
 MARKING = """kind: marking
 version: 1

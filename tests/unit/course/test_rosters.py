@@ -1,0 +1,57 @@
+"""Rosters: names of all kinds are read, and ids that are no folders' names are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from scpslab.course.roster import parties, read_roster
+from scpslab.errors import ScenarioError
+
+
+def complaints(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ScenarioError) as caught:
+        read_roster(path)
+    return [line.removeprefix(f"{path}:") for line in str(caught.value).splitlines()]
+
+
+def test_names_with_commas_umlauts_and_blanks_are_names(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_bytes('\ufeffStudent,Name\r\na1,"Müller, Zoë"\r\n\r\nb2, Bo  Li \r\n'.encode())
+    assert [(one.id, one.name) for one in read_roster(path)] == [("a1", "Müller, Zoë"), ("b2", "Bo  Li")]
+    path.write_text("student;name;group\na1;Müller, Zoë;g\nb2;Bo;g\n")
+    assert [(party.name, party.folder, len(party.members)) for party in parties(read_roster(path))] == [("group/g", "group-g", 2)]
+
+
+@pytest.mark.parametrize("word", ["../x", "a/b", "..", ".", "", "-x", "a b", "a\\b", "ü", "a" * 101, "a\x1b[1m", "x.part"])
+def test_ids_that_are_no_folders_are_refused(tmp_path, word):
+    said = complaints(tmp_path / "r.csv", f'student,name\n"{word}",A\nok,B\n')
+    assert said[0].startswith("2: student: found ")
+    assert said[0].isprintable()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "found no line"),
+        ("name\nAnna\n", '1: found no column "student"'),
+        ("student,naem\na,b\n", '1: found the column "naem"; expected one of student, name, email, group. Did you mean name?'),
+        ("student,student\na,b\n", '1: found the column "student" twice'),
+        ("student\n", "found 0 students"),
+        ("student,name\na\n", "2: found 1 fields; expected 2"),
+        ("student\na\nA\n", '3: student: found "A", as in line 2'),
+        ("student,group\na,g\ngroup-g,\n", '3: found "group-g" beside "group g"'),
+        ('student,name\na,"b\n', "found unexpected end of data"),
+        (b"student,name\na,M\xfcller\n", "2: found bytes that are not UTF-8"),
+        (b"student\na\0\n", "2: found a NUL"),
+        ("student,name\na,\x1b]0;x\n", '2: name: found "\\x1b]0;x"'),
+    ],
+)
+def test_what_is_no_roster_is_told_with_its_line(tmp_path, content, says):
+    assert any(says in line for line in complaints(tmp_path / "r.csv", content))
+
+
+def test_a_missing_or_endless_file_is_refused(tmp_path):
+    with pytest.raises(ScenarioError, match="No such file"):
+        read_roster(tmp_path / "none.csv")
+    assert "found more than" in complaints(tmp_path / "r.csv", "student\n" + "a" * (2 << 20))[0]

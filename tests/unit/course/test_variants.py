@@ -1,0 +1,169 @@
+"""Variants: the same for ever, different for everybody, signed, and the secret stays where it is."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import os
+
+import pytest
+
+from scpslab.course import variant as variants
+from scpslab.course.draw import Whose, drawn
+from scpslab.course.folder import load_course, make_course
+from scpslab.course.issue import plan_issue, practice_variant, write_issue
+from scpslab.course.roster import Student, parties
+from scpslab.course.secret import PRACTICE, Secret, make_secret, read_secret
+from scpslab.course.variant import VariantError
+from scpslab.errors import ScenarioError, UsageError
+
+GOLDEN = {"rate": "1 Mbit/s", "delay": "290 ms", "seed": 154401405, "buffer": "72.5 kB"}
+STUDENTS = (Student("anna"), Student("bo", group="g1"), Student("di", group="g1"))
+
+
+@pytest.fixture
+def course(tmp_path):
+    return make_course(tmp_path / "satnet", "Satellite networks", "2026w", ["small"])
+
+
+@pytest.fixture
+def issued(course, assignment, marking, no_runs):
+    return plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
+
+
+def test_a_draw_depends_on_the_secret_and_every_name(assignment):
+    def parameters(secret=b"s", term="t", name="small", student="anna", attempt=0):
+        return drawn(secret, Whose(term, name, student), assignment.file.variant, attempt)
+
+    first = parameters()
+    assert first == parameters()
+    others = [parameters(b"x"), parameters(term="u"), parameters(name="a"), parameters(student="bo"), parameters(attempt=1)]
+    assert len({json.dumps(one) for one in (first, *others)}) == 6
+    # For ever: another value here makes every issued variant another one.
+    assert first == GOLDEN
+
+
+def test_values_are_those_of_the_ranges(assignment):
+    found = [drawn(b"s", Whose("t", "small", str(number)), assignment.file.variant, 0) for number in range(300)]
+    assert {one["rate"] for one in found} == {"1 Mbit/s", "2 Mbit/s", "4 Mbit/s"}
+    delays = {int(one["delay"].removesuffix(" ms")) for one in found}
+    assert {min(delays), max(delays)} == {10, 300}
+    assert all(delay % 5 == 0 for delay in delays)
+    assert len({one["seed"] for one in found}) == 300
+
+
+def test_every_variant_is_inside_the_bands(issued):
+    for one in issued:
+        rate, delay = int(one.variant.parameters["rate"][0]), int(one.variant.parameters["delay"].removesuffix(" ms"))
+        assert 20 <= rate * delay / 8 <= 100
+
+
+def test_bands_that_nothing_fits_end_with_the_band_s_name(folder, assignment, secret, no_runs):
+    from scpslab.course.assignment import load_marking
+
+    path = folder / "instructor" / "marking.yaml"
+    path.write_text(path.read_text().replace("at_least: 20, at_most: 100", "at_least: 2000"))
+    with pytest.raises(ScenarioError) as caught:
+        practice_variant(assignment, load_marking(assignment), no_runs)
+    assert "found no variant for practice within 200 attempts (product refused 200)" in str(caught.value)
+
+
+def test_a_group_shares_a_variant(issued):
+    assert [(one.variant.student, one.variant.members) for one in issued] == [("anna", ("anna",)), ("group/g1", ("bo", "di"))]
+
+
+def test_an_issued_variant_verifies_with_the_course_s_key_alone(course, issued):
+    content = variants.write(issued[0].variant)
+    assert variants.verify(content, course.file.public_key) == issued[0].variant
+    other = Secret(bytes(32))
+    with pytest.raises(VariantError, match="found a variant signed with the key"):
+        variants.verify(content, other.key)
+
+
+def test_any_changed_field_is_found(issued):
+    fields = json.loads(variants.write(issued[0].variant))
+    changes = {"course": "x", "term": "x", "assignment": "x", "material": "0" * 64, "student": "bo", "members": ["bo"], "attempt": 7, "key": PRACTICE.key}
+    for key, value in (*changes.items(), ("parameters", fields["parameters"] | {"rate": "1 Gbit/s"}), ("signature", "0" * 128)):
+        with pytest.raises(VariantError, match="found a variant that was changed after it was signed"):
+            variants.read(json.dumps(fields | {key: value}).encode())
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b"null", b"[" * 100_000, b'{"format": 2}', b" " * 100_000])
+def test_what_is_no_variant_is_refused_in_one_line(content):
+    with pytest.raises(VariantError) as caught:
+        variants.read(content)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_practice_variant_is_not_accepted(assignment, marking, no_runs, course):
+    with pytest.raises(VariantError, match="found the practice variant"):
+        variants.verify(variants.write(practice_variant(assignment, marking, no_runs)), course.file.public_key)
+
+
+def test_a_variant_belongs_to_its_edition_of_the_scenarios(folder, assignment, issued):
+    assert variants.unfit(issued[0].variant, assignment) == ""
+    path = folder / "transfer.yaml"
+    path.write_text("# a comment\n" + path.read_text())
+    assert variants.unfit(issued[0].variant, assignment) == ""
+    path.write_text(path.read_text().replace("100 kB", "200 kB"))
+    assert "found a variant for other scenarios" in variants.unfit(issued[0].variant, assignment)
+    assert "found a variant of" in variants.unfit(dataclasses.replace(issued[0].variant, assignment="x"), assignment)
+
+
+def test_the_secret_is_in_no_file_that_is_issued(course, issued):
+    write_issue(course, "2026w", issued)
+    content = read_secret(course.folder / "secret").content
+    keys = (content, course.secret().draw_key)
+    forms = [form for key in keys for form in (key, key.hex().encode(), key.hex().upper().encode(), base64.b64encode(key), base64.urlsafe_b64encode(key))]
+    files = [path for path in course.folder.rglob("*") if path.is_file() and path.name != "secret"]
+    assert len(files) == 5
+    for path in files:
+        assert not any(form in path.read_bytes() for form in forms), path
+    assert content.hex() not in repr(course.secret())
+
+
+def test_issuing_again_changes_nothing_and_replaces_nothing(course, issued, assignment, marking, no_runs):
+    ledger = write_issue(course, "2026w", issued)
+    before = ledger.read_bytes(), issued[0].path.read_bytes()
+    write_issue(course, "2026w", issued)
+    assert (ledger.read_bytes(), issued[0].path.read_bytes()) == before
+    issued[0].path.write_text("{}")
+    with pytest.raises(UsageError, match="found another variant than the one of today"):
+        write_issue(course, "2026w", issued)
+    write_issue(course, "2026w", issued, replace=True)
+    assert issued[0].path.read_bytes() == before[1]
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o610])
+def test_a_secret_that_others_can_reach_is_refused(tmp_path, mode):
+    made = make_secret(tmp_path / "secret")
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+    assert read_secret(tmp_path / "secret") == made
+    (tmp_path / "secret").chmod(mode)
+    with pytest.raises(UsageError, match="expected 600"):
+        read_secret(tmp_path / "secret")
+
+
+def test_what_is_no_secret_is_refused_and_not_shown(tmp_path):
+    path = tmp_path / "secret"
+    make_secret(path)
+    with pytest.raises(UsageError, match="a new secret makes all issued variants invalid"):
+        make_secret(path)
+    (tmp_path / "link").symlink_to(path)
+    with pytest.raises(UsageError, match="symbolic link"):
+        read_secret(tmp_path / "link")
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(UsageError, match="no ordinary file"):
+        read_secret(tmp_path / "pipe")
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(UsageError, match="found something else") as caught:
+        read_secret(path)
+    assert path.read_text().split()[-1][:8] not in str(caught.value)
+
+
+def test_a_course_with_another_secret_is_refused(course, tmp_path):
+    (course.folder / "secret").unlink()
+    make_secret(course.folder / "secret")
+    with pytest.raises(UsageError, match="found the secret of key"):
+        load_course(course.folder).secret()

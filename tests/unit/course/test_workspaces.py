@@ -1,0 +1,139 @@
+"""A student's folder: nothing of the instructor's is in it, and its log is a chain."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from scpslab.course import log
+from scpslab.course.answers import blank, read_answers
+from scpslab.course.assignment import find, load_assignment, names
+from scpslab.course.issue import practice_variant
+from scpslab.course.log import LogError, RunState
+from scpslab.course.workspace import find_workspace, late, open_workspace, plan_start, write_start
+from scpslab.errors import ScenarioError, UsageError
+
+AT = "2026-11-22T21:00:00Z"
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_file_of_the_instructor_is_handed_out(name):
+    folder = find(name)
+    assignment = load_assignment(folder)
+    from scpslab.course.practice import read_practice
+
+    started = plan_start(assignment, read_practice(assignment).variant)
+    secret = {path.read_bytes() for path in (folder / "instructor").rglob("*") if path.is_file()}
+    assert secret
+    assert secret & set(started.files.values()) == set()
+    assert [file for file in started.files if "instructor" in file or "solution" in file or "marking" in file] == []
+
+
+def test_a_folder_without_the_instructor_s_part_is_enough_for_students(folder, assignment, marking, no_runs, tmp_path):
+    variant = practice_variant(assignment, marking, no_runs)
+    shutil.rmtree(folder / "instructor")
+    mine = write_start(plan_start(assignment, variant), assignment, variant, tmp_path / "my folder", AT)
+    found = sorted(path.name for path in mine.folder.iterdir())
+    assert found == ["answers.yaml", "assignment.yaml", "begin.py", "handout.md", "log.jsonl", "transfer.yaml", "variant.json", "write-up.md"]
+    mine.add(AT, "predict", "time", "3 s")
+    assert [(line.event, line.name, line.value) for line in open_workspace(mine.folder).log()] == [("start", "small", ""), ("predict", "time", "3 s")]
+
+
+def test_an_existing_folder_is_not_touched(started, assignment):
+    with pytest.raises(UsageError, match="found something already"):
+        write_start(plan_start(assignment, started.variant), assignment, started.variant, started.folder, AT)
+
+
+def test_links_are_not_handed_out(folder, assignment, marking, no_runs, tmp_path):
+    (folder / "notes.md").symlink_to("/etc/passwd")
+    with pytest.raises(UsageError, match="found a symbolic link"):
+        plan_start(assignment, practice_variant(assignment, marking, no_runs))
+
+
+def test_changed_scenarios_and_variants_are_told(started):
+    path = started.folder / "transfer.yaml"
+    path.write_text(path.read_text().replace("100 kB", "1 kB"))
+    with pytest.raises(ScenarioError, match="experiment with copies"):
+        open_workspace(started.folder)
+    (started.folder / "variant.json").write_text((started.folder / "variant.json").read_text().replace('"attempt": ', '"attempt": 1'))
+    with pytest.raises(ScenarioError, match="changed after it was signed"):
+        open_workspace(started.folder)
+    with pytest.raises(ScenarioError, match="that you have started"):
+        open_workspace(started.folder / "nothing")
+
+
+def test_the_only_folder_below_is_found(started, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert str(find_workspace(None)) == "mine"
+    shutil.copytree(started.folder, tmp_path / "other")
+    with pytest.raises(UsageError, match="found 2 assignments: mine, other"):
+        find_workspace(None)
+    monkeypatch.chdir(started.folder)
+    assert str(find_workspace(None)) == "."
+
+
+def chain():
+    content = b""
+    states = (RunState(scenario="transfer", finished=0, results=""),)
+    for number in range(4):
+        content = log.appended(content, "v", AT, "predict", f"p{number}", "1\n2", states)
+    return content
+
+
+def test_a_log_that_was_changed_is_found():
+    content = chain()
+    lines = content.splitlines(keepends=True)
+    assert [line.number for line in log.read(content, "v")] == [1, 2, 3, 4]
+    changed = {
+        "a word": content.replace(b"p2", b"px"),
+        "a line removed": b"".join(lines[:1] + lines[2:]),
+        "lines moved": b"".join([lines[0], lines[2], lines[1], lines[3]]),
+        "a line twice": content + lines[3],
+        "the first line removed": b"".join(lines[1:]),
+        "cut short": content[:-5],
+        "no JSON": content + b"x\n",
+        "another key": content.replace(b'"number": 3', b'"number": 3, "more": 1'),
+    }
+    for spoilt in changed.values():
+        with pytest.raises(LogError):
+            log.read(spoilt, "v")
+    with pytest.raises(LogError, match="found another digest"):
+        log.read(content, "another variant")
+    # What a chain cannot show: its last lines are gone.
+    assert len(log.read(b"".join(lines[:2]), "v")) == 2
+
+
+def test_a_prediction_after_a_result_or_a_run_is_late():
+    none, some = (RunState(scenario="transfer", finished=number, results="") for number in (0, 1))
+    content = log.appended(b"", "v", AT, "predict", "a", "1", [none])
+    content = log.appended(content, "v", AT, "predict", "b", "1", [some])
+    content = log.appended(content, "v", AT, "run", "transfer", "", [some])
+    content = log.appended(content, "v", AT, "predict", "c", "1", [none])
+    lines = log.read(content, "v")
+    assert [late(lines, number, ["transfer"]) for number in (1, 2, 4)] == [False, True, True]
+    assert not late(lines, 4, ["other"])
+
+
+def test_blank_answers_are_answers(assignment, started, tmp_path):
+    text = blank(assignment.file, started.variant.parameters)
+    found = read_answers(text.encode(), tmp_path / "answers.yaml")
+    assert list(found.given) == list(assignment.file.answers)
+    assert all("found no answer" in line for line in found.complaints(assignment.file))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("bdp: 12 kg", "with the unit"),
+        ("bdp: 12,5", "with a point where you have a comma"),
+        ("bdp: 5000", "expected 0 to 1000 kB. Check unit"),
+        ("bdp: [1]", "found a list or keys"),
+        ("bdp: true", "found the word true"),
+        ("bdq: 1", "which is no question; expected one of bdp, why. Did you mean bdp?"),
+        ("why: " + "word " * 30, "found 30 words; expected about 10"),
+    ],
+)
+def test_answers_of_another_form_are_told_with_their_line(assignment, tmp_path, line, says):
+    found = list(read_answers(f"{line}\n".encode(), tmp_path / "answers.yaml").complaints(assignment.file))
+    assert any(says in said and said.startswith(f"{tmp_path}/answers.yaml:1: ") for said in found)
