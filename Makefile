@@ -34,6 +34,9 @@ test-forks: setup development ## test that forks of templates are what guests of
 	SCPSLAB_DOCKER_FORKS=1 SCPSLAB_FORK_SETTINGS=1 SCPSLAB_RUN_KILLS=30 SCPSLAB_TEMPLATE_KILLS=30 SCPSLAB_FORK_KILLS=30 $(PYTHON) -m pytest \
 		tests/lab/test_snapshots.py tests/lab/test_fork_settings.py tests/lab/test_fork_randomness.py tests/lab/test_fork_failures.py tests/lab/test_killed_runs.py
 
+test-course: setup development ## test a class of 60 made-up students end to end: issued, solved, cheated in seven ways, graded without the result cache (30 minutes)
+	SCPSLAB_CLASS=60 $(PYTHON) -m pytest --capture=no tests/lab/test_class.py
+
 test-quick: development ## run the tests that start no lab: seconds, and no images needed
 	$(PYTHON) -m pytest -m "not lab"
 

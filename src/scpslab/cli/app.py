@@ -32,6 +32,7 @@ COMMANDS = {
     "verify": ("verify", "Run an exported run again, and compare every byte."),
     "assignment": ("assignment", "Work on an assignment: start it, predict, run, check, and pack what you hand in."),
     "course": ("course", "Run a course: make it, and issue a variant of each assignment to every student."),
+    "grade": ("grade", "Grade submissions: run them again, compare the bytes, and mark the answers."),
     "shell": ("shell", "Start a network on the wall clock, with a prompt."),
     "image": ("image", "Builds a Docker image of a host from a source that you have, and prints the image's name."),
     "clean": ("clean", "Free disk space: remove files that scpslab can make again."),

@@ -34,6 +34,11 @@ class Secret:
         return self._derived("draw 1")
 
     @property
+    def choice_key(self) -> bytes:
+        """The key under which a grader chooses the cells that it runs again."""
+        return self._derived("choose 1")
+
+    @property
     def key(self) -> str:
         """The public key, 64 hexadecimal digits."""
         return self._signer().public_key().public_bytes_raw().hex()

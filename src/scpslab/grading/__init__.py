@@ -1,4 +1,7 @@
-"""Grading: submissions and the plans that they are graded by.
+"""Grading: submissions, and grades that come from running them again (decisions 0703, 0704).
+
+grader.grade(paths, settings)       the grades of a class, as values (grade.py)
+formats.FORMATS                     the forms in which platforms take them
 
 submission.pack(workspace)          the file that a student hands in
 submission.read(path)               what is in such a file; safe for files of strangers

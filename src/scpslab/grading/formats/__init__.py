@@ -1,0 +1,12 @@
+"""The forms in which grades leave the laboratory. A format is one module here, with `KIND = Format(…)`, and its line in NAMES."""
+
+from scpslab.grading.formats.base import Facts, Format
+from scpslab.kinds import kinds_of
+
+NAMES = (
+    "table",
+    "gradescope",
+)
+FORMATS: dict[str, Format] = kinds_of(__name__, NAMES)
+
+__all__ = ["FORMATS", "NAMES", "Facts", "Format"]

@@ -1,0 +1,120 @@
+"""What the grader says of a submission, as values: every format and page is made from these, and nothing else (decision 0704)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from scpslab.course.expected import Expected
+from scpslab.course.marking import Item
+
+
+class Status(StrEnum):
+    """graded: the score counts. held: a person decides, because something was found. ungraded: there is no score, and `reason` says why."""
+
+    GRADED = "graded"
+    HELD = "held"
+    UNGRADED = "ungraded"
+
+
+class Code(StrEnum):
+    """The names of what the grader finds. docs/teaching.md explains each."""
+
+    OTHER_VARIANT = "other-variant"
+    SWAPPED_PLAN = "swapped-plan"
+    MISSING_RUN = "missing-run"
+    EDITED_RESULTS = "edited-results"
+    EDITED_CAPTURES = "edited-captures"
+    EDITED_RECORDS = "edited-records"
+    OTHER_VERSION = "other-version"
+    BROKEN_LOG = "broken-log"
+    REPLAYED_LOG = "replayed-log"
+    LATE_PREDICTION = "late-prediction"
+    COPIED_NUMBERS = "copied-numbers"
+    EQUAL_TEXTS = "equal-texts"
+    EQUAL_LOGS = "equal-logs"
+
+
+# These take nobody's points by themselves: a late prediction costs its own points and says so, and equality may be chance.
+REMARKS = frozenset({Code.LATE_PREDICTION, Code.COPIED_NUMBERS, Code.EQUAL_TEXTS, Code.EQUAL_LOGS})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a person should see: its name, and a sentence with what was found and what was expected."""
+
+    code: Code
+    says: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the grade waits for a person."""
+        return self.code not in REMARKS
+
+
+@dataclass(frozen=True)
+class Part:
+    """A prediction, answer, deliverable or write-up. `earned` is None where a person gives the points, by `rubric`.
+
+    `given` is what the student wrote. `is_inside` is whether an interval of a prediction holds the true number; None for everything else.
+    """
+
+    kind: str
+    name: str
+    question: str
+    points: float
+    earned: float | None
+    comment: str
+    given: str = ""
+    rubric: tuple[Item, ...] = ()
+    hints: tuple[str, ...] = ()
+    is_inside: bool | None = None
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The grade of one submission. A person's points are not in `score`; `waiting` counts them."""
+
+    path: Path
+    sha256: str = ""
+    assignment: str = ""
+    student: str = ""
+    members: tuple[str, ...] = ()
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    parts: tuple[Part, ...] = ()
+    cells: tuple[str, ...] = ()
+    seconds: float = 0.0
+    write_up: str = ""
+    log: bytes = b""
+    expected: Expected | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def status(self) -> Status:
+        """Whether the score counts."""
+        if self.reason:
+            return Status.UNGRADED
+        return Status.HELD if any(finding.holds for finding in self.findings) else Status.GRADED
+
+    @property
+    def score(self) -> float:
+        """The points that were given without a person."""
+        return sum(part.earned for part in self.parts if part.earned is not None)
+
+    @property
+    def most(self) -> float:
+        """The points that could be given without a person."""
+        return sum(part.points for part in self.parts if part.earned is not None)
+
+    @property
+    def waiting(self) -> float:
+        """The points that a person decides about."""
+        return sum(part.points for part in self.parts if part.earned is None)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Why there is no score, or what was found, one sentence each."""
+        return ((self.reason,) if self.reason else ()) + tuple(f"{finding.code}: {finding.says}" for finding in self.findings)

@@ -1,0 +1,205 @@
+"""A class of made-up students: issued, solved by a script, packed. Each has a role; the cheats do what a student with an afternoon can do."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from scpslab.course import answers, issue
+from scpslab.course.assignment import Assignment, Marking, load_assignment, load_marking
+from scpslab.course.expected import Expected, expected
+from scpslab.course.folder import Course
+from scpslab.course.roster import parties, read_roster
+from scpslab.course.runs import rows_of, run_variant
+from scpslab.course.workspace import LOG, RUNS, WRITE_UP, Workspace, plan_start, write_start
+from scpslab.grading import submission
+from scpslab.grading.grade import Code
+from scpslab.results.archive import write_archive
+from scpslab.running import RunOptions
+
+# What each cheat is to be called.
+CHEATS = {
+    "others-variant": Code.OTHER_VARIANT,
+    "edited-results": Code.EDITED_RESULTS,
+    "edited-captures": Code.EDITED_CAPTURES,
+    "replayed-log": Code.REPLAYED_LOG,
+    "late-prediction": Code.LATE_PREDICTION,
+    "swapped-plan": Code.SWAPPED_PLAN,
+    "copied-numbers": Code.COPIED_NUMBERS,
+}
+HONEST = ("right", "right-in-other-words", "mistaken", "rounded", "blank")
+TEXT = "It is {} who says why: a window travels once in each round trip, and slow start needs several of them."
+TIMES = tuple(f"2026-11-22T{hour:02}:00:00Z" for hour in range(8, 20))
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """One student: the role, the file that was handed in, and by whom."""
+
+    id: str
+    role: str
+    file: Path
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A workspace with its runs done, and what is right in it."""
+
+    workspace: Workspace
+    right: Expected
+
+
+class MadeUpClass:
+    """Makes the submissions of a class below a folder."""
+
+    def __init__(self, course: Course, assignment: Assignment, folder: Path) -> None:
+        self._course, self._assignment, self._marking = course, assignment, load_marking(assignment)
+        self._folder = folder
+
+    def issue(self, roster: Path, reference) -> None:
+        """Issues everybody's variant."""
+        students = read_roster(roster)
+        made = issue.plan_issue(self._course, self._course.secret(), self._course.file.term, parties(students), [(self._assignment, self._marking)], reference)
+        issue.write_issue(self._course, self._course.file.term, made)
+        self._variants = {one.variant.student: one.variant for one in made}
+
+    def hand_in(self, student: str, role: str, other: str) -> MadeUp:
+        """What a student hands in. `other`: a student from whom is copied."""
+        owner = other if role == "others-variant" else student
+        mine = self._variants[owner]
+        into = self._folder / student
+        workspace = write_start(plan_start(self._assignment, mine), self._assignment, mine, into, TIMES[0])
+        before = (into / LOG).read_bytes()
+        right = self._right(owner)
+        if role not in ("late-prediction", "replayed-log"):
+            self._predict(workspace, right, wrong=role == "mistaken")
+        self._run(workspace)
+        if role == "late-prediction":
+            self._predict(workspace, right)
+        if role == "replayed-log":
+            _predict_with_an_old_log(self, workspace, right, before)
+        if role == "edited-results":
+            _edit_results(into / RUNS)
+        if role == "edited-captures":
+            _edit_capture(into / RUNS)
+        shown = self._right(other) if role == "copied-numbers" else right
+        _write(workspace, self._marking, shown, role)
+        content = submission.pack(workspace)
+        if role == "swapped-plan":
+            content = repacked(content, {submission.ARCHIVE: self._runs_of(other)})
+        target = self._folder / f"{student}{submission.SUFFIX}"
+        target.write_bytes(content)
+        return MadeUp(student, role, target)
+
+    def _right(self, student: str) -> Expected:
+        parameters = self._variants[student].parameters
+        found = run_variant(self._assignment, parameters, RunOptions(out=self._folder / "right" / student))
+        return expected(self._assignment, self._marking, parameters, rows_of(found))
+
+    def _runs_of(self, student: str) -> bytes:
+        """An archive of another student's runs: plans that are not those of one's own variant."""
+        folders = run_variant(self._assignment, self._variants[student].parameters, RunOptions(out=self._folder / "right" / student))
+        return write_archive(sorted(folders.values()), self._folder / f"{student}.tar.gz").read_bytes()
+
+    def _predict(self, workspace: Workspace, right: Expected, *, wrong: bool = False) -> None:
+        for name, asked in workspace.assignment.file.predictions.items():
+            truth = right.predictions[name]
+            if asked.kind == "choice":
+                value = next((word for word in asked.choices if (word == truth) != wrong), str(truth))
+            elif asked.kind == "interval":
+                value = f"{truth * 0.8:.4g}..{truth * 1.2:.4g}" if not wrong else f"{truth * 2:.4g}..{truth * 3:.4g}"
+            else:
+                value = f"{truth * (20 if wrong else 1.05):.4g}"
+            workspace.add(TIMES[1], "predict", name, value)
+
+    def _run(self, workspace: Workspace) -> None:
+        for number, name in enumerate(workspace.assignment.scenario_names):
+            run_variant(workspace.assignment, workspace.variant.parameters, RunOptions(out=workspace.runs), scenarios=[name])
+            workspace.add(TIMES[2 + number], "run", name)
+
+
+def _predict_with_an_old_log(made: MadeUpClass, workspace: Workspace, right: Expected, before: bytes) -> None:
+    """Runs, looks, puts the log of the beginning back, hides the runs, and predicts what was seen."""
+    aside = workspace.folder / "aside"
+    (workspace.folder / LOG).write_bytes(before)
+    workspace.runs.rename(aside)
+    made._predict(workspace, right)
+    shutil.rmtree(workspace.runs, ignore_errors=True)
+    aside.rename(workspace.runs)
+
+
+def _edit_results(runs: Path) -> None:
+    for path in runs.glob("*/results.csv"):
+        lines = path.read_text().splitlines()
+        head = lines[0].split(",")
+        for column in ("goodput_bps", "rtt_mean_ms"):
+            if column in head:
+                fields = lines[1].split(",")
+                fields[head.index(column)] = f"{float(fields[head.index(column)]) * 1.3:.6f}"
+                lines[1] = ",".join(fields)
+        path.write_text("\n".join(lines) + "\n")
+
+
+def _edit_capture(runs: Path) -> None:
+    path = next(runs.glob("*/cells/*/captures/*.pcap"))
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def _write(workspace: Workspace, marking: Marking, right: Expected, role: str) -> None:
+    lines, numbers = [], []
+    for name, asked in workspace.assignment.file.answers.items():
+        if role == "blank":
+            lines.append(f"{name}:")
+        elif asked.kind == "text":
+            lines.append(f"{name}: |\n  {TEXT.format(workspace.variant.student)}")
+        elif asked.kind == "choice":
+            one = right.answers[name]
+            lines.append(f"{name}: {one.wrong[0].value if role == 'mistaken' and one.wrong else one.value}")
+        else:
+            one = right.answers[name]
+            value = one.wrong[0].value if role == "mistaken" and one.wrong else one.value
+            unit = f" {asked.unit}" if role == "right-in-other-words" and asked.unit else ""
+            lines.append(f"{name}: {value:{'.4g' if role == 'rounded' else '.8g'}}{unit}")
+            numbers.append(f"{name} is {value:.5g} {asked.unit}")
+    truths = [f"{name} came out as {truth:.5g}" for name, truth in right.predictions.items() if isinstance(truth, float)]
+    (workspace.folder / answers.FILE).write_text("\n".join(lines) + "\n")
+    if role != "blank":
+        said = f"# Write-up of {workspace.variant.student}\n\nI found that {', '.join(numbers)}. Of my predictions, {', '.join(truths)}.\n"
+        (workspace.folder / WRITE_UP).write_text(said)
+
+
+def repacked(content: bytes, members: dict[str, bytes]) -> bytes:
+    """A submission with other members, and with their digests."""
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
+        found = {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
+    found |= members
+    contents = json.loads(found.pop(submission.CONTENTS))
+    contents["members"] = {name: hashlib.sha256(one).hexdigest() for name, one in found.items()}
+    return packed({submission.CONTENTS: json.dumps(contents).encode(), **found})
+
+
+def packed(members: dict[str, bytes]) -> bytes:
+    """A gzipped tar of these members."""
+    target = io.BytesIO()
+    with gzip.GzipFile("", "wb", mtime=0, fileobj=target) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return target.getvalue()
+
+
+def roles(count: int) -> list[str]:
+    """The roles of a class: every cheat once, all others honest in turn."""
+    return [*CHEATS, *(HONEST[number % len(HONEST)] for number in range(count - len(CHEATS)))]
+
+
+__all__ = ["CHEATS", "MadeUp", "MadeUpClass", "load_assignment", "packed", "repacked", "roles"]

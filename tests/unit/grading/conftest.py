@@ -1,0 +1,91 @@
+"""A course with one assignment, a student's variant, and submissions made by hand: nothing here runs a cell."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from scpslab.course import issue, variant
+from scpslab.course.assignment import load_assignment, load_marking
+from scpslab.course.folder import make_course
+from scpslab.course.log import appended
+from scpslab.course.roster import Party, Student
+from scpslab.grading import submission
+from scpslab.grading.grader import Settings
+from scpslab.running import RunOptions
+
+SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A course with the assignment `small`."""
+    made = make_course(tmp_path / "satnet", "Satellite networks", "2026w", ["small"])
+    shutil.copytree(SMALL, made.folder / "assignments" / "small")
+    return made
+
+
+@pytest.fixture
+def assignment(course):
+    """Its assignment."""
+    return load_assignment(course.folder / "assignments" / "small")
+
+
+@pytest.fixture
+def issued(course, assignment):
+    """Makes the signed variant of a student."""
+
+    def of(student, term="2026w"):
+        party = Party(student, student, (Student(student),))
+        return issue.plan_issue(course, course.secret(), term, [party], [(assignment, load_marking(assignment))], None)[0].variant
+
+    return of
+
+
+@pytest.fixture
+def settings(course, tmp_path):
+    """How the course grades."""
+    return Settings(course, "2026w", course.secret(), RunOptions(out=tmp_path / "again"))
+
+
+@pytest.fixture
+def members(issued):
+    """The members of anna's submission, without runs."""
+    mine = issued("anna")
+    log = appended(b"", mine.digest, "2026-11-22T21:00:00Z", "start", "small", "", [])
+    return {
+        submission.VARIANT: variant.write(mine),
+        submission.LOG: log,
+        "answers.yaml": b"bdp: 10 kB\n",
+        submission.ARCHIVE: b"no archive",
+        submission.WRITE_UP: b"# Mine\n",
+    }
+
+
+@pytest.fixture
+def hand_in(tmp_path):
+    """Writes a submission of these members, listed with their digests; `raw` members are put beside them unlisted."""
+
+    def write(members, name="anna.submission.tar.gz", student="anna", raw=()):
+        digests = {one: hashlib.sha256(content).hexdigest() for one, content in members.items()}
+        contents = json.dumps({"format": 1, "assignment": "small", "student": student, "members": digests}).encode()
+        target = io.BytesIO()
+        with gzip.GzipFile("", "wb", mtime=0, fileobj=target) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
+            for one, content in {submission.CONTENTS: contents, **members}.items():
+                entry = tarfile.TarInfo(one)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+            for entry in raw:
+                archive.addfile(entry, io.BytesIO(b"\0" * entry.size))
+        path = tmp_path / name
+        path.write_bytes(target.getvalue())
+        return path
+
+    return write

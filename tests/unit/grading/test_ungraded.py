@@ -1,0 +1,189 @@
+"""A submission that cannot be graded says why, has no score, and does nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import tarfile
+
+import pytest
+
+from scpslab.course import issue, variant
+from scpslab.course.assignment import load_marking
+from scpslab.course.secret import Secret
+from scpslab.grading import grader, submission
+from scpslab.grading.formats import FORMATS, Facts
+from scpslab.grading.grade import Status
+
+FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z")
+
+
+def graded(path, settings):
+    """The grade of one file; the grader itself must not have broken."""
+    (found,) = grader.grade([path], settings)
+    assert grader.BROKEN not in found.reason
+    return found
+
+
+def link(name, target, kind=tarfile.SYMTYPE):
+    """A member that is a link."""
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = kind, target
+    return entry
+
+
+def plain(name, size=1):
+    """A member that is a file of zeros."""
+    entry = tarfile.TarInfo(name)
+    entry.size = size
+    return entry
+
+
+RAW = {
+    "path traversal": [plain("../../evil")],
+    "absolute path": [plain("/tmp/evil")],
+    "symbolic link": [link("files/link", "/etc/passwd")],
+    "hard link": [link("files/hard", "../secret", tarfile.LNKTYPE)],
+    "device": [link("files/zero", "", tarfile.CHRTYPE)],
+    "member twice": [plain("answers.yaml")],
+    "unlisted member": [plain("files/more")],
+    "unknown member": [plain("pickle.bin")],
+    "200 more members": [plain(f"files/{number}") for number in range(201)],
+    "one large member": [plain("files/large", 65 << 20)],
+}
+
+
+@pytest.mark.parametrize("what", RAW)
+def test_a_hostile_archive_is_refused_and_leaves_nothing(what, settings, members, hand_in, tmp_path):
+    path = hand_in(members, raw=RAW[what])
+    before = sorted(tmp_path.rglob("*"))
+
+    found = graded(path, settings)
+
+    assert found.status is Status.UNGRADED
+    assert str(path) in found.reason
+    assert "expected" in found.reason
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_bombs_are_refused_before_they_are_unpacked(settings, members, hand_in):
+    """A gzip of zeros, and an archive of runs that is one: 20 kB each for 20 MB and more."""
+    inner = gzip.compress(b"\0" * (100 << 20), 9)
+    bomb = hand_in({}, "bomb.submission.tar.gz")
+    bomb.write_bytes(gzip.compress(b"\0" * (80 << 20), 9))
+
+    assert graded(bomb, settings).status is Status.UNGRADED
+    assert graded(hand_in(members | {submission.ARCHIVE: inner}), settings).status is Status.UNGRADED
+
+
+class Evil:
+    """Whoever unpickles it writes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.mark.parametrize("member", ["variant.json", "log.jsonl", "answers.yaml", "runs.scpslab.tar.gz"])
+def test_a_pickle_is_never_opened(member, settings, members, hand_in, tmp_path):
+    evil = tmp_path / "opened"
+
+    found = graded(hand_in(members | {member: pickle.dumps(Evil(evil))}), settings)
+
+    assert found.status is Status.UNGRADED
+    assert not evil.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"PK\x03\x04", b"{}", b"\0" * 1000], ids=["empty", "cut", "zip", "text", "zeros"])
+def test_a_file_that_is_no_submission_says_so(content, settings, tmp_path):
+    path = tmp_path / "some.tar.gz"
+    path.write_bytes(content)
+
+    assert "expected a submission" in graded(path, settings).reason
+
+
+def test_a_missing_file_a_folder_and_a_pipe_end_nothing(settings, tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    found = grader.grade([tmp_path / "none", tmp_path, tmp_path / "pipe"], settings)
+
+    assert [one.status for one in found] == [Status.UNGRADED] * 3
+
+
+def test_a_variant_of_another_key_is_not_graded(settings, members, hand_in, issued, assignment):
+    stranger = Secret(bytes(32))
+    forged = variant.signed(issued("anna"), stranger)
+    practice = issue.practice_variant(assignment, load_marking(assignment), None)
+
+    assert "signed with the key" in graded(hand_in(members | {"variant.json": variant.write(forged)}), settings).reason
+    assert "practice" in graded(hand_in(members | {"variant.json": variant.write(practice)}), settings).reason
+
+
+def test_a_variant_with_other_parameters_is_not_graded(settings, members, hand_in):
+    fields = json.loads(members["variant.json"])
+    fields["parameters"]["delay"] = "10 ms"
+
+    found = graded(hand_in(members | {"variant.json": json.dumps(fields).encode()}), settings)
+
+    assert "changed after it was signed" in found.reason
+
+
+def test_a_signed_variant_that_the_secret_does_not_draw_is_not_graded(settings, members, hand_in, issued, course):
+    import dataclasses
+
+    made = dataclasses.replace(issued("anna"), parameters=dict(issued("anna").parameters) | {"seed": 1})
+    forged = variant.signed(made, course.secret())
+
+    assert "the secret does not give" in graded(hand_in(members | {"variant.json": variant.write(forged)}), settings).reason
+
+
+def test_without_a_grade_no_format_has_a_zero(settings, members, hand_in):
+    """Every format says why, or leaves the student out; a score of 0 would look like one."""
+    found = graded(hand_in(members), settings)
+
+    for name, kind in FORMATS.items():
+        text = kind.write([found], FACTS)
+        assert '"score": 0' not in text, name
+        assert "Grade :=>>" not in text, name
+    assert found.reason in json.loads(FORMATS["gradescope"].write([found], FACTS))["output"]
+
+
+def test_an_error_of_the_grader_costs_nobody_a_grade(settings, members, hand_in, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(grader, "plans", broken)
+    monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
+    monkeypatch.setattr(grader.runs, "results_of", lambda *_: {})
+    (found,) = grader.grade([hand_in(members)], settings)
+
+    assert found.status is Status.UNGRADED
+    assert grader.BROKEN in found.reason
+
+
+def test_yaml_that_grows_is_refused(settings, members, hand_in, monkeypatch):
+    monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
+    monkeypatch.setattr(grader.runs, "results_of", lambda *_: {})
+    bombs = [
+        b"a: &a [x, x]\n" + b"".join(b"%c: &%c [*%c, *%c]\n" % (letter, letter, letter - 1, letter - 1) for letter in range(98, 122)),
+        b"[" * 5000,
+        b"bdp: !!python/object/apply:os.system [echo]\n",
+        b"bdp: " + b"9" * 100_000 + b"\n",
+        b"bdp: 1\nbdp: 2\n",
+        b"x" * (300 << 10),
+    ]
+    for bomb in bombs:
+        found = graded(hand_in(members | {"answers.yaml": bomb}), settings)
+        assert found.status is Status.UNGRADED, bomb[:40]
+        assert "answers.yaml" in found.reason
+
+
+def test_submissions_are_read_in_memory(members, hand_in):
+    """What is read is what was written, byte for byte."""
+    found = submission.read(hand_in(members))
+
+    assert found.variant == members["variant.json"]
