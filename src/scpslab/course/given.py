@@ -8,7 +8,7 @@ import re
 from scpslab import units
 from scpslab.names import shown
 
-NUMBER = re.compile(r"\s*([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)\s*(.*?)\s*", re.ASCII | re.DOTALL)
+NUMBER = re.compile(r"\s*([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)\s*((?!\d).*?)\s*", re.ASCII | re.DOTALL)
 COMMA = re.compile(r"\s*[+-]?\d+,\d+.*", re.ASCII | re.DOTALL)
 BETWEEN = ".."
 
