@@ -16,8 +16,11 @@ Text = Annotated[str, Field(min_length=3)]
 ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 ScenarioName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Points = Annotated[float, Field(ge=0, le=1000)]
-Targets = Annotated[tuple[str, ...], Field(min_length=1)]
-SETS = "The values of the scenarios that it sets: paths as `--set` has them. `transfer:seed` sets it in scenario transfer alone."
+Targets = tuple[str, ...]
+SETS = (
+    "The values of the scenarios that it sets: paths as `--set` has them. `transfer:seed` sets it in scenario transfer alone. "
+    "A parameter without one is for questions."
+)
 SETS_EXAMPLE = ["parameters.data_rate", "transfer:seed"]
 UNIT = "The unit of the answer. A student may give the number alone, or with any unit of the same kind."
 
@@ -27,7 +30,7 @@ class Choice(Part):
 
     kind: Literal["choice"]
     values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values, all of one kind.", example=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"])
-    set: Targets = key(says=SETS, example=SETS_EXAMPLE)
+    set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
     says: str = key("", says="What it is, for the student's list of parameters.", example="Rate of the data path.")
 
 
@@ -38,7 +41,7 @@ class Range(Part):
     from_: int | float | str = key(says="The first value, with its unit if it has one.", example="150 ms", alias="from")
     to: int | float | str = key(says="No value is above this one.", example="350 ms")
     step: int | float | str = key(says="The distance of two values.", example="5 ms")
-    set: Targets = key(says=SETS, example=SETS_EXAMPLE)
+    set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
     says: str = key("", says="What it is, for the student's list of parameters.", example="One-way delay.")
 
 

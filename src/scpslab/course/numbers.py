@@ -17,7 +17,7 @@ Row = Mapping[str, str]
 Rows = Mapping[str, Sequence[Row]]
 NANOSECONDS = 10**9
 # Functions whose first argument is a scenario; the second of most is a column.
-OF_RESULTS = ("best", "cells", "completed", "highest", "lowest", "mean", "total", "worst")
+OF_RESULTS = ("best", "cells", "completed", "highest", "lowest", "mean", "nth", "total", "worst")
 NAMES = (*MATHEMATICS, *OF_RESULTS, "drawn")
 
 
@@ -60,6 +60,12 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
 
         return found
 
+    def nth(scenario: Value, column: Value, number: Value, *where: Value) -> Value:
+        words = [word for row in taken(scenario, where) for word in row.get(str(column), "").split()]
+        if isinstance(number, str) or not 1 <= number <= len(words):
+            raise FormulaError(f"found no word {number} among the {len(words)} of {column} in {scenario}; expected a number from 1 to {len(words)}")
+        return words[int(number) - 1]
+
     def text_of(name: Value) -> Value:
         if name not in drawn:
             raise FormulaError(f'found drawn("{name}"); {one_of(name, drawn)}'.removesuffix("."))
@@ -73,6 +79,7 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
         "highest": over(max),
         "best": along(max),
         "worst": along(min),
+        "nth": nth,
         "cells": lambda scenario, *where: float(len(taken(scenario, where))),
         "completed": lambda scenario, *where: float(sum(row.get("status") == "completed" for row in taken(scenario, where))),
         "drawn": text_of,

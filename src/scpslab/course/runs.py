@@ -11,6 +11,8 @@ from scpslab.course.assignment import Assignment
 from scpslab.course.numbers import Rows
 from scpslab.documents.quantities import AxisValue
 from scpslab.errors import ResultError
+from scpslab.results.resends import resend_columns
+from scpslab.results.run import open_run
 from scpslab.runfolder import RunFolder
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.events import Listener
@@ -62,5 +64,12 @@ def run_variant(
 
 
 def rows_of(folders: Mapping[str, Path]) -> Rows:
-    """The rows of results.csv of each scenario's run."""
-    return {name: results.table.read_results(folder).rows for name, folder in folders.items()}
+    """What formulas read of each scenario's run: the rows of results.csv, and of traced transfers why packets were sent again, which no file tells students."""
+    found = {}
+    for name, folder in folders.items():
+        opened = open_run(folder)
+        columns = {cell.id: resend_columns(cell, opened.id) for cell in opened.cells}
+        every = dict.fromkeys(column for one in columns.values() for column in one)
+        rows = results.table.read_results(folder).rows
+        found[name] = [{**row, **dict.fromkeys(every, ""), **columns.get(row["cell"], {})} for row in rows]
+    return found
