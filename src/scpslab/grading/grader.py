@@ -94,7 +94,7 @@ def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[L
 
 def _marked(graded: Grade, handed_in: Submission, bound: Bound, given: Mapping[str, Any], reruns: Mapping[str, Rerun], before: Sequence[Finding]) -> Grade:
     variant, assignment, marking = bound.variant, bound.assignment, bound.marking
-    right = expected(assignment, marking, variant.parameters, {name: one.rows for name, one in reruns.items()})
+    right = expected(assignment, marking, variant.parameters, {name: one.for_formulas for name, one in reruns.items()})
     lines, findings = logs.read_log(handed_in.log, variant)
     is_chained = not findings
     # Runs that are not the variant's own cannot be those of its log.

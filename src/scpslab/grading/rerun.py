@@ -14,6 +14,7 @@ from typing import Any
 from scpslab import results, scenario
 from scpslab.course.assignment import Assignment, Marking
 from scpslab.course.numbers import OF_RESULTS, Row
+from scpslab.course.runs import rows_of
 from scpslab.course.secret import Secret
 from scpslab.course.variant import Variant
 from scpslab.errors import LabError
@@ -31,10 +32,14 @@ Chosen = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Rerun:
-    """What the grader's own run of a scenario gave: digests by path, rows of results.csv, the cells that were run, and whether these are all."""
+    """What the grader's own run of a scenario gave: digests by path, rows of results.csv, the cells that were run, and whether these are all.
+
+    `for_formulas`: the rows with the columns that only formulas have.
+    """
 
     digests: Mapping[str, str]
     rows: Sequence[Row]
+    for_formulas: Sequence[Row]
     cells: tuple[str, ...]
     is_whole: bool
     manifest: Mapping[str, Any]
@@ -77,4 +82,5 @@ def rerun(assignment: Assignment, variant: Variant, plans: Plans, chosen: Chosen
 
 
 def _of(folder: Path, cells: tuple[str, ...], manifest: Mapping[str, Any], *, is_whole: bool) -> Rerun:
-    return Rerun(digests_of(RunFolder(folder).path), results.table.read_results(folder).rows, cells, is_whole, manifest)
+    rows = results.table.read_results(folder).rows
+    return Rerun(digests_of(RunFolder(folder).path), rows, rows_of({"": folder})[""], cells, is_whole, manifest)
