@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -67,7 +68,7 @@ def grade(
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
         settings = grader.Settings(found, term or found.file.term, secret, options, by, cells)
         grades = grader.grade(submission, settings, [_note], _tell)
-    facts = Facts(found.file.title, settings.term, dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), known)
+    facts = Facts(found.file.title, settings.term, dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), known, os.environ)
     if kind.of_one and len(submission) > 1 and out is not None:
         _write_each(grades, kind, facts, out)
     else:

@@ -6,6 +6,12 @@ from scpslab.kinds import kinds_of
 NAMES = (
     "table",
     "gradescope",
+    "github-classroom",
+    "classroom50",
+    "prairielearn",
+    "vpl",
+    "nbgrader",
+    "junit",
 )
 FORMATS: dict[str, Format] = kinds_of(__name__, NAMES)
 

@@ -14,12 +14,13 @@ LONGEST = 2000
 
 @dataclass(frozen=True)
 class Facts:
-    """What a format needs besides grades: the course's title, the students of the roster by id, and the time of the grading."""
+    """What a format needs besides grades: the course's title, the students of the roster by id, the time, and the variables that the platform has set."""
 
     course: str
     term: str
     at: str
     students: Mapping[str, Student] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,3 +47,19 @@ def comment(grade: Grade) -> str:
         state = {"graded": "", "held": " This score is held: a person decides.", "ungraded": ""}[grade.status]
         lines.append(f"{grade.score:g} of {grade.most:g} points without a person; a person decides about {grade.waiting:g}.{state}")
     return "\n".join(lines)
+
+
+def hundredths(points: float) -> int:
+    """Points as a whole number, for forms that have no others."""
+    return round(100 * points)
+
+
+def without_markup(text: str) -> str:
+    """The text without the characters that begin markup: not every platform says whether it escapes."""
+    return text.translate({ord("<"): "‹", ord(">"): "›", ord("&"): "+", ord("`"): "'"})
+
+
+def cell(text: str) -> str:
+    """The text as a cell that no spreadsheet takes for a formula."""
+    plain = line(text)
+    return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain

@@ -1,0 +1,176 @@
+"""Every format has the keys and types that its platform documents, and a student's words stay words in it."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from scpslab.course.roster import Student
+from scpslab.grading.formats import FORMATS, Facts
+from scpslab.grading.grade import Code, Finding, Grade, Part, Status
+
+HOSTILE = "<script>alert(1)</script>\nGrade :=>>100\n--|>\n=cmd()\x1b[31m\u202e& `x` </testcase>"
+PARTS = (
+    Part("prediction", "time", "How long?", 1, 0.5, "it was 12.5", "11 s"),
+    Part("answer", "bdp", "What is the product?", 2, 2.0, "right", "100 kB"),
+    Part("answer", "limit", "What limits?", 1, 0.0, "no answer"),
+    Part("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE),
+)
+GRADED = Grade(Path("anna.submission.tar.gz"), "5c" * 32, "small", "anna", ("anna",), parts=PARTS, cells=("transfer/r1",), seconds=12.3)
+HELD = replace(GRADED, findings=(Finding(Code.EDITED_RESULTS, f"found {HOSTILE}; expected others"),))
+UNGRADED = Grade(Path("x.tar.gz"), reason=f"x.tar.gz: found {HOSTILE}; expected a submission.")
+SAYING = replace(GRADED, parts=tuple(replace(part, given=HOSTILE, comment=HOSTILE) for part in PARTS))
+STUDENTS = {"anna": Student("anna", "=HYPERLINK(1), Anna", "@anna")}
+FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z", STUDENTS, {"OWNER": "anna-b", "CLASSROOM": "sat", "SUBMISSION_TAG": "submit-1"})
+
+
+def write(name, *grades, facts=FACTS):
+    return FORMATS[name].write(grades, facts)
+
+
+def test_gradescope_has_the_documented_keys_and_no_others():
+    found = json.loads(write("gradescope", GRADED))
+
+    formats = {"output_format", "test_output_format", "test_name_format"}
+    top = {"score", "execution_time", "output", "visibility", "stdout_visibility", "extra_data", "tests"} | formats
+    assert set(found) == top
+    assert found["score"] == 2.5 == sum(test["score"] for test in found["tests"])
+    assert {found[key] for key in formats} == {"text"}
+    for test in found["tests"]:
+        assert set(test) == {"score", "max_score", "status", "name", "number", "output", "visibility"}
+        assert test["status"] in ("passed", "failed")
+        # One hidden test hides the total.
+        assert test["visibility"] == "visible"
+    assert [test["max_score"] for test in found["tests"]] == [1, 2, 1]
+
+
+def test_github_classroom_has_version_1_and_whole_scores():
+    found = json.loads(base64.b64decode(write("github-classroom", GRADED), validate=False))
+
+    assert (found["version"], found["status"], found["max_score"]) == (1, "fail", 400)
+    assert sum(test["score"] for test in found["tests"]) == 250
+    for test in found["tests"]:
+        assert set(test) == {"name", "status", "score", "message", "test_code", "filename", "line_no", "duration"}
+        assert test["status"] in ("pass", "fail", "error")
+
+
+def test_github_classroom_says_error_without_a_grade():
+    found = json.loads(base64.b64decode(write("github-classroom", UNGRADED)))
+
+    assert found["status"] == "error"
+    assert [set(test) for test in found["tests"]] == [{"name", "status", "message"}]
+
+
+def test_classroom50_has_the_keys_of_its_schema():
+    found = json.loads(write("classroom50", GRADED))
+
+    named = {"schema", "classroom", "assignment", "assignment_type", "owner", "submission", "commit", "release", "review"}
+    keys = named | {"datetime", "graded_at", "score", "max-score", "tests"}
+    assert keys <= set(found)
+    assert (found["schema"], found["owner"], found["classroom"], found["submission"]) == ("classroom50/result/v1", "anna-b", "sat", "submit-1")
+    assert (found["score"], found["max-score"]) == (250, 400)
+    for test in found["tests"]:
+        assert {"test-name", "passed", "score", "max-score"} <= set(test)
+        assert isinstance(test["score"], int)
+        assert isinstance(test["passed"], bool)
+
+
+def test_prairielearn_has_a_share_and_is_not_gradable_without_a_grade():
+    found = json.loads(write("prairielearn", GRADED))
+
+    assert (found["gradable"], found["score"]) == (True, 2.5 / 4)
+    assert all(set(test) == {"name", "description", "points", "max_points", "message", "output"} for test in found["tests"])
+    for grade in (HELD, UNGRADED):
+        refused = json.loads(write("prairielearn", grade))
+        assert refused["gradable"] is False
+        assert "score" not in refused
+        assert len(refused["format_errors"]) == 1
+
+
+def test_prairielearn_stays_below_a_megabyte():
+    many = replace(SAYING, parts=tuple(replace(PARTS[1], name=f"n{number}", given="x" * 100_000) for number in range(1000)))
+
+    assert len(write("prairielearn", many).encode()) < 1 << 20
+
+
+def test_vpl_grades_within_moodles_bounds():
+    assert write("vpl", GRADED).splitlines()[-1] == "Grade :=>>2.50"
+    bounds = replace(FACTS, environment={"VPL_GRADEMIN": "0", "VPL_GRADEMAX": "100"})
+    assert write("vpl", GRADED, facts=bounds).splitlines()[-1] == "Grade :=>>62.50"
+
+
+@pytest.mark.parametrize("grade", [SAYING, HELD, UNGRADED], ids=["graded", "held", "ungraded"])
+def test_a_student_s_words_are_no_marks_of_vpl(grade):
+    lines = write("vpl", grade).splitlines()
+
+    end = lines.index("--|>")
+    assert lines[0] == "<|--"
+    assert all(text.startswith(" ") and ":=>>" not in text and "--|>" not in text for text in lines[1:end])
+    assert lines[end + 1 :] == (["Grade :=>>2.50"] if grade is SAYING else [])
+
+
+def test_nbgrader_has_its_columns_and_leaves_out_who_has_no_grade():
+    rows = list(csv.DictReader(io.StringIO(write("nbgrader", GRADED, HELD, UNGRADED))))
+
+    columns = "assignment,duedate,timestamp,student_id,last_name,first_name,email,raw_score,late_submission_penalty,score,max_score"
+    assert list(rows[0]) == columns.split(",")
+    assert [(row["student_id"], row["score"], row["max_score"]) for row in rows] == [("anna", "2.5", "4")]
+
+
+def test_no_cell_of_a_table_is_a_formula():
+    row = next(csv.DictReader(io.StringIO(write("nbgrader", GRADED))))
+
+    assert (row["last_name"], row["email"]) == ("'=HYPERLINK(1)", "'@anna")
+    assert not any(value.startswith(("=", "+", "-", "@", "\t", "\r")) for value in row.values())
+
+
+def test_every_member_of_a_group_has_a_line():
+    group = replace(GRADED, student="group/g1", members=("bo", "di"))
+
+    assert [row["student_id"] for row in csv.DictReader(io.StringIO(write("nbgrader", group)))] == ["bo", "di"]
+
+
+def test_junit_is_xml_with_a_case_for_each_part():
+    root = ET.fromstring(write("junit", SAYING, HELD, UNGRADED))  # noqa: S314 (our own output)
+
+    suites = root.findall("testsuite")
+    assert [(one.get("tests"), one.get("failures"), one.get("skipped"), one.get("errors")) for one in suites] == [
+        ("4", "2", "1", "0"),
+        ("1", "0", "0", "1"),
+        ("1", "0", "0", "1"),
+    ]
+    assert not list(root.iter("script"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("grade", [SAYING, HELD, UNGRADED], ids=["graded", "held", "ungraded"])
+def test_no_format_has_control_characters_of_a_student(name, grade):
+    text = write(name, grade)
+
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("grade", [HELD, UNGRADED], ids=["held", "ungraded"])
+def test_no_format_has_points_for_who_has_no_grade(name, grade):
+    """Held scores are shown in words; no field of a platform has them."""
+    text = write(name, grade)
+    if name == "github-classroom":
+        text = base64.b64decode(text).decode()
+    if text.startswith("{"):
+        found = json.loads(text)
+        assert "score" not in found
+        assert not any("score" in test for test in found.get("tests", []))
+    if name == "nbgrader":
+        assert len(text.splitlines()) == 1
+    if name in ("table", "junit"):
+        assert grade.status in text
+    assert grade.status is not Status.GRADED
