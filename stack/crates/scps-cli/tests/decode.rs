@@ -1,9 +1,11 @@
 //! Every packet of the captures decodes, and the tools of others read what we write.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
+use scps_np::scmp::Message;
+use scps_np::{Addresses, Dialect, Header, DATAGRAM_MAX};
 use scps_sim::{Impairment, LinkConfig, Transfer};
 use scps_tp::{Config, RouteConfig};
-use scps_types::{Bitrate, Duration};
+use scps_types::{Bitrate, Duration, Instant};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::pcap::Writer;
 use scps_wire::tcp::{Tcp, Verify};
@@ -40,6 +42,133 @@ fn lines_name_what_a_packet_carries() {
     assert!(text("raw_bets.pcap").contains("bets-permitted(16)"));
     assert!(text("raw_comp.pcap").contains("compressed id"));
     assert!(text("udp_default.pcap").contains("udp [ "));
+}
+
+fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; 20];
+    let header = Ipv4 {
+        src: [10, 8, 0, 1].into(),
+        dst: [10, 8, 0, 2].into(),
+        protocol,
+        tos: 0,
+        ttl: 64,
+        id: 0,
+        dont_fragment: true,
+        is_fragment: false,
+        payload_len: payload.len() as u16,
+    };
+    header.emit(&mut packet);
+    [packet, payload.to_vec()].concat()
+}
+
+fn udp(payload: &[u8]) -> Vec<u8> {
+    let mut datagram = [7168u16, 7168, 8 + payload.len() as u16, 0].map(u16::to_be_bytes).concat();
+    datagram.extend(payload);
+    datagram
+}
+
+fn np(tpid: u8, payload: &[u8]) -> Vec<u8> {
+    let addresses = Addresses::Basic { dst: 0x7292, src: 0x7290 };
+    let header = Header { tpid, addresses, hop_count: Some(9), checksum: true, ..Header::default() };
+    let mut datagram = vec![0; header.emit_len()];
+    datagram.extend(payload);
+    header.emit(Dialect::default(), DATAGRAM_MAX, &mut datagram).unwrap();
+    datagram
+}
+
+/// Decodes packets of a link type, of which at most `longest` octets each were captured; how it ended, and its lines.
+fn decoded(link_type: u8, packets: &[Vec<u8>], longest: usize) -> (bool, Vec<String>) {
+    let mut writer = Writer::new();
+    for packet in packets {
+        writer.push(Instant::ZERO, packet);
+    }
+    let mut file = snapped(writer.as_bytes(), longest);
+    file[20] = link_type;
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("a.pcap");
+    std::fs::write(&path, file).unwrap();
+    let output = scps(&["decode", "--strict", path.to_str().unwrap()]);
+    let lines = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+    (output.status.success(), lines)
+}
+
+/// A PDU of SCPS-SP: clear header 0x6a, key 513, sequence number 7, 21 protected octets, tag.
+fn sp_pdu() -> Vec<u8> {
+    [&[0x6a, 2, 1, 0, 0, 0, 0, 0, 7][..], &[0xee; 21 + 16]].concat()
+}
+
+#[test]
+fn what_is_clear_of_sp_is_named_however_it_is_carried() {
+    let pdu = sp_pdu();
+    let sp = "sp of tp clear 0x6a key 513 seq 7 protected 21";
+    let in_np = format!("7290 > 7292 np=8 hops 9 {sp}");
+    let packets =
+        [ipv4(99, &pdu), ipv4(118, &np(8, &pdu)), ipv4(17, &udp(&ipv4(99, &pdu))), ipv4(17, &udp(&np(8, &pdu)))];
+    let ends = "0.000000 10.8.0.1 > 10.8.0.2";
+    let ports = "0.000000 10.8.0.1:7168 > 10.8.0.2:7168 udp";
+    let expected = [
+        format!("1 {ends} ip=99 {sp}"),
+        format!("2 {ends} ip=118 [ {in_np} ]"),
+        format!("3 {ports} [ 10.8.0.1 > 10.8.0.2 ip=99 {sp} ]"),
+        format!("4 {ports} [ {in_np} ]"),
+    ];
+    assert_eq!(decoded(101, &packets, usize::MAX), (true, expected.to_vec()));
+    // The heads of all four are in the first 70 octets.
+    let (is_well, lines) = decoded(101, &packets, 70);
+    assert!(is_well);
+    for (line, whole) in lines.iter().zip(&expected) {
+        assert_eq!(line.split(" [cut: ").next(), Some(whole.as_str()));
+    }
+    assert_eq!(decoded(147, &[np(8, &pdu)], usize::MAX), (true, vec![format!("1 0.000000 {in_np}")]));
+    // However short, a packet is one line.
+    for longest in 0..75 {
+        assert_eq!(decoded(101, &packets, longest).1.len(), 4, "{longest}");
+    }
+    // An octet that two variants of the clear header read differently, and one that none reads.
+    let clear = |octet: u8| decoded(101, &[ipv4(99, &[&[octet][..], &sp_pdu()[1..]].concat())], usize::MAX).1;
+    assert!(clear(0x69)[0].contains("sp of compressed or tp clear 0x69"), "{:?}", clear(0x69));
+    assert!(clear(0xff)[0].contains("sp of an unknown protocol clear 0xff"), "{:?}", clear(0xff));
+}
+
+#[test]
+fn datagrams_of_np_and_their_control_messages_are_named() {
+    let tcp = [&[4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 0x10, 0, 0, 0, 0, 0][..], b"data"].concat();
+    let segment = np(6, &tcp);
+    let mut quench = Vec::new();
+    Message::SourceQuench(&segment).emit(true, &mut quench);
+    let (is_well, lines) = decoded(147, &[segment, np(1, &quench), np(1, &[200, 3, 0, 0])], usize::MAX);
+    assert!(is_well, "{lines:?}");
+    assert_eq!(
+        lines,
+        [
+            "1 0.000000 7290 > 7292 np=6 hops 9 1234 > 5678 . seq 1:5(4) ack 2 win 4096",
+            "2 0.000000 7290 > 7292 np=1 hops 9 scmp source quench of [ 7290 > 7292 np=6 hops 9 ]",
+            "3 0.000000 7290 > 7292 np=1 hops 9 scmp type 200 code 3",
+        ]
+    );
+}
+
+#[test]
+fn damaged_datagrams_are_malformed_and_any_octets_are_one_line() {
+    let mut damaged = np(8, &sp_pdu());
+    damaged[5] ^= 1;
+    let short = ipv4(99, &sp_pdu()[..24]);
+    assert_eq!(decoded(147, &[damaged], usize::MAX), (false, vec!["1 malformed: bad header checksum".to_owned()]));
+    assert_eq!(decoded(101, &[short], usize::MAX), (false, vec!["1 malformed: truncated".to_owned()]));
+    let whole = np(1, &[3, 4, 0, 0, 5, 220, 0x80]);
+    let mut packets = Vec::new();
+    for at in 0..whole.len() {
+        packets.push(whole[..at].to_vec());
+        for value in [0, 0x08, 0x7f, 0x88, 0xff] {
+            let mut packet = whole.clone();
+            packet[at] = value;
+            packets.push(ipv4(118, &packet));
+            packets.push(ipv4(17, &udp(&packet)));
+        }
+    }
+    for link_type in [101, 147] {
+        assert_eq!(decoded(link_type, &packets, usize::MAX).1.len(), packets.len());
+    }
 }
 
 /// A capture as a snap length would have made it.

@@ -39,15 +39,23 @@ impl fmt::Debug for Aead {
     }
 }
 
-/// The head of a PDU.
+/// The head of a PDU: what is never encrypted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Head {
-    pub(crate) clear: u8,
-    pub(crate) key_id: u16,
-    pub(crate) sequence: u64,
+pub struct Head {
+    /// The clear header, as [`ClearHeader`](crate::ClearHeader) writes it.
+    pub clear: u8,
+    /// Which of the direction's keys protects the rest.
+    pub key_id: u16,
+    /// Sequence number, of 48 bits.
+    pub sequence: u64,
 }
 
 impl Head {
+    /// Octets of a head.
+    pub const LEN: usize = HEAD_LEN;
+    /// Octets of the tag that ends a PDU.
+    pub const TAG_LEN: usize = TAG_LEN;
+
     pub(crate) fn emit(&self) -> [u8; HEAD_LEN] {
         let mut head = [self.clear; HEAD_LEN];
         head[1..3].copy_from_slice(&self.key_id.to_be_bytes());
@@ -56,7 +64,7 @@ impl Head {
     }
 
     /// Reads a head; what follows it is the protected part and the tag.
-    pub(crate) fn parse(octets: &[u8]) -> Option<(Head, &[u8])> {
+    pub fn parse(octets: &[u8]) -> Option<(Head, &[u8])> {
         let (head, rest) = octets.split_first_chunk::<HEAD_LEN>()?;
         let [clear, key_high, key_low, number @ ..] = *head;
         let key_id = u16::from_be_bytes([key_high, key_low]);

@@ -26,6 +26,7 @@ mod services;
 mod sp;
 mod window;
 
+pub use aead::Head;
 pub use association::{Association, AssociationError, Ends, KeyName, Protection, LABEL_MAX};
 pub use clear::{ClearHeader, Upper};
 pub use counters::{Counters, Dropped, Notice, Refused, Trouble};

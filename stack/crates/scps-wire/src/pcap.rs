@@ -1,4 +1,4 @@
-//! Classic pcap files: link types Ethernet and raw IP, microsecond and nanosecond stamps, either byte order.
+//! Classic pcap files: link types Ethernet, raw IP and USER0, microsecond and nanosecond stamps, either byte order.
 
 use crate::Malformed;
 use scps_types::Instant;
@@ -12,6 +12,8 @@ pub enum LinkType {
     RawIp,
     /// The Linux "any" device's header.
     LinuxSll,
+    /// What a private agreement says: an NP header, in the captures of this stack.
+    User0,
 }
 
 /// A capture being read.
@@ -55,6 +57,7 @@ impl<'a> Reader<'a> {
             1 => LinkType::Ethernet,
             12 | 101 | 228 => LinkType::RawIp,
             113 => LinkType::LinuxSll,
+            147 => LinkType::User0,
             _ => return Err(Malformed::BadVersion),
         };
         reader.rest = &file[GLOBAL_HEADER_LEN..];
@@ -105,6 +108,7 @@ impl<'a> Iterator for Reader<'a> {
 pub fn ipv4_of(link_type: LinkType, frame: &[u8]) -> Option<&[u8]> {
     let (ethertype, start) = match link_type {
         LinkType::RawIp => return (frame.first()? >> 4 == 4).then_some(frame),
+        LinkType::User0 => return None,
         LinkType::Ethernet => (frame.get(12..14)?, 14),
         LinkType::LinuxSll => (frame.get(14..16)?, 16),
     };

@@ -1,13 +1,17 @@
 //! `scps decode`: one line per packet of a capture, in the notation of packetdrill where there is one.
 
+mod np;
+
 use crate::error::CliError;
 use clap::Args;
+use scps_np::scmp::BadMessage;
+use scps_np::{BadDatagram, FirstOctet, NpProfile};
 use scps_types::Instant;
 use scps_wire::compressed::Compressed;
 use scps_wire::icmp::IcmpError;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
-use scps_wire::pcap::{ipv4_of, Reader};
+use scps_wire::pcap::{ipv4_of, LinkType, Reader, Record};
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp, Verify};
 use scps_wire::udp::Udp;
@@ -24,7 +28,7 @@ const UDP_LEN: usize = 8;
 /// Options of `scps decode`.
 #[derive(Debug, Args)]
 pub struct DecodeArgs {
-    /// The capture: classic pcap, Ethernet or raw IP
+    /// The capture: classic pcap; Ethernet, raw IP, or NP as `--pcap` writes it
     file: PathBuf,
     /// Exit with 1 if any packet is malformed
     #[arg(long)]
@@ -43,23 +47,11 @@ impl DecodeArgs {
         let mut start: Option<Instant> = None;
         for (number, record) in reader.enumerate() {
             let line = match record {
-                Err(e) => Err(e),
+                Err(e) => Err(e.into()),
                 Ok(r) => {
                     let start = *start.get_or_insert(r.at);
                     let t = r.at.since(start).as_secs_f64();
-                    match ipv4_of(link_type, r.data) {
-                        None => Ok(format!("{t:.6} not IPv4, {} bytes", r.data.len())),
-                        Some(packet) => {
-                            let missing = r.length - r.data.len();
-                            let text = match describe_ip(packet) {
-                                Err(Malformed::Truncated) if missing > 0 => Ok(describe_cut(packet)),
-                                other => other,
-                            };
-                            let cut = format!(" [cut: {} of {} octets captured]", r.data.len(), r.length);
-                            let cut = if missing > 0 { &cut } else { "" };
-                            text.map(|text| format!("{t:.6} {text}{cut}"))
-                        }
-                    }
+                    describe_record(link_type, &r).map(|text| format!("{t:.6} {text}"))
                 }
             };
             let text = match line {
@@ -80,7 +72,42 @@ impl DecodeArgs {
     }
 }
 
-fn describe_ip(packet: &[u8]) -> Result<String, Malformed> {
+/// Why a packet is not what it claims to be.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+enum Bad {
+    Packet(#[from] Malformed),
+    Datagram(#[from] BadDatagram),
+    Message(#[from] BadMessage),
+}
+
+fn describe_record(link_type: LinkType, record: &Record<'_>) -> Result<String, Bad> {
+    let (data, missing) = (record.data, record.length - record.data.len());
+    let profile = if link_type == LinkType::User0 { np_profile(data) } else { None };
+    let text = match (ipv4_of(link_type, data), profile) {
+        (Some(packet), _) => match describe_ip(packet) {
+            Err(Bad::Packet(Malformed::Truncated)) if missing > 0 => describe_cut(packet),
+            other => other?,
+        },
+        (None, Some(profile)) if missing > 0 => np::describe_cut(data, profile),
+        (None, Some(profile)) => np::describe(data, profile)?,
+        (None, None) => return Ok(format!("neither IPv4 nor NP, {} bytes", data.len())),
+    };
+    if missing > 0 {
+        return Ok(format!("{text} [cut: {} of {} octets captured]", data.len(), record.length));
+    }
+    Ok(text)
+}
+
+/// The profile of an NP datagram, if octets begin as one.
+fn np_profile(octets: &[u8]) -> Option<NpProfile> {
+    match FirstOctet::of(*octets.first()?) {
+        Some(FirstOctet::Np(profile)) => Some(profile),
+        _ => None,
+    }
+}
+
+fn describe_ip(packet: &[u8]) -> Result<String, Bad> {
     let (ip, payload) = Ipv4::parse(packet)?;
     let (src, dst) = (ip.src, ip.dst);
     match ip.protocol {
@@ -105,12 +132,20 @@ fn describe_ip(packet: &[u8]) -> Result<String, Malformed> {
             if udp.is_scps() && inner.first().is_some_and(|b| b >> 4 == 4) {
                 return Ok(format!("{ports} [ {} ]", describe_ip(inner)?));
             }
+            if let Some(profile) = np_profile(inner).filter(|_| udp.is_scps()) {
+                return Ok(format!("{ports} [ {} ]", np::describe(inner, profile)?));
+            }
             Ok(format!("{ports} {} bytes", inner.len()))
         }
         protocol::ICMP => Ok(match IcmpError::parse(payload)? {
             Some(e) => format!("{src} > {dst} icmp {:?} of {}:{} > {}:{}", e.kind, e.src.0, e.src.1, e.dst.0, e.dst.1),
             None => format!("{src} > {dst} icmp type {}", payload.first().copied().unwrap_or(0)),
         }),
+        protocol::SCPS_SP => Ok(format!("{src} > {dst} ip=99 {}", np::describe_sp(payload, payload.len())?)),
+        protocol::SCPS_NP => {
+            let profile = np_profile(payload).ok_or(BadDatagram::Version)?;
+            Ok(format!("{src} > {dst} ip=118 [ {} ]", np::describe(payload, profile)?))
+        }
         other => Ok(format!("{src} > {dst} ip={other} {} bytes", payload.len())),
     }
 }
@@ -134,6 +169,12 @@ fn describe_cut(packet: &[u8]) -> String {
             _ => None,
         },
         protocol::UDP => cut_udp(payload, there, &ip),
+        protocol::SCPS_SP => {
+            np::describe_sp(there, payload.len()).ok().map(|text| format!("{src} > {dst} ip=99 {text}"))
+        }
+        protocol::SCPS_NP => {
+            np_profile(there).map(|profile| format!("{src} > {dst} ip=118 [ {} ]", np::describe_cut(there, profile)))
+        }
         _ => None,
     };
     known.unwrap_or_else(|| format!("{src} > {dst} ip={number} {} bytes, the header is cut", payload.len()))
@@ -156,6 +197,9 @@ fn cut_udp(payload: &[u8], there: &[u8], ip: &Ipv4) -> Option<String> {
     let ports = format!("{}:{} > {}:{} udp", ip.src, udp.src_port, ip.dst, udp.dst_port);
     if udp.is_scps() && there.get(UDP_LEN).is_some_and(|b| b >> 4 == 4) {
         return Some(format!("{ports} [ {} ]", describe_cut(&there[UDP_LEN..])));
+    }
+    if let Some(profile) = np_profile(&there[UDP_LEN..]).filter(|_| udp.is_scps()) {
+        return Some(format!("{ports} [ {} ]", np::describe_cut(&there[UDP_LEN..], profile)));
     }
     Some(format!("{ports} {} bytes", inner.len()))
 }
