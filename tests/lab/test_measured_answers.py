@@ -1,0 +1,107 @@
+"""Assignments solved for the practice variant by code that shares nothing with their formulas: answers computed as a handout says have all points."""
+
+from __future__ import annotations
+
+import csv
+import math
+from statistics import mean
+
+import pytest
+
+from scpslab.course.assignment import find, load_assignment, load_marking
+from scpslab.course.expected import expected
+from scpslab.course.practice import read_practice
+from scpslab.course.runs import rows_of, run_variant
+from scpslab.course.scoring import score_answer
+from scpslab.running import RunOptions
+from scpslab.units import parse
+
+pytestmark = pytest.mark.lab
+HEADERS = 52  # IP 20, TCP 20, timestamps 12
+
+
+class Results:
+    """results.csv of a run, read as a student would."""
+
+    def __init__(self, folder):
+        with (folder / "results.csv").open() as file:
+            self.rows = list(csv.DictReader(file))
+
+    def __call__(self, column, **where):
+        return mean(float(row[column]) for row in self.rows if all(row[axis] == value for axis, value in where.items()))
+
+
+def corruption_or_congestion(given, runs):
+    rate, rtt = parse("rate", given["rate"]), 2 * parse("duration", given["delay"]) / 1e9
+    segment = parse("size", given["segment"])
+    bits = 8 * (segment + HEADERS)
+    noisy, faster, shared = Results(runs["corruption"]), Results(runs["faster"]), Results(runs["shared"])
+    lost = -math.expm1(bits * math.log1p(-1e-6))
+    window = rate * segment / (segment + HEADERS) * rtt / (8 * segment)
+    neighbour, other = shared("goodput_bps", stack="bbr"), shared("transfer_goodput_bps", stack="bbr")
+    reno = noisy("goodput_bps", stack="reno", ber="1e-06")
+    assert reno == pytest.approx(8 * segment / rtt * math.sqrt(1.5 / lost), rel=0.25), "Mathis' formula must fit for the assignment to make sense"
+    return {
+        "loss_share": -100 * math.expm1(bits * math.log1p(-1e-5)),
+        "mathis": 8 * segment / rtt * math.sqrt(1.5 / lost) / 1000,
+        "crossover": 1.5 / window**2 / bits,
+        "reno_measured": reno / 1000,
+        "formula_ends": "timeouts",
+        "faster_measured": faster("goodput_bps", stack="reno") / reno,
+        "bbr_gain": noisy("goodput_bps", stack="bbr", ber="1e-05") / noisy("goodput_bps", stack="reno", ber="1e-05"),
+        # Measured, where the formula has the limit of the queue: both must be right.
+        "longest_wait": shared("rtt_max_ms", stack="reno") - 1000 * rtt,
+        "neighbour_share": 100 * neighbour / (neighbour + other),
+    }
+
+
+def bufferbloat(given, runs):
+    rate, delay_ms = parse("rate", given["rate"]), parse("duration", given["delay"]) / 1e6
+    found = Results(runs["uplink"])
+    goodputs = {row["queue"]: float(row["goodput_bps"]) for row in found.rows if row["stack"] == "cubic"}
+    deep = {"queue": "tail-512k", "stack": "cubic"}
+    assert found("rtt_max_ms", **deep) == pytest.approx(2 * delay_ms + 512e6 * 8 / rate, rel=0.01), "the queue must be full for the assignment to make sense"
+    return {
+        "bdp": rate * 2 * delay_ms / 8e6,
+        "longest_wait": 512 / (rate / 8000),
+        "echo_max": found("rtt_max_ms", **deep),
+        "tail_limit": rate / 8000 / 5,
+        "page_factor": found("page_user_s", **deep) / found("page_user_s", queue="codel-600ms", stack="cubic"),
+        "bbr_wait": found("rtt_mean_ms", queue="tail-512k", stack="bbr") - 2 * delay_ms,
+        "lowest_goodput": min(goodputs, key=goodputs.__getitem__),
+        "ecn_saves": found("retransmissions", queue="codel-600ms", stack="cubic") - found("retransmissions", queue="codel-ecn", stack="cubic"),
+    }
+
+
+def ack_path(given, runs):
+    segment = parse("size", given["segment"])
+    acks_per_s = parse("rate", given["ack_rate"]) / (8 * HEADERS)
+    asymmetry = parse("rate", given["rate"]) / (8 * (segment + HEADERS)) / acks_per_s
+    counted, strategies = Results(runs["counted"]), Results(runs["strategies"])
+    goodput = {row["strategy"]: float(row["goodput_bps"]) for row in strategies.rows}
+    assert strategies("final_rate_bps", strategy="scps-4") == pytest.approx(4 * segment * 8 * acks_per_s, rel=0.01), "the formula must hold for SCPS-TP, too"
+    return {
+        "asymmetry": asymmetry,
+        # Measured, where the formula has the rate of the return channel: both must be right.
+        "bound": counted("final_rate_bps", acks="every-2") / 1000,
+        "fewest": math.ceil(asymmetry),
+        "short_gain": counted("final_rate_bps", acks="every-2-short") / counted("final_rate_bps", acks="every-2"),
+        "twice": "slow_start",
+        "filtered": 100 * strategies("hop_ack_lost_queue_packets", strategy="tcp-filter") / strategies("hop_ack_offered_packets", strategy="tcp-filter"),
+        "filter_measured": goodput["tcp-filter"] / goodput["tcp-long"],
+        "fewer_measured": goodput["scps-16"] / goodput["scps-2"],
+        "compressed_measured": goodput["scps-compressed"] / goodput["scps-2"],
+    }
+
+
+@pytest.mark.parametrize("solve", [corruption_or_congestion, bufferbloat, ack_path])
+def test_a_solution_of_ones_own_has_all_points(solve, tmp_path):
+    assignment = load_assignment(find(solve.__name__.replace("_", "-")))
+    parameters = read_practice(assignment).variant.parameters
+    folders = run_variant(assignment, parameters, RunOptions(out=tmp_path))
+    right = expected(assignment, load_marking(assignment), parameters, rows_of(folders))
+    given = solve(parameters, folders)
+    assert {name: score_answer(assignment.file.answers[name], one, given[name]).share for name, one in right.answers.items()} == dict.fromkeys(right.answers, 1)
+    for name, one in right.answers.items():
+        shares = [score_answer(assignment.file.answers[name], one, mistake.value).share for mistake in one.wrong if mistake.value != one.value]
+        assert all(share < 1 for share in shares), f"{name}: a common mistake has all points"
