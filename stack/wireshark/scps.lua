@@ -1,4 +1,4 @@
--- A dissector of SCPS for Wireshark and tshark: SCPS-NP with SCMP, the clear part of SCPS-SP, compressed SCPS-TP headers, and the
+-- A dissector of SCPS for Wireshark and tshark: SCPS-NP with SCMP, what is clear of SCPS-SP, compressed SCPS-TP headers, and the
 -- options of SCPS-TP. Layouts: docs/protocol/scps-np.md, scps-sp.md, scps-tp.md.
 --
 --   tshark -X lua_script:scps.lua -r FILE            one file
@@ -136,21 +136,43 @@ function scmp.dissector(buffer, pinfo, tree)
 	return buffer:len()
 end
 
--- SCPS-SP (scps-sp §2): only the clear header can be read without keys.
+-- SCPS-SP (scps-sp §2, §6): without keys only the clear header can be read, and with SP-AEAD-1 the key's number and the sequence number. No packet says
+-- that it is of SP-AEAD-1; the preference does.
+local CLEAR = { [6] = "TCP", [17] = "UDP", [105] = "compressed SCPS-TP", [106] = "SCPS-TP", [117] = "UDP" }
+local AEAD_HEADER, AEAD_TAG = 9, 16
 local s = {
-	upper = ProtoField.uint8("scps_sp.upper", "Upper protocol (clear header)", base.HEX),
+	upper = ProtoField.uint8("scps_sp.upper", "Upper protocol (clear header)", base.HEX, CLEAR),
+	key_id = ProtoField.uint16("scps_sp.key_id", "Key"),
+	seq = ProtoField.uint64("scps_sp.seq", "Sequence number"),
 	protected = ProtoField.bytes("scps_sp.protected", "Protected part"),
+	tag = ProtoField.bytes("scps_sp.tag", "Tag"),
 }
 sp.fields = s
+local too_short = ProtoExpert.new("scps_sp.short", "Too short for SP-AEAD-1", expert.group.MALFORMED, expert.severity.ERROR)
+sp.experts = { too_short }
+sp.prefs.aead = Pref.bool("SP-AEAD-1", true, "Packets are of SP-AEAD-1, with a key's number and a sequence number")
 
 function sp.dissector(buffer, pinfo, tree)
-	if buffer:len() < 2 then return 0 end
+	local length = buffer:len()
+	if length < 2 then return 0 end
+	local upper = buffer(0, 1):uint()
 	pinfo.cols.protocol = "SCPS-SP"
-	pinfo.cols.info = string.format("clear header 0x%02x, %d protected octets", buffer(0, 1):uint(), buffer:len() - 1)
 	local item = tree:add(sp, buffer())
 	item:add(s.upper, buffer(0, 1))
-	item:add(s.protected, buffer(1))
-	return buffer:len()
+	if not sp.prefs.aead or length <= AEAD_HEADER + AEAD_TAG then
+		if sp.prefs.aead then item:add_proto_expert_info(too_short) end
+		pinfo.cols.info = string.format("clear header 0x%02x, %d protected octets", upper, length - 1)
+		item:add(s.protected, buffer(1))
+		return length
+	end
+	local protected = length - AEAD_HEADER - AEAD_TAG
+	item:add(s.key_id, buffer(1, 2))
+	item:add(s.seq, buffer(3, 6))
+	item:add(s.protected, buffer(AEAD_HEADER, protected))
+	item:add(s.tag, buffer(length - AEAD_TAG))
+	local name, seq = CLEAR[upper] or string.format("clear header 0x%02x", upper), tostring(buffer(3, 6):uint64())
+	pinfo.cols.info = string.format("%s, key %d, sequence number %s, %d protected octets", name, buffer(1, 2):uint(), seq, protected)
+	return length
 end
 
 -- Compressed SCPS-TP (scps-tp §3.3).
@@ -392,8 +414,9 @@ function encapsulation.dissector(buffer, pinfo, tree)
 	return dissect_np(buffer, pinfo, tree)
 end
 
--- 105: compressed SCPS-TP; 106: SCPS-TP of the stand-alone reference implementation (scps-tp §1.2).
+-- 99: SCPS-SP (scps-sp §1); 105: compressed SCPS-TP; 106: SCPS-TP of the stand-alone reference implementation (scps-tp §1.2).
 local ip_protocols = DissectorTable.get("ip.proto")
+ip_protocols:add(99, sp)
 ip_protocols:add(105, ctp)
 ip_protocols:add(106, Dissector.get("tcp"))
 ip_protocols:add(118, np)

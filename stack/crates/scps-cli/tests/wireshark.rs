@@ -1,4 +1,4 @@
-//! `wireshark/scps.lua` in tshark: it reads every capture of the reference implementation and datagrams of every kind without an error,
+//! `wireshark/scps.lua` in tshark: it reads every capture of the reference implementation, protected transfers and datagrams of every kind without an error,
 //! and shows what is in them. Skipped with a word where tshark is not installed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
@@ -130,6 +130,33 @@ fn control_messages_and_protected_datagrams_are_named() {
 }
 
 #[test]
+fn key_and_sequence_number_of_protected_segments_are_shown_in_ip_and_in_np() {
+    let columns = ["_ws.col.Protocol", "scps_sp.upper", "scps_sp.key_id", "scps_sp.seq", "scps_sp.short", "ip.src"];
+    let mut options = vec!["-T", "fields"];
+    for column in columns {
+        options.extend(["-e", column]);
+    }
+    for (name, far) in [("sp_in_ip", "198.18.2.1"), ("sp_in_np", "198.18.3.1")] {
+        let file = folder().join(format!("testdata/protected/{name}.pcap"));
+        let Some(text) = tshark(&file, &options) else { return };
+        for from in ["198.18.1.1", far] {
+            let rows: Vec<&str> = text.lines().filter(|row| row.ends_with(from)).collect();
+            // One direction's key counts from 1, and every packet is a segment of SCPS-TP.
+            let expected: Vec<String> =
+                (1..=rows.len()).map(|seq| format!("SCPS-SP\t0x6a\t1\t{seq}\t\t{from}")).collect();
+            assert_eq!(rows, expected, "{name}");
+            assert!(rows.len() > 3, "{name}: {text}");
+        }
+        let Some(text) =
+            tshark(&file, &["-o", "scps_sp.aead:FALSE", "-T", "fields", "-e", "scps_sp.key_id", "-e", "_ws.col.Info"])
+        else {
+            return;
+        };
+        assert!(text.lines().all(|row| row.starts_with("\tclear header 0x6a, ")), "{name}: {text}");
+    }
+}
+
+#[test]
 fn any_octets_are_read_without_an_error() {
     // Every beginning of a datagram that uses every field, and octets that are none.
     let whole = hex("80 1b 6b e2 30 10 01 01 02 10 01 01 01 0a b0 d1 2a 00 00 00 00 00 00 00 00 00 00");
@@ -144,7 +171,7 @@ fn any_octets_are_read_without_an_error() {
         octets[0] = 0x80;
         payloads.push(octets);
     }
-    for protocol in [118, 105] {
+    for protocol in [118, 105, 99] {
         let file = capture(&format!("any{protocol}"), protocol, &payloads);
         if tshark(&file, &["-V"]).is_none() {
             return;
