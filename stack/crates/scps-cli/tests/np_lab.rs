@@ -1,12 +1,14 @@
 //! Whole programs over NP, with a router process between them: UDP, IP protocol 118 between network namespaces (root,
 //! /dev/net/tun and `ip netns`; skipped with the reason where that is not to be had), a serial line; a router that is killed;
-//! settings that make no sense.
+//! strangers who send to its sockets; settings that make no sense.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
+use scps_np::scmp::{Message, Unreachable};
+use scps_np::{Addresses, Dialect, Header, DATAGRAM_MAX};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 static LABS: AtomicU32 = AtomicU32::new(0);
 
@@ -288,6 +290,130 @@ fn a_transfer_outlives_a_router_that_is_killed_and_started_again() {
     assert!(second.end()["np"]["npForwDatagrams"].as_u64().unwrap() > 20);
     channel.kill().unwrap();
     channel.wait().unwrap();
+}
+
+/// A router on loopback with a UDP interface to each host: its settings, and what host a and host b need to reach it. Sockets of
+/// the router and of the hosts, for those who send to them without being asked.
+fn between_two_sockets(lab: &Lab) -> (String, [String; 2], [String; 4]) {
+    let base = 20_000 + u32::from(std::process::id() as u16) % 20_000 + 7 * LABS.fetch_add(1, Ordering::Relaxed);
+    let at = [0, 1, 2, 3].map(|more| format!("127.0.0.1:{}", base + more));
+    let interface = |name: &str, own: &str, neighbour: &str, host: &str| {
+        format!(
+            r#"{{"name": "{name}", "carrier": {{"kind": "udp", "local": "{own}", "others": {{"{neighbour}": "{host}"}}}},
+                "neighbours": ["{neighbour}"]}}"#
+        )
+    };
+    let to_a = interface("to-a", &at[0], "10.9.1.1", &at[1]);
+    let to_b = interface("to-b", &at[2], "10.9.2.2", &at[3]);
+    let file = lab.router_file(["10.9.1.1", "10.9.2.2"], &format!("{to_a}, {to_b}"));
+    let host = |own: &str, router: &str| format!("--driver udp --udp-local {own} --udp-remote {router}");
+    let hosts = [host(&at[1], &at[0]), host(&at[3], &at[2])];
+    (file, hosts, at)
+}
+
+/// A datagram as a stranger makes it.
+fn datagram(dst: u16, src: u16, tpid: u8, payload: &[u8]) -> Vec<u8> {
+    let addresses = Addresses::Basic { dst, src };
+    let header = Header { tpid, addresses, hop_count: Some(9), checksum: true, ..Header::default() };
+    let mut octets = vec![0; header.emit_len()];
+    octets.extend(payload);
+    header.emit(Dialect::default(), DATAGRAM_MAX, &mut octets).unwrap();
+    octets
+}
+
+/// What somebody off the path can send: octets of no meaning, damaged datagrams, segments that fit no window, and control messages of
+/// a believed router about a segment that was never sent.
+fn unasked() -> Vec<Vec<u8>> {
+    let reset = [0x13, 0x88, 0x13, 0x89, 0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 0, 0x50, 0x14, 0, 0, 0, 0, 0, 0];
+    let forged = datagram(0x7292, 0x7290, 6, &reset);
+    let control = |message: Message<'_>| {
+        let mut octets = Vec::new();
+        message.emit(true, &mut octets);
+        [datagram(0x7290, 0x7294, 1, &octets), datagram(0x7292, 0x7294, 1, &octets)]
+    };
+    let mut all = vec![Vec::new(), vec![0x80], vec![0xe5; 1509], forged.clone()];
+    for at in 0..forged.len() {
+        let mut damaged = forged.clone();
+        damaged[at] ^= 0x10;
+        all.push(damaged);
+        all.push(forged[..at].to_vec());
+    }
+    all.extend(control(Message::Unreachable(Unreachable::LinkOutage, &forged)));
+    all.extend(control(Message::TooBig { mtu: 68, quote: &forged }));
+    all.extend(control(Message::SourceQuench(&forged)));
+    all
+}
+
+#[test]
+fn a_transfer_crosses_a_router_while_strangers_send_to_its_sockets() {
+    let lab = Lab::new();
+    let (file, [udp_a, udp_b], sockets) = between_two_sockets(&lab);
+    let router = lab.router(None, &file);
+    let (a, b) = (lab.host("a.json", "7292", "10.9.1.9", ""), lab.host("b.json", "7290", "10.9.2.9", ""));
+    let common = "--network np --rate 8Mbit/s --timeout-s 120";
+    let mut recv = lab.scps(None, &format!("recv --listen 10.8.0.2:5001 --announce --np {b} {common} {udp_b}"));
+    listening(&mut recv);
+    let send =
+        lab.scps(None, &format!("send --local 10.8.0.1 --to 10.8.0.2:5001 --bytes 1000000 --np {a} {common} {udp_a}"));
+    let is_over = AtomicBool::new(false);
+    let (sent, received) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            let datagrams = unasked();
+            while !is_over.load(Ordering::Relaxed) {
+                for (octets, to) in datagrams.iter().flat_map(|octets| sockets.iter().map(move |to| (octets, to))) {
+                    // A program that has ended refuses.
+                    let _ = stranger.send_to(octets, to);
+                }
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        });
+        let ends = (send.wait_with_output().unwrap(), recv.wait_with_output().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        ends
+    });
+    let result = |output: std::process::Output| -> serde_json::Value {
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    };
+    let (sent, received) = (result(sent), result(received));
+    assert_eq!((&sent["sha256"], &received["bytes"]), (&received["sha256"], &1_000_000.into()));
+    let np = &router.end()["np"];
+    for counter in ["npInBadLength", "npInBadVersion", "npInBadChecksum"] {
+        assert!(np[counter].as_u64().unwrap() > 0, "{counter}: {np}");
+    }
+}
+
+#[test]
+fn a_transfer_whose_router_stays_dead_ends_and_says_so() {
+    let lab = Lab::new();
+    let (file, [udp_a, udp_b], _) = between_two_sockets(&lab);
+    let router = lab.router(None, &file);
+    let (a, b) = (lab.host("a.json", "7292", "10.9.1.9", ""), lab.host("b.json", "7290", "10.9.2.9", ""));
+    let common = "--network np --rate 1Mbit/s --timeout-s 5";
+    let mut recv = lab.scps(None, &format!("recv --listen 10.8.0.2:5001 --announce --np {b} {common} {udp_b}"));
+    listening(&mut recv);
+    let trace = lab.folder.join("trace");
+    let send = lab.scps(
+        None,
+        &format!(
+            "send --local 10.8.0.1 --to 10.8.0.2:5001 --bytes 5000000 --np {a} {common} {udp_a} --trace {}",
+            trace.display()
+        ),
+    );
+    while !std::fs::metadata(&trace).is_ok_and(|meta| meta.len() > 4096) {
+        std::thread::yield_now();
+    }
+    router.kill();
+    for child in [send, recv] {
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let result: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).expect(&text);
+        assert_eq!(result["status"], "failed", "{result}");
+        assert!(result["reason"] == "gave up: --timeout-s reached", "{result}");
+    }
 }
 
 #[test]

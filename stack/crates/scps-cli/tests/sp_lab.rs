@@ -1,9 +1,11 @@
 //! Two programs with SP between them, over UDP encapsulation on loopback addresses; no privileges are needed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
+use scps_wire::pcap::Reader;
 use serde_json::Value;
 use std::fs;
-use std::net::Ipv4Addr;
+use std::io::Read;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -148,6 +150,48 @@ fn with_sp_at_one_end_only_there_is_a_clear_end() {
         "{}",
         received.2
     );
+}
+
+#[test]
+fn what_was_recorded_before_a_restart_delivers_nothing_after_it() {
+    let (a, b) = (folder("sp.json", ""), folder("sp.json", ""));
+    share(&a, &b);
+    let [here, there] = [outer(), outer()].map(|address| format!("{address}:7168"));
+    let pcap = b.path().join("line.pcap");
+    let receiving = |timeout_s: &str, more: &[&str]| {
+        let settings = b.path().join("sp.json");
+        let options =
+            format!("recv --driver udp --udp-local {there} --listen 10.8.0.2:5001 --announce --timeout-s {timeout_s}");
+        let words: Vec<&str> = options.split_whitespace().chain(["--sp", settings.to_str().unwrap()]).collect();
+        let mut child = scps(&[&words, more].concat());
+        // The line by which it says that it listens.
+        let mut line = [0; 23];
+        child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        child
+    };
+    let first = receiving("60", &["--pcap", pcap.to_str().unwrap()]);
+    let settings = a.path().join("sp.json");
+    let options = format!(
+        "send --driver udp --udp-local {here} --udp-remote {there} --local 10.8.0.1 --to 10.8.0.2:5001 --bytes 20000 \
+         --rate none --timeout-s 60"
+    );
+    let words: Vec<&str> = options.split_whitespace().chain(["--sp", settings.to_str().unwrap()]).collect();
+    let (sent, received) = (ended(scps(&words)), ended(first));
+    assert!(sent.0.success() && received.0.success(), "{sent:?} {received:?}");
+
+    let second = receiving("4", &[]);
+    let stranger = UdpSocket::bind((outer(), 7168)).unwrap();
+    let file = fs::read(&pcap).unwrap();
+    let recorded: Vec<&[u8]> = Reader::new(&file).unwrap().map(|record| record.unwrap().data).collect();
+    // Twice: the window of the new receiver knows them by then.
+    for packet in recorded.repeat(2) {
+        stranger.send_to(packet, &there).unwrap();
+    }
+    let (status, text, error) = ended(second);
+    assert_eq!(status.code(), Some(1), "{text} {error}");
+    // No connection came to be, and so there is no result.
+    assert_eq!(text.trim(), "");
+    assert!(error.contains("replayed"), "{error}");
 }
 
 #[test]
