@@ -34,7 +34,9 @@ class ScpsAddresses:
 
 def with_routes(network: Layout, scps: ScpsAddresses) -> Layout:
     """The network with every SCPS host's prefix routed to it; on the host itself what no program has is dropped, or it would go round in circles."""
-    ends = dict(reversed(network.addresses()))
+    ends: dict[str, list[str]] = {}
+    for name, cidr in network.addresses():
+        ends.setdefault(name, []).append(cidr)
     paths = Paths(network.nodes, network.all_links)
     nodes = list(network.nodes)
     for host, number in scps.numbers.items():
@@ -47,9 +49,14 @@ def with_routes(network: Layout, scps: ScpsAddresses) -> Layout:
     return replace(network, nodes=tuple(nodes))
 
 
-def _next_hop(paths: Paths, node: str, cidr: str) -> str | None:
-    """Where a node sends packets for a host: to the host itself on a common subnet, else to where its routes send those for the host's first address."""
-    try:
-        return paths.next_hop(node, cidr.split("/", maxsplit=1)[0]).ip
-    except NoPathError:
-        return None
+def _next_hop(paths: Paths, node: str, cidrs: list[str]) -> str | None:
+    """Where a node sends packets for a host: to where its routes send those for the first of the host's addresses that they reach.
+
+    A router of SCPS-NP has an address on each of its LANs, and no IP routes lead from one LAN to the other.
+    """
+    for cidr in cidrs:
+        try:
+            return paths.next_hop(node, cidr.split("/", maxsplit=1)[0]).ip
+        except NoPathError:
+            continue
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from scpslab.errors import ScenarioError
 from scpslab.lab.np_settings import end_file, router_file
 from scpslab.plan import parse, text, write
 
+NP_LANS = Path(__file__).parents[2] / "data/np-lans/np-lans.yaml"
 BASE = """kind: scenario
 version: 1
 title: NP
@@ -150,3 +152,12 @@ def test_a_router_whose_next_hop_is_behind_no_interface_is_refused(planned):
     ws5["interfaces"][0]["line"] = "other"
     with pytest.raises(ValueError, match='line: found "other"'):
         parse(json.dumps(words).encode())
+
+
+def test_a_host_on_every_lan_of_a_router_has_a_route_to_its_program():
+    """The router's first address is on the first LAN, to which the second LAN's host has no route."""
+    (cell,) = scenario.cells(scenario.load(str(NP_LANS)))
+    plan = planning.plan(cell)
+    program = ipaddress.ip_network(f"{router(plan, 'r').ip}/24", strict=False)
+    vias = {node.name: [route.via for route in node.routes if route.to == str(program)] for node in plan.nodes}
+    assert vias == {"a": ["10.1.0.2"], "b": ["10.2.0.1"], "r": [None]}
