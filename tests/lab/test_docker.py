@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from scpslab.results.collect import measure
 from scpslab.results.run import open_run
 from scpslab.running import RunOptions, run_scenario
 from scpslab.setup.images import DOCKER, cache_dir, find
 
 pytestmark = pytest.mark.lab
+NP_LANS = Path(__file__).parents[1] / "data/np-lans/np-lans.yaml"
 CELL = ["sweep={}", "hosts.*={preset: fy97-reno}", "workloads.transfer.size=300 kB"]
 
 
@@ -32,7 +35,10 @@ def transfer(out, *overrides):
     return cell, next(line for line in cell.records("transfer") if line["event"] == "receiver")
 
 
-@pytest.mark.skipif(not images_can_be_had(), reason="no Docker Engine here to build the images of nodes with")
+needs_images = pytest.mark.skipif(not images_can_be_had(), reason="no Docker Engine here to build the images of nodes with")
+
+
+@needs_images
 def test_a_transfer_between_containers_is_the_transfer_between_processes(tmp_path):
     """Bytes, packets on every link and losses agree; times do to 1 ms, for a role starts its program by one step more."""
     in_docker, received = transfer(tmp_path / "docker", "containers=docker")
@@ -46,3 +52,19 @@ def test_a_transfer_between_containers_is_the_transfer_between_processes(tmp_pat
     ]
     assert packets[0] == packets[1]
     assert received["last_data_t_s"] - received["accept_t_s"] == pytest.approx(expected["last_data_t_s"] - expected["accept_t_s"], abs=1e-3)
+
+
+@needs_images
+def test_a_container_forwards_protected_packets_of_scps_np_as_a_process_does(tmp_path):
+    counts = []
+    for containers in ("docker", "process"):
+        result = run_scenario(str(NP_LANS), RunOptions(out=tmp_path / containers, overrides=[f"containers={containers}"], jobs=1))
+        assert (result.completed, result.failed) == (1, 0)
+        (cell,) = open_run(result.folder).cells
+        found = measure(cell)
+        assert found["payload_match"] is True
+        assert found["transfer_sender_sp_sealed"] == found["transfer_receiver_sp_opened"] > 70
+        (counters,) = [line for line in cell.records("r") if line["event"] == "counters"]
+        counts.append([(interface["name"], interface["received"], interface["sent"]) for interface in counters["interfaces"]])
+    assert counts[0] == counts[1]
+    assert counts[0][0][1] > 70

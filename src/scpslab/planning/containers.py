@@ -52,7 +52,7 @@ def _ends(workloads: tuple[Workload, ...], *, is_load: bool) -> set[str]:
 
 
 def _kind(node: Host | Router | ScpsRouter, is_mirror: bool, is_load: bool) -> str:
-    if isinstance(node, Router):
+    if isinstance(node, (Router, ScpsRouter)):
         return "router"
     if image := STACKS[node.stack].image:
         return image

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from scpslab import planning, scenario
 from scpslab.plan import write
+
+NP_LANS = Path(__file__).parents[2] / "data/np-lans/np-lans.yaml"
 
 
 def containers(*overrides):
@@ -30,6 +34,15 @@ def test_only_what_needs_rights_gets_them():
     assert (found["ws1"]["capabilities"], found["ws1"]["devices"]) == (["NET_ADMIN"], [])
     assert (found["ws2"]["capabilities"], found["ws2"]["devices"]) == (["NET_ADMIN"], ["/dev/net/tun"])
     assert all(not part["capabilities"] and not part["devices"] for name, part in found.items() if part and name not in ("ws1", "ws2"))
+
+
+def test_a_router_of_scps_np_is_a_router_that_may_make_its_device():
+    (cell,) = scenario.cells(scenario.load(str(NP_LANS), ["containers=docker"]))
+    found = {node["name"]: node["container"] for node in write(planning.plan(cell))["nodes"]}
+
+    assert found["r"]["image"].startswith("scpslab/router:")
+    assert found["a"]["image"].startswith("scpslab/scps-host:")
+    assert {name: (part["capabilities"], part["devices"]) for name, part in found.items()} == dict.fromkeys("abr", (["NET_ADMIN"], ["/dev/net/tun"]))
 
 
 def test_a_host_is_the_image_that_it_names():
