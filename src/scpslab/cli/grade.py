@@ -18,6 +18,7 @@ from scpslab.errors import UsageError
 from scpslab.grading import formats, grader
 from scpslab.grading.formats import FORMATS, Facts
 from scpslab.grading.grade import Grade, Status
+from scpslab.grading.review import write_review
 from scpslab.grading.submitters import read_submitters
 from scpslab.names import file_label, file_name
 from scpslab.running import RunOptions
@@ -44,6 +45,7 @@ def grade(
     student: Annotated[str | None, typer.Option(metavar="ID", help="Who handed it in, as your platform knows it. For one submission.")] = None,
     submitters: Annotated[Path | None, typer.Option(metavar="FILE", help="The same for many: CSV with the columns file, student.")] = None,
     roster: Annotated[Path | None, typer.Option(metavar="FILE", help="The roster, for names and addresses in formats that have them.")] = None,
+    review: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write a page for each submission and one for the class, for who marks.")] = None,
     cells: Annotated[int | None, typer.Option(min=0, help="Cells to choose from each submission and run again. Default: marking.yaml's regrade.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Run every cell again, even if this machine has run it before.")] = False,
@@ -69,6 +71,8 @@ def grade(
         settings = grader.Settings(found, term or found.file.term, secret, options, by, cells)
         grades = grader.grade(submission, settings, [_note], _tell)
     facts = Facts(found.file.title, settings.term, dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), known, os.environ)
+    if review is not None:
+        typer.echo(harmless(str(write_review(grades, facts, review))), err=True)
     if kind.of_one and len(submission) > 1 and out is not None:
         _write_each(grades, kind, facts, out)
     else:

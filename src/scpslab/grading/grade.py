@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from scpslab.course.expected import Expected
+from scpslab.course.log import Line
 from scpslab.course.marking import Item
 
 
@@ -88,7 +89,7 @@ class Grade:
     cells: tuple[str, ...] = ()
     seconds: float = 0.0
     write_up: str = ""
-    log: bytes = b""
+    lines: tuple[Line, ...] = ()
     expected: Expected | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
 

@@ -87,7 +87,6 @@ def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[L
         variant.members,
         cells=tuple(f"{name}/{cell}" for name, one in reruns.items() for cell in one.cells),
         write_up=handed_in.write_up,
-        log=handed_in.log,
     )
     return _marked(graded, handed_in, bound, given, reruns, findings), variant
 
@@ -108,7 +107,7 @@ def _marked(graded: Grade, handed_in: Submission, bound: Bound, given: Mapping[s
         *marked.others(assignment, marking, handed_in.write_up, handed_in.files),
     ]
     numbers = classwide.numbers(right, variant.parameters, reruns)
-    return replace(graded, findings=(*before, *findings, *late), parts=tuple(parts), expected=right, numbers=numbers)
+    return replace(graded, findings=(*before, *findings, *late), parts=tuple(parts), lines=tuple(lines), expected=right, numbers=numbers)
 
 
 def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters: Mapping[Path, str]) -> list[Grade]:

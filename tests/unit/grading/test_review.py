@@ -1,0 +1,110 @@
+"""The pages for who marks: what a student wrote is text in them, whatever it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+from scpslab.course.log import Line
+from scpslab.course.marking import Item
+from scpslab.grading.formats import Facts
+from scpslab.grading.grade import Code, Finding, Grade, Part
+from scpslab.grading.review import write_review
+from scpslab.grading.review.overview import overview
+from scpslab.grading.review.pages import pages
+
+HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'{{ 7*7 }}"
+FACTS = Facts(f"Course {HOSTILE}", "2026w", "2026-11-22T20:00:00Z")
+LINES = tuple(Line(number=number, at=f"2026-11-22T0{number}:00:00Z", event="run", name=HOSTILE, value=HOSTILE, runs=(), before="0" * 64) for number in (1, 3))
+
+
+def made(student, earned, *findings):
+    parts = (
+        Part("prediction", "rates", "How fast?", 1, 1.0, "it was 5", "4..6", is_inside=earned > 1),
+        Part("answer", "bdp", "What is it?", 2, earned, HOSTILE, HOSTILE),
+        Part("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE, (Item(says="Says why & how", points=4),), ("Guesses.",)),
+    )
+    path = Path(f"{student}.tar.gz")
+    return Grade(path, "5c" * 32, "small", student, (student,), parts=parts, findings=findings, lines=LINES, write_up=HOSTILE, seconds=6)
+
+
+CLASS = [
+    made("anna", 2.0),
+    made("bo", 0.5),
+    made("di", 2.0, Finding(Code.EQUAL_TEXTS, f"why: found the text of {HOSTILE}; expected one's own")),
+    made("ed", 2.0, Finding(Code.EDITED_RESULTS, "found others; expected these")),
+    Grade(Path(f"{HOSTILE}.tar.gz"), reason=f"{HOSTILE}: found no submission; expected one."),
+]
+
+
+class Tags(HTMLParser):
+    """The tags and attributes of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *one) for one in attrs]
+
+
+def test_a_student_s_words_become_no_markup_on_any_page():
+    for name, text in pages(CLASS, FACTS).items():
+        found = Tags(text)
+        assert not {"script", "img", "iframe", "object", "form", "base"} & set(found.tags), name
+        assert not any(attribute.startswith("on") for _, attribute, _ in found.attributes)
+        assert "{{" not in text or "7*7" in text
+        # Links lead to other pages of the folder alone.
+        links = [value for tag, attribute, value in found.attributes if attribute in ("href", "src")]
+        assert all(value in pages(CLASS, FACTS) for value in links)
+        assert "default-src 'none'" in text
+
+
+def test_names_of_files_cannot_leave_the_folder(tmp_path):
+    bad = [replace(CLASS[0], student=name) for name in ("../../evil", "..", "a/b", "x\0y", "é" * 300, "", "CON")]
+
+    index = write_review(bad, FACTS, tmp_path / "review")
+
+    assert index.is_file()
+    assert len(list((tmp_path / "review").iterdir())) == len(bad) + 1
+    assert [path.name for path in tmp_path.iterdir()] == ["review"]
+
+
+def test_a_page_has_the_texts_beside_their_rubric():
+    page = next(text for name, text in pages(CLASS, FACTS).items() if "anna" in name)
+
+    assert "Says why &amp; how" in page
+    assert "Guesses." in page
+    assert "up to 4" in page
+
+
+def test_the_page_of_the_class_names_who_is_to_be_looked_at():
+    index = pages(CLASS, FACTS)["index.html"]
+
+    said = index[index.index("To look at") : index.index("Scores")]
+    assert [name in said for name in ("anna", ">bo<", ">di<", ">ed<")] == [False, False, True, True]
+    assert "edited-results" in said
+    assert "no submission" in said
+
+
+def test_the_overview_counts_only_what_is_graded():
+    found = overview(CLASS)
+
+    assert found.counts == {"graded": 3, "held": 1, "ungraded": 1}
+    assert sum(found.bins) == 3
+    assert found.bins[-1] == 2
+    assert (found.inside, found.intervals) == (2, 3)
+    bdp = next(one for one in found.questions if one.name == "bdp")
+    assert (bdp.marked, bdp.right, bdp.waiting) == (3, 2, 0)
+    assert [(step.students, step.minutes) for step in found.steps] == [(4, 120)]
+
+
+def test_an_empty_class_has_a_page():
+    assert "Nothing was found" in pages([], FACTS)["index.html"]
+
+
+def test_the_same_grades_give_the_same_bytes():
+    assert pages(CLASS, FACTS) == pages(CLASS, FACTS)
