@@ -7,6 +7,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)] // They panic where the reader has gone; see `say`.
 
+mod capture_file;
 mod commands;
 mod error;
 mod fp;

@@ -1,5 +1,6 @@
 //! Where a command meets the network: the driver and its options, the seed.
 
+use crate::capture_file::CaptureFile;
 use crate::error::CliError;
 use crate::np_settings::NpHost;
 use crate::settings::Resolved;
@@ -12,7 +13,6 @@ use scps_io::{
 use scps_net::NetworkConfig;
 use scps_tp::EndpointConfig;
 use scps_types::{Duration, Seed};
-use std::fs::File;
 use std::io::BufWriter;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -113,7 +113,7 @@ impl DriverArgs {
     fn captured(&self, device: Box<dyn Device>) -> Result<Box<dyn Device>, CliError> {
         let Some(path) = &self.pcap else { return Ok(device) };
         let kind = if self.is_np() { CaptureKind::Np } else { CaptureKind::Ip };
-        let file = File::create(path).map_err(CliError::file(path))?;
+        let file = CaptureFile::create(path.clone()).map_err(CliError::file(path))?;
         let writer = PcapWriter::new(BufWriter::new(file), kind).map_err(CliError::file(path))?;
         Ok(Box::new(Observed::new(device, writer)))
     }

@@ -1,4 +1,4 @@
-//! Where results go: two programs over UDP encapsulation on loopback addresses; no privileges are needed.
+//! Where results go, and captures that cannot grow: two programs over UDP encapsulation on loopback addresses; no privileges are needed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use std::process::{Child, Command, Stdio};
@@ -36,4 +36,37 @@ fn a_result_file_called_minus_is_standard_output() {
     let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(left.is_empty(), "found a file {left:?}");
+}
+
+#[test]
+fn a_capture_that_cannot_grow_is_told_once_and_the_transfer_goes_on() {
+    let pid = std::process::id();
+    let (high, low) = ((pid >> 8) as u8 % 64 + 192, pid as u8);
+    let [near, far] = [format!("127.{high}.{low}.249"), format!("127.{high}.{low}.250")];
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = scps(&format!("recv --udp-local {far}:7168 --listen {far}:5001"), folder.path());
+    let options = format!(
+        "send --udp-local {near}:7168 --udp-remote {far}:7168 --local {near} --connect {far}:5001 --bytes 200000 --pcap a.pcap \
+         --timeout-s 30 --driver udp"
+    );
+    // Files may have 16 blocks, as on a disk that is full then.
+    let sender = Command::new("sh")
+        .args(["-c", r#"trap "" XFSZ; ulimit -f 16; exec "$0" "$@""#, env!("CARGO_BIN_EXE_scps")])
+        .args(options.split_whitespace())
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (sent, received) = (sender.wait_with_output().unwrap(), receiver.wait_with_output().unwrap());
+    let error = String::from_utf8(sent.stderr).unwrap();
+    assert!(sent.status.success() && received.status.success(), "{error}");
+    assert!(error.starts_with("scps: --pcap a.pcap: File too large"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    // No octet fits at all: the program does not begin.
+    let output = scps(&format!("recv --udp-local {far}:7168 --listen {far}:5001 --pcap /dev/full"), folder.path());
+    let output = output.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.starts_with("scps: /dev/full: ") && error.lines().count() == 1, "{error}");
 }
