@@ -33,6 +33,7 @@ def test_the_reference_solution_has_all_points(tmp_path: Path):
     (losses := tmp_path / "losses.csv").write_text(as_csv(find_losses(run.cells[0], run.id)))
     program = assignment.folder / "instructor" / "solution" / "solve.py"
     solved = subprocess.run([sys.executable, program, run.cells[0].folder / "captures" / "ws1.pcap", losses], capture_output=True, text=True, check=True)
+    assert solved.stdout == program.with_name("causes.csv").read_text()
     causes = [line.split(",")[3] for line in solved.stdout.splitlines()[1:]]
     repair = re.search(r"first repair ([\d.]+) ms", solved.stderr)
     assert repair is not None
