@@ -1,8 +1,8 @@
 """A private apt in the cache folder: Debian 13's packages on any Debian or Ubuntu machine, without root and without touching the system's own.
 
 The mirror is the machine's own Debian mirror, so that a site's mirror serves the lab too; SCPSLAB_MIRROR overrides it. A machine without a Debian
-mirror, such as one with Ubuntu, uses mmdebstrap's default. Versions that a mirror no longer has come from Debian's snapshot service, or from the
-address in SCPSLAB_SNAPSHOT.
+mirror, such as one with Ubuntu, uses mmdebstrap's default. Versions that a mirror no longer has come from the snapshot service whose address is in
+SCPSLAB_SNAPSHOT.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from scpslab.setup.job import Job
 SUITE = "trixie"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SYSTEM_SOURCES = Path("/etc/apt")
-# Debian's own: every version of every package, by the day on which a mirror had it.
-SNAPSHOT = "http://snapshot.debian.org/archive/debian"
 # A place that is asked only for an older version is not waited for as long as the mirror.
 BRIEF = {"Acquire::Retries": "0", "Acquire::http::Timeout": "15", "Acquire::https::Timeout": "15"}
 # `deb [options] URI suite …`, or `URIs: URI …` (deb822); a mirror of Debian itself ends in /debian.
@@ -69,8 +67,10 @@ def places(date: str, *, security: bool) -> list[Place]:
     if security:
         address = f"{mirror()}-security"
         found.append(Place(address, _line(address, f"{SUITE}-security")))
-    address = f"{(os.environ.get('SCPSLAB_SNAPSHOT') or SNAPSHOT).rstrip('/')}/{date}"
-    return [*found, Place(address, _line(address, SUITE, "check-valid-until=no "))]
+    if service := os.environ.get("SCPSLAB_SNAPSHOT"):
+        address = f"{service.rstrip('/')}/{date}"
+        found.append(Place(address, _line(address, SUITE, "check-valid-until=no ")))
+    return found
 
 
 def sources_line() -> str:

@@ -77,7 +77,7 @@ def install(job: Job, found: list[Place], wanted: Versions | None) -> dict[str, 
 
 
 def _places(wanted: Versions, job: Job) -> list[Place]:
-    """The mirror, and the snapshot service where the mirror lacks versions and the service can be reached.
+    """The mirror, and the snapshot service where one is named, can be reached, and has versions that the mirror lacks.
 
     Raises:
         CapabilityError: the mirror cannot be reached.

@@ -79,7 +79,9 @@ def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> 
     there = [entry for entry in entries if (entry.part, entry.recipe) == (made.part, made.recipe)]
     if differs:
         more = f" and {len(differs) - MOST_NAMED} more" if len(differs) > MOST_NAMED else ""
-        return Verdict(False, f"{title}: other versions than published: {', '.join(differs[:MOST_NAMED])}{more}; results may differ from the published ones")
+        named = f"{', '.join(differs[:MOST_NAMED])}{more}"
+        advice = "SCPSLAB_SNAPSHOT may name a place that has them (README.md)"
+        return Verdict(False, f"{title}: other versions than published: {named}; results may differ from the published ones. {advice}")
     if not there:
         return Verdict(None, f"{title}: nothing published for this recipe")
     if any(entry.sha256 == made.sha256 for entry in there):

@@ -121,6 +121,15 @@ def test_a_version_that_nobody_has_is_replaced_by_the_newest_which_is_said(shop)
     assert shop.fetch("6.12.1-1", "0" * 64) == ("6.12.9-1", ["linux-source-6.12 6.12.9-1 for 6.12.1-1"])
 
 
+def test_no_snapshot_service_is_asked_that_nobody_named(shop, monkeypatch):
+    shop.put("debian", "6.12.9-1")
+    wanted = shop.put(f"snapshot/{DATE}", "6.12.1-1")
+    assert len(apt.places(DATE, security=True)) == 3
+    monkeypatch.delenv("SCPSLAB_SNAPSHOT")
+    assert [place.title.rpartition("/")[2] for place in apt.places(DATE, security=True)] == ["debian", "debian-security"]
+    assert shop.fetch("6.12.1-1", wanted) == ("6.12.9-1", ["linux-source-6.12 6.12.9-1 for 6.12.1-1"])
+
+
 def test_a_package_with_other_bytes_is_not_that_version(shop):
     shop.put("debian", "6.12.1-1")
     wanted = shop.put(f"snapshot/{DATE}", "6.12.1-1")
