@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use scps_net::{Envelope, Network, NetworkConfig, NpConfig, Protection, Services};
+use scps_net::{Carriage, Envelope, Network, NetworkConfig, NpConfig, Protection, Report, Services};
 use scps_np::{Address, Tables};
-use scps_sp::{AeadKey, Association, Ends, Sp, SpConfig, Suite};
+use scps_sp::{AeadKey, Association, Ends, KeyName, Sp, SpConfig, Suite};
 use scps_types::Instant;
 use scps_wire::protocol;
 use std::net::Ipv4Addr;
@@ -22,17 +22,27 @@ fn network(is_np: bool) -> Network {
 }
 
 fn protected(is_np: bool) -> Network {
-    let ends = Ends::v4(PEER.octets(), US.octets());
+    let ends = Ends::v4(US.octets(), PEER.octets());
     let services = Services::INTEGRITY.with(Services::CONFIDENTIALITY);
-    let key = AeadKey::derive(Suite::Aes256Gcm, &[7; 32], &ends, 1, services).expect("32 octets");
-    let config = SpConfig {
-        local: vec![US.into()],
-        associations: vec![Association { services, ..Association::new(ends, 1, key) }],
-        ..SpConfig::default()
-    };
+    let associations = [ends, ends.back()].map(|ends| {
+        let key = AeadKey::derive(Suite::Aes256Gcm, &[7; 32], &ends, 1, services).expect("32 octets");
+        Association { services, ..Association::new(ends, 1, key) }
+    });
+    let config = SpConfig { local: vec![US.into()], associations: associations.into(), ..SpConfig::default() };
+    let mut sp = Sp::new(config, Instant::ZERO).expect("good associations");
+    sp.grant(KeyName { ends, key_id: 1 }, 1..100).expect("new numbers");
     let mut network = network(is_np);
-    network.protect(Protection::new(Sp::new(config, Instant::ZERO).expect("a good association")));
+    network.protect(Protection::new(sp));
     network
+}
+
+/// A segment that leaves, so that reports can quote it.
+fn leave(network: &mut Network) {
+    let envelope = Envelope { src: US, dst: PEER, protocol: protocol::TCP, precedence: None, services: Services::NONE };
+    let room = network.room(Instant::ZERO, &envelope, 20).expect("a key");
+    let mut packet = vec![0; room.len() + 20];
+    let carriage = Carriage { mtu: 1500, dont_fragment: true };
+    network.wrap(Instant::ZERO, &envelope, carriage, room, &mut packet).expect("it fits");
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -53,5 +63,8 @@ fuzz_target!(|data: &[u8]| {
         let transports = [protocol::TCP, protocol::SCPS_STANDALONE, protocol::SCPS_COMPRESSED, protocol::UDP];
         assert!(!transports.contains(&outer.protocol), "a segment that nobody sealed");
     }
-    let _ = guarded.report(&envelope, octets);
+    leave(&mut guarded);
+    if let Ok(Report::Segment { quote, .. }) = guarded.report(&envelope, octets) {
+        assert_eq!((quote.src, quote.dst), ((US, 0), (PEER, 0)), "what left, and nothing else");
+    }
 });

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use scps_np::{
     Address, Addresses, BasicQos, Datagram, Dialect, Header, LinkEvent, NpProfile, QueueConfig, Router, RouterConfig,
-    RouterLink, Tables, DATAGRAM_MAX,
+    RouterLink, SpRule, Tables, DATAGRAM_MAX,
 };
 use scps_types::{Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
@@ -34,7 +34,7 @@ fn router(choice: u8) -> Router {
     }
     let group = format!("{GROUP:x}\n{GROUP:x} 0a020000 0a020001 0a020002");
     tables.read(scps_np::TableKind::MultiNextHop, &group).expect("a group");
-    let link = |i| RouterLink { dialect: dialect_of(choice), mtu: 200, neighbours: vec![hop(i)], queue: QUEUE };
+    let link = |i| RouterLink { dialect: dialect_of(choice), mtu: 200, neighbours: vec![hop(i)], queue: QUEUE, sp: SpRule::default() };
     Router::new(RouterConfig::default(), tables, vec![link(0), link(1), link(2)], Seed::from_u64(1), Instant::ZERO)
 }
 

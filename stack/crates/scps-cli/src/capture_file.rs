@@ -1,9 +1,11 @@
 //! The file of `--pcap`, which says when it can take no more.
 
+use crate::error::CliError;
 use crate::say;
+use scps_io::{CaptureKind, PcapWriter};
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 /// A capture being written. The packets go on without it if it fails (a full disk), and whoever asked for it is told once.
 #[derive(Debug)]
@@ -21,10 +23,15 @@ enum State {
     Failed,
 }
 
+/// What `--pcap` writes with.
+pub type Capture = PcapWriter<BufWriter<CaptureFile>>;
+
 impl CaptureFile {
-    /// Creates the file.
-    pub fn create(path: PathBuf) -> io::Result<Self> {
-        Ok(CaptureFile { file: File::create(&path)?, path, state: State::Beginning })
+    /// Creates the file and begins the capture.
+    pub fn begin(path: &Path, kind: CaptureKind) -> Result<Capture, CliError> {
+        let file = File::create(path).map_err(CliError::file(path))?;
+        let file = CaptureFile { file, path: path.to_owned(), state: State::Beginning };
+        PcapWriter::new(BufWriter::new(file), kind).map_err(CliError::file(path))
     }
 }
 

@@ -6,7 +6,9 @@ use crate::pace::Rate;
 use crate::settings_file::SettingsFile;
 use scps_io::EndAddress;
 use scps_net::NpConfig;
-use scps_np::{Address, Dialect, DiscardRule, NpProfile, QueueConfig, RouterConfig, RouterLink, TableKind, Tables};
+use scps_np::{
+    Address, Dialect, DiscardRule, NpProfile, QueueConfig, RouterConfig, RouterLink, SpRule, TableKind, Tables,
+};
 use scps_types::{Bitrate, Precedence};
 use scps_wire::protocol;
 use serde::de::{self, Deserializer};
@@ -76,6 +78,15 @@ enum RuleWord {
     LowestOldest,
     LowestNewest,
     Newest,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SpWord {
+    Required,
+    #[default]
+    Accepted,
+    None,
 }
 
 #[derive(Default, Deserialize)]
@@ -309,6 +320,8 @@ struct InterfacePart<'a> {
     framing: u16,
     #[serde(borrow, default)]
     queue: Option<&'a RawValue>,
+    #[serde(default)]
+    sp: SpWord,
 }
 
 const fn ethernet_mtu() -> u16 {
@@ -486,6 +499,11 @@ fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError>
         RuleWord::LowestNewest => DiscardRule::LowestNewest,
         RuleWord::Newest => DiscardRule::Newest,
     };
+    let sp = match part.sp {
+        SpWord::Required => SpRule::Required,
+        SpWord::Accepted => SpRule::Accepted,
+        SpWord::None => SpRule::None,
+    };
     Ok(Interface {
         name: part.name,
         carrier,
@@ -494,6 +512,7 @@ fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError>
             mtu: part.mtu,
             neighbours,
             queue: QueueConfig { limit: queue.limit, purge: queue.purge, rule },
+            sp,
         },
         rate,
         framing: part.framing,
@@ -518,7 +537,7 @@ mod tests {
   "interfaces": [
     {"name": "lan", "carrier": {"kind": "ip", "device": "np0"}, "neighbours": ["10.8.0.1"], "mtu": 1480},
     {"name": "modem", "carrier": {"kind": "serial", "line": "pty:/tmp/x", "bits_per_octet": 10},
-     "rate": "2 Mbit/s", "queue": {"limit": 50, "purge": 10, "rule": "newest"}}
+     "rate": "2 Mbit/s", "sp": "required", "queue": {"limit": 50, "purge": 10, "rule": "newest"}}
   ]
 }"#;
 
@@ -534,6 +553,7 @@ mod tests {
         assert_eq!(settings.tables.next_hop(Address::Basic(0x7292)), Some(SERIAL_HOP));
         let [lan, modem] = &settings.interfaces[..] else { panic!("two interfaces") };
         assert_eq!((lan.link.mtu, lan.rate, lan.link.queue), (1480, None, QueueConfig::default()));
+        assert_eq!((lan.link.sp, modem.link.sp), (SpRule::Accepted, SpRule::Required));
         assert_eq!(modem.link.neighbours, [SERIAL_HOP]);
         assert_eq!(modem.link.queue, QueueConfig { limit: 50, purge: 10, rule: DiscardRule::Newest });
         assert_eq!(modem.rate, Some(Bitrate::from_bps(1_600_000)), "ten bits for eight");
@@ -560,6 +580,7 @@ mod tests {
             (r#""mtu": 1480"#, r#""mut": 1480"#, 12, "unknown field `mut`"),
             (r#""bits_per_octet": 10"#, r#""bits_per_octet": 0"#, 13, "found 0 bits per octet"),
             ("2 Mbit/s", "fast", 14, "fast"),
+            (r#""sp": "required""#, r#""sp": "strict""#, 14, "unknown variant `strict`"),
             (r#""line": "pty:/tmp/x""#, r#""line": "pty:""#, 13, "expected pty:PATH"),
         ] {
             let text = complaint(from, to);

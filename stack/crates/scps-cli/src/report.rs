@@ -5,7 +5,7 @@ use crate::say;
 use crate::settings::Resolved;
 use crate::sp_settings::SpCounts;
 use scps_io::Stack;
-use scps_tp::{Agreed, Cause, CloseReason, ConnectionId, Stats};
+use scps_tp::{Agreed, Cause, CloseReason, ConnectionId, SocketAddr, Stats};
 use scps_types::{Duration, Instant};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -112,15 +112,22 @@ pub struct Facts {
 }
 
 impl Report {
-    /// Puts the facts and the engine's counters together.
-    pub fn new(facts: Facts, stack: &Stack, id: ConnectionId, resolved: &Resolved) -> Self {
+    /// Puts the facts and the engine's counters together. Without a connection nobody came to `listening`.
+    pub fn new(
+        facts: Facts,
+        stack: &Stack,
+        id: Option<ConnectionId>,
+        listening: Option<SocketAddr>,
+        resolved: &Resolved,
+    ) -> Self {
         let endpoint = stack.endpoint();
-        let stats = endpoint.stats(id).unwrap_or_default();
-        let agreed = endpoint.agreed(id).unwrap_or_default();
-        let snapshot = endpoint.snapshot(id);
+        let stats = id.and_then(|id| endpoint.stats(id)).unwrap_or_default();
+        let agreed = id.and_then(|id| endpoint.agreed(id)).unwrap_or_default();
+        let snapshot = id.and_then(|id| endpoint.snapshot(id));
         let seconds = |d: Duration| d.as_secs_f64();
-        let (local, remote) =
-            endpoint.addresses(id).map_or((String::new(), String::new()), |(l, r)| (text(l), text(r)));
+        let addresses = id.and_then(|id| endpoint.addresses(id));
+        let local = addresses.map(|(local, _)| local).or(listening).map_or(String::new(), text);
+        let remote = addresses.map_or(String::new(), |(_, remote)| text(remote));
         let transfer = transfer_time(facts.role, &stats);
         let goodput = transfer.filter(|t| *t > 0.0).map(|t| facts.bytes as f64 * 8.0 / t);
         let device = stack.device().stats();
@@ -173,7 +180,7 @@ impl Report {
                 outage: signals.outage,
             },
             holes: facts.holes,
-            negotiated: negotiated(&agreed, endpoint.segment_size(id).unwrap_or(0)),
+            negotiated: negotiated(&agreed, id.and_then(|id| endpoint.segment_size(id)).unwrap_or(0)),
             cpu_s: seconds(scps_io::cpu_time()),
             device_send_calls: device.send_calls,
             device_receive_calls: device.receive_calls,
@@ -238,7 +245,7 @@ pub fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn text((address, port): scps_tp::SocketAddr) -> String {
+fn text((address, port): SocketAddr) -> String {
     format!("{address}:{port}")
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::say;
+use rustix::fs::{open, Mode, OFlags};
 use scps_io::{SequenceRecord, Stack};
 use scps_net::Protection;
 use scps_sp::{
@@ -13,7 +14,7 @@ use scps_types::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,13 @@ struct Settings {
     ip_protocol: u8,
     #[serde(default)]
     rtt_ms: u64,
+    #[serde(default = "heeds_reports")]
+    heed_reports: bool,
     associations: Vec<Entry>,
+}
+
+const fn heeds_reports() -> bool {
+    true
 }
 
 fn ip_protocol() -> u8 {
@@ -115,6 +122,7 @@ pub struct SpHost {
     path: PathBuf,
     config: SpConfig,
     ip_protocol: u8,
+    heeds_reports: bool,
     /// When keys cease to be used, by their place among the associations.
     ends_unix_s: Vec<Option<u64>>,
     record: SequenceRecord,
@@ -143,6 +151,7 @@ impl SpHost {
                 rtt: Duration::from_millis(settings.rtt_ms),
             },
             ip_protocol: settings.ip_protocol,
+            heeds_reports: settings.heed_reports,
             ends_unix_s: Vec::new(),
             record: SequenceRecord::default(),
         };
@@ -178,7 +187,12 @@ impl SpHost {
         }
         let wrong = |e: scps_sp::ConfigError| CliError::Usage(format!("{}: {e}.", self.path.display()));
         let sp = Sp::new(self.config, stack.now()).map_err(wrong)?;
-        let protection = Protection { ip_protocol: self.ip_protocol, transport, ..Protection::new(sp) };
+        let protection = Protection {
+            ip_protocol: self.ip_protocol,
+            transport,
+            heeds_reports: self.heeds_reports,
+            ..Protection::new(sp)
+        };
         Ok(stack.protect(protection, self.record)?)
     }
 }
@@ -216,7 +230,9 @@ impl Entry {
 
 /// Reads a key file that only its owner may read.
 fn read_key(path: &Path) -> Result<KeyMaterial, CliError> {
-    let mut file = File::open(path).map_err(CliError::file(path))?;
+    // A pipe without a writer would keep an ordinary open waiting.
+    let opened = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
+    let mut file = File::from(opened.map_err(io::Error::from).map_err(CliError::file(path))?);
     // Of the file that is open, not of whatever has its name by then.
     let about = file.metadata().map_err(CliError::file(path))?;
     let mode = about.permissions().mode() & 0o7777;
@@ -322,6 +338,9 @@ mod tests {
         let association = &host.config.associations[0];
         assert_eq!(association.services.bits(), 0x0b, "all but the label");
         assert_eq!((host.config.policy, host.ip_protocol, association.window), (Policy::Strict, 99, 1024));
+        assert!(host.heeds_reports);
+        let deaf = read(&format!(r#"{{"heed_reports": false, "associations": [{}]}}"#, entry(""))).unwrap();
+        assert!(!deaf.heeds_reports);
     }
 
     #[test]

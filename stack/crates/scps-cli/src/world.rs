@@ -7,13 +7,12 @@ use crate::settings::Resolved;
 use crate::sp_settings::SpHost;
 use clap::{Args, ValueEnum};
 use scps_io::{
-    entropy_seed, CaptureKind, Device, EndAddress, IoError, IpEncapsulation, NextHops, Observed, PcapWriter,
-    SerialDevice, Stack, TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice,
+    entropy_seed, CaptureKind, Device, EndAddress, IoError, IpEncapsulation, NextHops, Observed, SerialDevice, Stack,
+    TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice,
 };
 use scps_net::NetworkConfig;
 use scps_tp::EndpointConfig;
 use scps_types::{Duration, Seed};
-use std::io::BufWriter;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
@@ -113,9 +112,7 @@ impl DriverArgs {
     fn captured(&self, device: Box<dyn Device>) -> Result<Box<dyn Device>, CliError> {
         let Some(path) = &self.pcap else { return Ok(device) };
         let kind = if self.is_np() { CaptureKind::Np } else { CaptureKind::Ip };
-        let file = CaptureFile::create(path.clone()).map_err(CliError::file(path))?;
-        let writer = PcapWriter::new(BufWriter::new(file), kind).map_err(CliError::file(path))?;
-        Ok(Box::new(Observed::new(device, writer)))
+        Ok(Box::new(Observed::new(device, CaptureFile::begin(path, kind)?)))
     }
 
     /// True if segments are protected.

@@ -416,6 +416,58 @@ fn a_transfer_whose_router_stays_dead_ends_and_says_so() {
     }
 }
 
+/// A settings file of SP in a folder of its own, and the key that both hosts have.
+fn sp_settings(lab: &Lab, host: &str) -> String {
+    let folder = lab.folder.join(host);
+    std::fs::create_dir(&folder).unwrap();
+    let key = lab.folder.join("a.key");
+    if !key.exists() {
+        let made = Command::new(env!("CARGO_BIN_EXE_scps")).arg("sp-key").arg(&key).output().unwrap();
+        assert!(made.status.success());
+    }
+    for name in ["a.key", "a.key.sequence"] {
+        std::fs::copy(lab.folder.join(name), folder.join(name)).unwrap();
+    }
+    let entry =
+        |src, dst| format!(r#"{{"src": "10.8.0.{src}", "dst": "10.8.0.{dst}", "key_id": 1, "key_file": "a.key"}}"#);
+    lab.write(&format!("{host}/sp.json"), &format!(r#"{{"associations": [{}, {}]}}"#, entry(1, 2), entry(2, 1)))
+}
+
+#[test]
+fn a_router_that_demands_sp_refuses_the_rest_and_captures_both() {
+    let lab = Lab::new();
+    let (file, [udp_a, udp_b], _) = between_two_sockets(&lab);
+    let text =
+        std::fs::read_to_string(&file).unwrap().replace(r#""name": "to-b","#, r#""name": "to-b", "sp": "required","#);
+    assert!(text.contains("required"));
+    lab.write("router.json", &text);
+    let capture = lab.folder.join("router.pcap");
+    let router = lab.router(None, &format!("{file} --pcap {}", capture.display()));
+    let (a, b) = (lab.host("a.json", "7292", "10.9.1.9", ""), lab.host("b.json", "7290", "10.9.2.9", ""));
+    let common = "--network np --rate 20Mbit/s --timeout-s 30";
+    let to_b = format!("send --local 10.8.0.1 --to 10.8.0.2:5001 --bytes 100000 --np {a} {common} {udp_a}");
+    // In clear: the router tells so, and the sender ends at once.
+    let refused = lab.scps(None, &to_b).wait_with_output().unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&refused.stdout).unwrap();
+    assert_eq!((refused.status.code(), &result["reason"]), (Some(1), &"unreachable".into()));
+    let (sp_a, sp_b) = (sp_settings(&lab, "a"), sp_settings(&lab, "b"));
+    let mut recv =
+        lab.scps(None, &format!("recv --listen 10.8.0.2:5001 --announce --np {b} {common} {udp_b} --sp {sp_b}"));
+    listening(&mut recv);
+    let (sent, received) = (finish(lab.scps(None, &format!("{to_b} --sp {sp_a}"))), finish(recv));
+    assert_eq!(sent["sha256"], received["sha256"]);
+    let counters = router.end();
+    assert_eq!(counters["np"]["npSpDiscards"], 1, "{counters}");
+    let file = std::fs::read(&capture).unwrap();
+    let packets = scps_wire::pcap::Reader::new(&file).unwrap();
+    let upper = |octets: &[u8]| scps_np::Datagram::parse(octets, Dialect::default()).unwrap().header.tpid;
+    let seen: Vec<u8> = packets.map(|packet| upper(packet.unwrap().data)).collect();
+    // The segment in clear, the message about it; then everything as it came and as it left.
+    let forwarded = counters["np"]["npForwDatagrams"].as_u64().unwrap() as usize;
+    assert_eq!((seen[..2].to_vec(), seen.len()), (vec![6, 1], 2 + 2 * forwarded));
+    assert!(seen[2..].iter().all(|upper| *upper == 8), "{seen:?}");
+}
+
 #[test]
 fn settings_that_make_no_sense_are_named_with_file_and_line() {
     let lab = Lab::new();

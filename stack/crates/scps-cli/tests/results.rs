@@ -70,3 +70,30 @@ fn a_capture_that_cannot_grow_is_told_once_and_the_transfer_goes_on() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.starts_with("scps: /dev/full: ") && error.lines().count() == 1, "{error}");
 }
+
+#[test]
+fn a_program_that_nobody_connects_to_has_a_result_that_says_so() {
+    let pid = std::process::id();
+    let (high, low) = ((pid >> 8) as u8 % 64 + 192, pid as u8);
+    let own = format!("127.{high}.{low}.248");
+    let folder = tempfile::tempdir().unwrap();
+    for role in ["recv", "send"] {
+        let options = format!("{role} --udp-local {own}:7168 --listen {own}:5001 --timeout-s 0.2");
+        let child = Command::new(env!("CARGO_BIN_EXE_scps"))
+            .args(options.split_whitespace())
+            .args(["--driver", "udp"])
+            .current_dir(folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let line = String::from_utf8(output.stdout).unwrap();
+        let result: serde_json::Value = serde_json::from_str(line.trim()).expect(&line);
+        assert_eq!((&result["role"], &result["status"], &result["bytes"]), (&role.into(), &"failed".into(), &0.into()));
+        assert_eq!(result["reason"], "gave up: --timeout-s reached");
+        assert_eq!((&result["local"], &result["remote"]), (&format!("{own}:5001").into(), &"".into()));
+        assert!(result["opened_s"].is_null() && result["established_s"].is_null());
+    }
+}

@@ -1,6 +1,7 @@
 //! Two programs with SP between them, over UDP encapsulation on loopback addresses; no privileges are needed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
+use rustix::fs::{mknodat, FileType, Mode, CWD};
 use scps_wire::pcap::Reader;
 use serde_json::Value;
 use std::fs;
@@ -189,8 +190,8 @@ fn what_was_recorded_before_a_restart_delivers_nothing_after_it() {
     }
     let (status, text, error) = ended(second);
     assert_eq!(status.code(), Some(1), "{text} {error}");
-    // No connection came to be, and so there is no result.
-    assert_eq!(text.trim(), "");
+    let result: Value = serde_json::from_str(&text).unwrap();
+    assert!(result["status"] == "failed" && result["segments_received"] == 0 && result["bytes"] == 0, "{text}");
     assert!(error.contains("replayed"), "{error}");
 }
 
@@ -216,6 +217,12 @@ fn what_cannot_be_protected_ends_before_it_begins() {
     assert!(error.contains("found mode 0644; expected 0600"), "{error}");
     let key = fs::read_to_string(a.path().join("a.key")).unwrap();
     assert!(!error.contains(key.trim().trim_start_matches("master ")));
+    // A pipe that nobody writes to.
+    fs::remove_file(a.path().join("a.key")).unwrap();
+    mknodat(CWD, a.path().join("a.key"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let (status, _, error) = send("10.8.0.2:5001");
+    assert_eq!(status.code(), Some(2));
+    assert!(error.contains("a.key: found no key file"), "{error}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! `ip netns`; skips with the reason where that is not to be had.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -81,6 +82,21 @@ impl Machines {
     }
 
     fn start(&self, typed: &Typed) -> Child {
+        self.start_with(typed, Stdio::null())
+    }
+
+    /// Starts a receiver and waits until it listens, as a person sees at the terminal before typing at the other machine.
+    fn start_receiver(&self, typed: &Typed) -> Child {
+        let announcing = Typed { command: format!("{} --announce", typed.command), ..typed.clone() };
+        let mut child = self.start_with(&announcing, Stdio::piped());
+        let mut line = String::new();
+        let output = child.stdout.as_mut().unwrap();
+        std::io::BufReader::new(output).read_line(&mut line).unwrap();
+        assert!(line.contains("listening"), "{line:?}: {typed:?}");
+        child
+    }
+
+    fn start_with(&self, typed: &Typed, output: Stdio) -> Child {
         let place = self.file(&typed.machine, "");
         let path = format!("{}:{}", place.join("bin").display(), std::env::var("PATH").unwrap());
         Command::new("ip")
@@ -88,7 +104,7 @@ impl Machines {
             .current_dir(place)
             .env("PATH", path)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(output)
             .spawn()
             .unwrap()
     }
@@ -99,7 +115,10 @@ impl Machines {
         if begins(&["scps fpd"]) {
             let server = self.start(&Typed { command: format!("exec {}", typed.command), ..typed.clone() });
             self.serving.push(server);
-        } else if begins(&["scps recv", "tcpdump"]) {
+        } else if begins(&["scps recv"]) {
+            let child = self.start_receiver(typed);
+            self.waiting.push((typed.clone(), child));
+        } else if begins(&["tcpdump"]) {
             let child = self.start(typed);
             self.waiting.push((typed.clone(), child));
         } else {

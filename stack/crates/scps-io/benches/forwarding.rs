@@ -4,7 +4,7 @@
 
 use scps_io::{cpu_time, Device, Forwarder, Port, UdpAddressing, UdpConfig, UdpDevice};
 use scps_np::{
-    Address, Addresses, Dialect, Header, QueueConfig, Router, RouterConfig, RouterLink, Tables, DATAGRAM_MAX,
+    Address, Addresses, Dialect, Header, QueueConfig, Router, RouterConfig, RouterLink, SpRule, Tables, DATAGRAM_MAX,
 };
 use scps_types::{Instant, Seed};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
@@ -48,6 +48,7 @@ fn forward(len: usize) {
         mtu: 1500,
         neighbours: vec![hop],
         queue: QueueConfig::default(),
+        sp: SpRule::default(),
     };
     let router = Router::new(RouterConfig::default(), tables, HOSTS.map(link).into(), Seed::from_u64(1), Instant::ZERO);
     let [(near, entry), (far, _)] = [0, 1].map(|side| port(HOSTS[side].0, &hosts[side]));

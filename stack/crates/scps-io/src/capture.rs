@@ -6,9 +6,11 @@
 use crate::clock::Clock;
 use crate::device::{packets_of, Device, DeviceStats};
 use scps_tp::{Row, Transmit, Trust};
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 
 /// What packets begin with, as pcap's link types have it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +73,17 @@ impl<W: Write + Debug> Observer for PcapWriter<W> {
 
     fn rest(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+/// One capture of several devices on one thread.
+impl<O: Observer> Observer for Rc<RefCell<O>> {
+    fn see(&mut self, unix_ns: i64, direction: Direction, packet: &[u8]) -> io::Result<()> {
+        self.borrow_mut().see(unix_ns, direction, packet)
+    }
+
+    fn rest(&mut self) -> io::Result<()> {
+        self.borrow_mut().rest()
     }
 }
 

@@ -205,7 +205,8 @@ mod tests {
     use crate::serial::SerialDevice;
     use crate::udp::{UdpAddressing, UdpConfig, UdpDevice};
     use scps_np::{
-        Address, Addresses, BasicQos, Dialect, Header, QueueConfig, RouterConfig, RouterLink, Tables, DATAGRAM_MAX,
+        Address, Addresses, BasicQos, Dialect, Header, QueueConfig, RouterConfig, RouterLink, SpRule, Tables,
+        DATAGRAM_MAX,
     };
     use scps_types::{Precedence, Seed};
     use scps_wire::hdlc::{self, Deframer};
@@ -256,6 +257,7 @@ mod tests {
             mtu: 1500,
             neighbours: vec![hop],
             queue: QueueConfig::default(),
+            sp: SpRule::default(),
         };
         let links = [NEAR, FAR].map(link).into();
         let router = Router::new(RouterConfig::default(), tables, links, Seed::from_u64(1), Instant::ZERO);

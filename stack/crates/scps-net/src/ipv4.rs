@@ -1,6 +1,6 @@
 //! IPv4 with ICMP (RFC 791, RFC 792, RFC 1191).
 
-use crate::{Carriage, Envelope, Layer, Quote, Refusal, Report, ReportKind, Services, TooBig};
+use crate::{Carriage, Envelope, Layer, Quoted, Refusal, Report, ReportKind, Services, TooBig};
 use scps_wire::icmp::{IcmpError, IcmpKind};
 use scps_wire::ipv4::{self, Ipv4};
 use scps_wire::protocol;
@@ -68,7 +68,7 @@ impl Layer for Ipv4Layer {
         ))
     }
 
-    fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal> {
+    fn report<'a>(&self, envelope: &Envelope, message: &'a [u8]) -> Result<Report<Quoted<'a>>, Refusal> {
         if envelope.protocol != protocol::ICMP {
             return Err(Refusal::Foreign);
         }
@@ -79,7 +79,8 @@ impl Layer for Ipv4Layer {
             // Forged too easily (RFC 6633).
             IcmpKind::SourceQuench => return Err(Refusal::Foreign),
         };
-        Ok(Report::Segment { kind, quote: Quote { src: error.src, dst: error.dst, seq: error.seq } })
+        let IcmpError { src, dst, protocol, data, .. } = error;
+        Ok(Report::Segment { kind, quote: Quoted { src, dst, protocol, data } })
     }
 }
 
@@ -87,7 +88,6 @@ impl Layer for Ipv4Layer {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use scps_types::SeqNum;
     use scps_wire::checksum::Checksum;
 
     const TO: Envelope = Envelope {
@@ -138,7 +138,8 @@ mod tests {
         let sum = sum.finish().to_be_bytes();
         message[2..4].copy_from_slice(&sum);
         let icmp = Envelope { protocol: protocol::ICMP, ..TO };
-        let quote = Quote { src: (TO.src, 0x1234), dst: (TO.dst, 0x5678), seq: SeqNum(9) };
+        let (Envelope { src, dst, protocol, .. }, data) = (TO, &message[28..]);
+        let quote = Quoted { src, dst, protocol, data };
         let report = Report::Segment { kind: ReportKind::TooBig { mtu: 68 }, quote };
         assert_eq!(Ipv4Layer::new(0).report(&icmp, &message), Ok(report));
         assert_eq!(Ipv4Layer::new(0).report(&TO, &message), Err(Refusal::Foreign));

@@ -15,6 +15,7 @@ pub use scps_sp::{Room, Services};
 pub use sp::Protection;
 
 use scps_types::{Instant, Precedence, SeqNum};
+use scps_wire::protocol;
 use std::net::Ipv4Addr;
 
 /// For whom a segment is.
@@ -87,13 +88,13 @@ pub enum Refusal {
 
 /// What a control message says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Report {
+pub enum Report<Q = Quote> {
     /// Something happened to a segment. It may be forged: whoever heeds it looks for the segment among those in flight.
     Segment {
         /// What happened.
         kind: ReportKind,
         /// To which one.
-        quote: Quote,
+        quote: Q,
     },
     /// Frames are damaged somewhere on the way. The layer believes who says so.
     Corruption,
@@ -131,6 +132,34 @@ pub struct Quote {
     pub seq: SeqNum,
 }
 
+/// The packet a control message quotes, as the layer reads it; SP may have protected what it carried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Quoted<'a> {
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    protocol: u8,
+    data: &'a [u8],
+}
+
+impl Quoted<'_> {
+    /// The segment, if it is one in clear.
+    fn segment(&self) -> Result<Quote, Refusal> {
+        if !matches!(self.protocol, protocol::TCP | protocol::SCPS_STANDALONE) {
+            return Err(Refusal::Foreign);
+        }
+        self.data.first_chunk().map(|begin| self.segment_of(*begin)).ok_or(Refusal::BadReport)
+    }
+
+    /// The segment of the quoted packet, which begins so.
+    fn segment_of(&self, [a, b, c, d, seq @ ..]: [u8; 8]) -> Quote {
+        Quote {
+            src: (self.src, u16::from_be_bytes([a, b])),
+            dst: (self.dst, u16::from_be_bytes([c, d])),
+            seq: SeqNum(u32::from_be_bytes(seq)),
+        }
+    }
+}
+
 /// What every layer does. The trait is private: the set of layers is closed, and a transport sees none of them.
 trait Layer {
     /// Octets that the header before a segment of `envelope` has.
@@ -146,7 +175,7 @@ trait Layer {
     fn unwrap<'a>(&self, packet: &'a [u8]) -> Result<(Envelope, &'a [u8]), Refusal>;
 
     /// Reads what came in an envelope of no transport protocol.
-    fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal>;
+    fn report<'a>(&self, envelope: &Envelope, message: &'a [u8]) -> Result<Report<Quoted<'a>>, Refusal>;
 }
 
 /// Which layer a host has.
@@ -271,6 +300,13 @@ impl Network {
 
     /// Reads what came in an envelope of no transport protocol.
     pub fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal> {
-        self.kind.layer().report(envelope, message)
+        Ok(match self.kind.layer().report(envelope, message)? {
+            Report::Segment { kind, quote } => {
+                let quote = self.protection.as_ref().map_or_else(|| quote.segment(), |p| p.segment(&quote))?;
+                Report::Segment { kind, quote }
+            }
+            Report::Corruption => Report::Corruption,
+            Report::Available { dst } => Report::Available { dst },
+        })
     }
 }

@@ -1,9 +1,9 @@
 //! NP with SCMP (scps-np), as an end system speaks them.
 
-use crate::{Carriage, Envelope, Layer, Quote, Refusal, Report, ReportKind, Services, TooBig};
+use crate::{Carriage, Envelope, Layer, Quoted, Refusal, Report, ReportKind, Services, TooBig};
 use scps_np::scmp::{BadMessage, Message, Restored, Unreachable};
 use scps_np::{tpid, BasicQos, Datagram, Dialect, Header, Tables, DATAGRAM_MAX};
-use scps_types::{Precedence, SeqNum};
+use scps_types::Precedence;
 use scps_wire::protocol;
 use std::net::Ipv4Addr;
 
@@ -75,18 +75,21 @@ impl NpLayer {
         }
     }
 
-    fn quote(&self, quote: &[u8]) -> Result<Quote, Refusal> {
+    fn quote<'a>(&self, quote: &'a [u8]) -> Result<Quoted<'a>, Refusal> {
         let (header, data) = Datagram::parse_quote(quote, self.config.dialect).map_err(|_| Refusal::BadReport)?;
         let (src, dst) = self.config.tables.ends_of(header.addresses).ok_or(Refusal::Foreign)?;
-        if header.tpid != tpid::SCPS_TP {
-            return Err(Refusal::Foreign);
-        }
-        let (head, _) = data.split_first_chunk::<8>().ok_or(Refusal::BadReport)?;
-        let [a, b, c, d, seq @ ..] = *head;
-        Ok(Quote {
-            src: (src, u16::from_be_bytes([a, b])),
-            dst: (dst, u16::from_be_bytes([c, d])),
-            seq: SeqNum(u32::from_be_bytes(seq)),
+        Ok(Quoted { src, dst, protocol: self.protocol(header.tpid)?, data })
+    }
+
+    /// The IP protocol that an upper protocol is.
+    fn protocol(&self, upper: u8) -> Result<u8, Refusal> {
+        Ok(match upper {
+            tpid::SCMP => protocol::ICMP,
+            tpid::SCPS_COMPRESSED => protocol::SCPS_COMPRESSED,
+            tpid::UDP => protocol::UDP,
+            tpid::SCPS_SP => protocol::SCPS_SP,
+            tpid::SCPS_TP => self.config.transport,
+            _ => return Err(Refusal::Foreign),
         })
     }
 }
@@ -109,19 +112,12 @@ impl Layer for NpLayer {
         let datagram = Datagram::parse(packet, self.config.dialect).map_err(|_| Refusal::BadHeader)?;
         let header = &datagram.header;
         let (src, dst) = self.config.tables.ends_of(header.addresses).ok_or(Refusal::BadHeader)?;
-        let protocol = match header.tpid {
-            tpid::SCMP => protocol::ICMP,
-            tpid::SCPS_COMPRESSED => protocol::SCPS_COMPRESSED,
-            tpid::UDP => protocol::UDP,
-            tpid::SCPS_SP => protocol::SCPS_SP,
-            tpid::SCPS_TP => self.config.transport,
-            _ => return Err(Refusal::Foreign),
-        };
+        let protocol = self.protocol(header.tpid)?;
         let precedence = header.qos.map(|qos| qos.precedence);
         Ok((Envelope { src, dst, protocol, precedence, services: Services::NONE }, datagram.payload()))
     }
 
-    fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal> {
+    fn report<'a>(&self, envelope: &Envelope, message: &'a [u8]) -> Result<Report<Quoted<'a>>, Refusal> {
         if envelope.protocol != protocol::ICMP {
             return Err(Refusal::Foreign);
         }
@@ -139,7 +135,7 @@ impl Layer for NpLayer {
                 let dst = self.config.tables.ip_of(address).ok_or(Refusal::Foreign)?;
                 Ok(Report::Available { dst })
             }
-            Message::LinkAvailable(Restored::Quote(quote)) => Ok(Report::Available { dst: self.quote(quote)?.dst.0 }),
+            Message::LinkAvailable(Restored::Quote(quote)) => Ok(Report::Available { dst: self.quote(quote)?.dst }),
             Message::Corruption if self.config.believed.contains(&envelope.src) => Ok(Report::Corruption),
             // Echoes and redirects are the node's; an exhausted hop count or a bad parameter is nothing a transport repairs.
             Message::Corruption

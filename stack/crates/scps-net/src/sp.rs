@@ -1,7 +1,7 @@
 //! SP between the transport and whichever layer carries it (scps-sp §1): over NP as TPID 8, over IPv4 as an IP protocol.
 
-use crate::{Carriage, Envelope, Layer, Refusal, Unsent};
-use scps_sp::{Ends, Outgoing, Room, Services, Sp, Upper};
+use crate::{Carriage, Envelope, Layer, Quote, Quoted, Refusal, Unsent};
+use scps_sp::{Ends, Outgoing, Recalled, Room, Services, Sp, Upper};
 use scps_types::Instant;
 use scps_wire::protocol;
 
@@ -14,12 +14,14 @@ pub struct Protection {
     pub ip_protocol: u8,
     /// Number of SCPS-TP in its own checksum: 6, or 106 for the stand-alone reference (scps-tp §1.2).
     pub transport: u8,
+    /// Whether reports that quote a protected packet reach the transport. Whoever sees the packets can forge such reports.
+    pub heeds_reports: bool,
 }
 
 impl Protection {
     /// SP with the numbers of today.
     pub fn new(sp: Sp) -> Self {
-        Protection { sp, ip_protocol: protocol::SCPS_SP, transport: protocol::TCP }
+        Protection { sp, ip_protocol: protocol::SCPS_SP, transport: protocol::TCP, heeds_reports: true }
     }
 
     /// What SP makes of an envelope; `None` for what it leaves alone, such as control messages.
@@ -84,6 +86,19 @@ impl Protection {
             None => false,
         };
         carrier.wrap(if is_sealed { &outer } else { envelope }, carriage, packet).map_err(Unsent::TooBig)
+    }
+
+    /// The segment that a report quotes, if it left here as the quote says: a quote in clear of what leaves protected is forged.
+    pub(crate) fn segment(&self, quoted: &Quoted<'_>) -> Result<Quote, Refusal> {
+        let ends = Ends::v4(quoted.src, quoted.dst);
+        if quoted.protocol != self.ip_protocol {
+            return if self.sp.protects(ends) { Err(Refusal::Foreign) } else { quoted.segment() };
+        }
+        match self.sp.recall(ends, quoted.data).filter(|_| self.heeds_reports) {
+            Some(Recalled { upper: Upper::Tp, begin }) => Ok(quoted.segment_of(begin)),
+            // A compressed header has neither ports nor the sequence number.
+            _ => Err(Refusal::Foreign),
+        }
     }
 
     pub(crate) fn unwrap<'a>(

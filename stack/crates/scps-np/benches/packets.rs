@@ -4,7 +4,7 @@
 use criterion::{criterion_group, criterion_main, Criterion};
 use scps_np::{
     set_hop_count, Address, Addresses, BasicQos, Datagram, Dialect, Header, PrecedenceQueues, QueueConfig, Router,
-    RouterConfig, RouterLink, Tables, DATAGRAM_MAX,
+    RouterConfig, RouterLink, SpRule, Tables, DATAGRAM_MAX,
 };
 use scps_types::{Instant, Precedence, Seed};
 use std::hint::black_box;
@@ -40,7 +40,13 @@ fn packets(c: &mut Criterion) {
         tables.add_host(ip, Address::Basic(np)).unwrap();
         tables.add_next_hop(Address::Basic(np), ip).unwrap();
     }
-    let link = |(ip, _)| RouterLink { dialect, mtu: 1500, neighbours: vec![ip], queue: QueueConfig::default() };
+    let link = |(ip, _)| RouterLink {
+        dialect,
+        mtu: 1500,
+        neighbours: vec![ip],
+        queue: QueueConfig::default(),
+        sp: SpRule::default(),
+    };
     let links = hosts.map(link).into();
     let mut router = Router::new(RouterConfig::default(), tables, links, Seed::from_u64(1), Instant::ZERO);
     header.emit(dialect, DATAGRAM_MAX, &mut packet).unwrap();

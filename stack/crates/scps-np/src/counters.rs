@@ -34,11 +34,13 @@ pub enum Counter {
     ForwDatagrams,
     /// `npHopDiscard`: no hop left.
     HopDiscard,
+    /// `npSpDiscards`: a link carries nothing without SP, or nothing with it. This project's own.
+    SpDiscards,
 }
 
 impl Counter {
     /// Every counter, in order.
-    pub const ALL: [Counter; 14] = [
+    pub const ALL: [Counter; 15] = [
         Counter::OutRequests,
         Counter::OutDiscards,
         Counter::OutNoRoutes,
@@ -53,6 +55,7 @@ impl Counter {
         Counter::InDelivers,
         Counter::ForwDatagrams,
         Counter::HopDiscard,
+        Counter::SpDiscards,
     ];
 
     /// Its name in the MIB.
@@ -72,6 +75,7 @@ impl Counter {
             Counter::InDelivers => "npInDelivers",
             Counter::ForwDatagrams => "npForwDatagrams",
             Counter::HopDiscard => "npHopDiscard",
+            Counter::SpDiscards => "npSpDiscards",
         }
     }
 

@@ -33,5 +33,5 @@ pub use header::{
 };
 pub use profile::{Dialect, FirstOctet, NpProfile};
 pub use queue::{DiscardRule, LevelCounters, PrecedenceQueues, QueueConfig};
-pub use router::{LinkEvent, Outgoing, Router, RouterConfig, RouterLink};
+pub use router::{LinkEvent, Outgoing, Router, RouterConfig, RouterLink, SpRule};
 pub use tables::{TableError, TableKind, Tables};

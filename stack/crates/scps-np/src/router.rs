@@ -43,6 +43,29 @@ impl Default for RouterConfig {
     }
 }
 
+/// What a link carries of SP (scps-sp §4.4, for a node that holds no keys). Control messages pass in any case: they are outside
+/// SP's protection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SpRule {
+    /// What SP protects, and nothing else of an end system.
+    Required,
+    /// Everything.
+    #[default]
+    Accepted,
+    /// Nothing that SP protects: encryption is not allowed on every link.
+    None,
+}
+
+impl SpRule {
+    const fn admits(self, upper: u8) -> bool {
+        match (self, upper) {
+            (SpRule::Accepted, _) | (_, tpid::SCMP) => true,
+            (SpRule::Required, upper) => upper == tpid::SCPS_SP,
+            (SpRule::None, upper) => upper != tpid::SCPS_SP,
+        }
+    }
+}
+
 /// Settings of a link of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RouterLink {
@@ -54,6 +77,8 @@ pub struct RouterLink {
     pub neighbours: Vec<Ipv4Addr>,
     /// Its queues.
     pub queue: QueueConfig,
+    /// What it carries of SP, in both directions.
+    pub sp: SpRule,
 }
 
 /// What a data link tells (scps-np §6.4).
@@ -172,6 +197,10 @@ impl Router {
                 return;
             }
             self.links[link].sources.note(now, source);
+        }
+        if !self.links[link].config.sp.admits(datagram.header.tpid) {
+            self.filter(now, &datagram);
+            return;
         }
         let is_flood = datagram.header.qos.is_some_and(|qos| qos.routing == Routing::Flood);
         if is_flood && !self.is_new(now, &datagram) {
@@ -322,6 +351,12 @@ impl Router {
         self.report(now, datagram, &Message::Unreachable(Unreachable::UnknownHost, quote_of(datagram)));
     }
 
+    /// A link must not carry the datagram.
+    fn filter(&mut self, now: Instant, datagram: &Datagram<'_>) {
+        self.counters.count(Counter::SpDiscards);
+        self.report(now, datagram, &Message::Unreachable(Unreachable::Filtered, quote_of(datagram)));
+    }
+
     fn forward(&mut self, now: Instant, arrival: usize, datagram: &Datagram<'_>, onward: &[(usize, Ipv4Addr)]) {
         let header = &datagram.header;
         let hop_count = header.hop_count.map(|count| count.saturating_sub(1));
@@ -336,6 +371,10 @@ impl Router {
         for (out, hop) in onward {
             let to = &self.links[*out];
             let (mtu, out_dialect, is_up) = (to.config.mtu, to.config.dialect, to.is_up);
+            if !to.config.sp.admits(header.tpid) {
+                self.filter(now, datagram);
+                continue;
+            }
             if !is_up {
                 self.counters.count(Counter::OutDiscards);
                 self.tell_outage(now, *out, datagram);

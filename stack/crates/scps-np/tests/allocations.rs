@@ -3,7 +3,8 @@
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
 
 use scps_np::{
-    Address, Addresses, BasicQos, Dialect, Header, QueueConfig, Router, RouterConfig, RouterLink, Tables, DATAGRAM_MAX,
+    Address, Addresses, BasicQos, Dialect, Header, QueueConfig, Router, RouterConfig, RouterLink, SpRule, Tables,
+    DATAGRAM_MAX,
 };
 use scps_types::{Instant, Precedence, Seed};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -41,7 +42,7 @@ fn router() -> Router {
         tables.add_next_hop(Address::Basic(np), ip).unwrap();
     }
     let (dialect, queue) = (Dialect::default(), QueueConfig::default());
-    let link = |(ip, _)| RouterLink { dialect, mtu: 1500, neighbours: vec![ip], queue };
+    let link = |(ip, _)| RouterLink { dialect, mtu: 1500, neighbours: vec![ip], queue, sp: SpRule::default() };
     Router::new(RouterConfig::default(), tables, hosts.map(link).into(), Seed::from_u64(1), Instant::ZERO)
 }
 

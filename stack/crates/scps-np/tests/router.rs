@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use scps_np::scmp::{Echo, Message, Restored, Unreachable};
 use scps_np::{
     tpid, Address, Addresses, BasicQos, Counter, Datagram, Dialect, Header, LinkEvent, NpProfile, QueueConfig, Router,
-    RouterConfig, RouterLink, Routing, ScmpCounter, TableKind, Tables,
+    RouterConfig, RouterLink, Routing, ScmpCounter, SpRule, TableKind, Tables,
 };
 use scps_types::{Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
@@ -35,7 +35,13 @@ fn tables() -> Tables {
 }
 
 fn links() -> Vec<RouterLink> {
-    let link = |i| RouterLink { dialect: RI, mtu: 1500, neighbours: vec![neighbour(i)], queue: QueueConfig::default() };
+    let link = |i| RouterLink {
+        dialect: RI,
+        mtu: 1500,
+        neighbours: vec![neighbour(i)],
+        queue: QueueConfig::default(),
+        sp: SpRule::default(),
+    };
     vec![link(0), link(1), link(2)]
 }
 
@@ -400,5 +406,108 @@ proptest! {
             give(&mut r, T(10_000), 0, &fresh);
             prop_assert!(!sent(&mut r, 1).is_empty());
         }
+    }
+}
+
+#[test]
+fn a_link_carries_only_what_sp_protects_or_nothing_of_it_and_tells_who_is_refused() {
+    let with = |at: usize, rule| {
+        let mut links = links();
+        links[at].sp = rule;
+        router_with(RouterConfig::default(), links)
+    };
+    let upper = |tpid| Header { tpid, ..to(B) };
+    let filtered = |r: &mut Router| (r.counters().get(Counter::SpDiscards), told(r));
+    // From link 0 to link 1, either of which has the rule: it is for both directions.
+    for at in [0, 1] {
+        for (rule, carried, refused) in [
+            (SpRule::Required, vec![tpid::SCPS_SP, tpid::SCMP], vec![tpid::SCPS_TP, tpid::SCPS_COMPRESSED, tpid::UDP]),
+            (SpRule::None, vec![tpid::SCPS_TP, tpid::SCPS_COMPRESSED, tpid::UDP, tpid::SCMP], vec![tpid::SCPS_SP]),
+        ] {
+            for tpid in carried {
+                let mut r = with(at, rule);
+                give(&mut r, T(0), 0, &upper(tpid));
+                assert_eq!((sent(&mut r, 1).len(), filtered(&mut r)), (1, (0, vec![])), "{rule:?} {tpid}");
+            }
+            for tpid in refused {
+                let mut r = with(at, rule);
+                give(&mut r, T(0), 0, &upper(tpid));
+                let unreachable = Unreachable::Filtered.code();
+                assert_eq!(
+                    (sent(&mut r, 1).len(), filtered(&mut r)),
+                    (0, (1, vec![((3, unreachable), 0)])),
+                    "{rule:?} {tpid}"
+                );
+            }
+        }
+        let mut r = with(at, SpRule::Accepted);
+        for tpid in [tpid::SCPS_SP, tpid::SCPS_TP] {
+            give(&mut r, T(0), 0, &upper(tpid));
+        }
+        assert_eq!((sent(&mut r, 1).len(), r.counters().get(Counter::SpDiscards)), (2, 0));
+    }
+}
+
+#[test]
+fn of_a_group_only_the_links_with_the_rule_are_left_out() {
+    let mut links = links();
+    links[1].sp = SpRule::Required;
+    let mut r = router_with(RouterConfig::default(), links);
+    give(&mut r, T(0), 0, &to(GROUP));
+    assert_eq!([sent(&mut r, 1).len(), sent(&mut r, 2).len()], [0, 1]);
+    assert_eq!((r.counters().get(Counter::SpDiscards), told(&mut r).len()), (1, 0), "nobody is told about a group");
+}
+
+#[test]
+fn every_counter_counts_but_those_of_messages_that_no_router_here_sends() {
+    let mut links = links();
+    links.truncate(2);
+    links[1].sp = SpRule::Required;
+    let mut r = router_with(RouterConfig::default(), links);
+    let onward = Header { tpid: tpid::SCPS_SP, ..to(B) };
+    let good = "80 0c 6a 40 72 92 72 90 de ad be ef";
+    for (from, with) in [("80 0c", "a0 0c"), ("80 0c", "80 ff"), ("6a 40", "6a 41"), ("72 90", "80 01")] {
+        r.handle_frame(T(0), 0, &hex(&good.replace(from, with)));
+    }
+    // One that goes on; one without a way, one without a hop left, and one in the same second that nobody is told about.
+    give(&mut r, T(0), 0, &onward);
+    give(&mut r, T(1000), 0, &to(C));
+    give(&mut r, T(2000), 0, &Header { hop_count: Some(1), ..onward });
+    give(&mut r, T(2000), 0, &to(B));
+    give(&mut r, T(3000), 0, &Header { tpid: 7, ..to(US) });
+    let mut damaged = emit(&onward, RI, b"data");
+    damaged[4] ^= 1;
+    r.handle_frame(T(4000), 0, &damaged);
+    (0..100).for_each(|_| give(&mut r, T(5000), 0, &onward));
+    r.handle_link_event(T(6000), 1, LinkEvent::Down);
+    give(&mut r, T(6000), 0, &onward);
+    r.handle_link_event(T(7000), 1, LinkEvent::Up);
+    let echo = Echo { id: 1, seq: 2, data: b"" };
+    let quote = &emit(&basic(A, US), RI, b"sixteen octets..")[..];
+    for message in [
+        Message::EchoRequest(echo),
+        Message::EchoReply(echo),
+        Message::Unreachable(Unreachable::Host, quote),
+        Message::TimeExceeded(quote),
+        Message::ParameterProblem { pointer: 3, quote },
+        Message::SourceQuench(quote),
+        Message::LinkAvailable(Restored::Destination(Address::Basic(B))),
+        Message::Corruption,
+    ] {
+        let mut body = Vec::new();
+        message.emit(true, &mut body);
+        r.handle_frame(T(8000), 0, &emit(&Header { tpid: tpid::SCMP, ..to(US) }, RI, &body));
+    }
+    r.handle_frame(T(8000), 0, &emit(&Header { tpid: tpid::SCMP, ..to(US) }, RI, b"nonsense"));
+    let mut end = router_with(RouterConfig { forwards: false, ..RouterConfig::default() }, crate::links());
+    give(&mut end, T(0), 0, &to(B));
+    for counter in Counter::ALL {
+        let counted = r.counters().get(counter) + end.counters().get(counter);
+        assert!(counted > 0, "{}", counter.name());
+    }
+    let never = [ScmpCounter::Echos, ScmpCounter::ParmProbs];
+    for counter in ScmpCounter::ALL {
+        let (came, left) = (r.counters().scmp_in(counter), r.counters().scmp_out(counter));
+        assert!(came > 0 && (left > 0) != never.contains(&counter), "{}: {came} in, {left} out", counter.name());
     }
 }

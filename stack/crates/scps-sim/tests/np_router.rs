@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_net::{NetworkConfig, NpConfig};
-use scps_np::{Address, Counter, Dialect, QueueConfig, Router, RouterConfig, RouterLink, ScmpCounter, Tables};
+use scps_np::{Address, Counter, Dialect, QueueConfig, Router, RouterConfig, RouterLink, ScmpCounter, SpRule, Tables};
 use scps_sim::{Host, Impairment, LinkConfig, Network, Node, PORT};
 use scps_tp::{Config, Congestion, ConnectionId, RouteConfig};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
@@ -29,7 +29,7 @@ fn router(hosts: usize) -> Router {
     for (ip, np) in (0..hosts).map(host) {
         tables.add_next_hop(Address::Basic(np), ip).unwrap();
         let (dialect, queue) = (Dialect::default(), QueueConfig::default());
-        links.push(RouterLink { dialect, mtu: 1500, neighbours: vec![ip], queue });
+        links.push(RouterLink { dialect, mtu: 1500, neighbours: vec![ip], queue, sp: SpRule::default() });
     }
     Router::new(RouterConfig::default(), tables, links, Seed::from_u64(5), Instant::ZERO)
 }

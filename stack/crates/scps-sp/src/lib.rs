@@ -9,7 +9,7 @@
 //! place. Receiving: [`Sp::open`] gives the transport PDU or drops the packet, silently but counted ([`Sp::counters`]).
 //!
 //! Read next: `sp.rs` (associations, policy, the two directions), `aead.rs` (the profile SP-AEAD-1), `element.rs` (what is in the
-//! protected part), `window.rs` (replays). Source: docs/protocol/scps-sp.md, cited like `scps-sp §6`. The algorithms of the
+//! protected part), `window.rs` (replays), `sent.rs` (reports that quote a packet). Source: docs/protocol/scps-sp.md, cited like `scps-sp §6`. The algorithms of the
 //! reference implementation (scps-sp §3) protect nothing; the feature `legacy-insecure` has them, for tests of interoperation.
 
 mod aead;
@@ -22,6 +22,7 @@ mod key;
 pub mod legacy;
 mod receiver;
 mod sender;
+mod sent;
 mod services;
 mod sp;
 mod window;
@@ -32,6 +33,7 @@ pub use clear::{ClearHeader, Upper};
 pub use counters::{Counters, Dropped, Notice, Refused, Trouble};
 pub use key::{AeadKey, BadKey, BadKeyFile, KeyMaterial, Suite, KEY_LEN};
 pub use sender::{BadGrant, BLOCK};
+pub use sent::Recalled;
 pub use services::Services;
 pub use sp::{ConfigError, Outgoing, Policy, Room, Sp, SpConfig};
 pub use window::{ReplayWindow, Unacceptable, WINDOW_DEFAULT, WINDOW_MAX, WINDOW_MIN};

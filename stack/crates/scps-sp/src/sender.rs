@@ -5,6 +5,7 @@
 
 use crate::aead::Aead;
 use crate::association::{Association, Protection};
+use crate::sent::Sent;
 #[cfg(feature = "legacy-insecure")]
 use crate::Suite;
 use crate::{Refused, Services};
@@ -45,6 +46,7 @@ pub(crate) struct SendingKey {
     /// The highest number that was granted ever.
     last: u64,
     first_used_at: Option<Instant>,
+    pub(crate) sent: Sent,
 }
 
 impl SendingKey {
@@ -54,7 +56,7 @@ impl SendingKey {
             #[cfg(feature = "legacy-insecure")]
             Protection::Legacy(_) => None,
         };
-        SendingKey { association, aead, granted: Vec::new(), last: 0, first_used_at: None }
+        SendingKey { association, aead, granted: Vec::new(), last: 0, first_used_at: None, sent: Sent::default() }
     }
 
     fn sequence_max(&self) -> u64 {

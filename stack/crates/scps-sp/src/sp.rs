@@ -6,6 +6,7 @@ use crate::counters::{Counters, Told};
 use crate::element::{self, flag, Parsed};
 use crate::receiver::{Inbound, LIVE_MAX};
 use crate::sender::{Outbound, SendingKey};
+use crate::sent::{Leaving, Recalled};
 use crate::{AeadKey, BadGrant, Dropped, Notice, Refused, Services, Upper};
 use core::ops::Range;
 use scps_types::{Duration, Instant};
@@ -275,14 +276,19 @@ impl Sp {
             // The room was that of another key, which has expired since.
             return Err(Refused::Expired);
         }
-        elements.emit(&mut packet[frame.head..frame.head + elements.len()]);
+        let pdu_at = frame.head + elements.len();
+        elements.emit(&mut packet[frame.head..pdu_at]);
         let clear = key.association.clear_header.emit(upper, services);
         match &key.association.protection {
             Protection::Aead(_) => {
                 let head = Head { clear, key_id: key.association.key_id, sequence: key.take_number(now)? };
                 let Some(aead) = &key.aead else { return Err(Refused::NoNumbers) };
                 let is_encrypting = services.has(Services::CONFIDENTIALITY);
+                let leaving = Leaving::new(&head, upper, packet, pdu_at, is_encrypting);
                 seal_aead(aead, &head, &ends, is_encrypting, packet, &mut self.bound).ok_or(Refused::Exhausted)?;
+                if let Some(leaving) = leaving {
+                    key.sent.note(leaving, packet);
+                }
             }
             #[cfg(feature = "legacy-insecure")]
             Protection::Legacy(algorithms) => {
@@ -292,6 +298,18 @@ impl Sp {
         }
         self.counters.rekey_due += u64::from(outbound.advance_if_due(now));
         Ok(true)
+    }
+
+    /// The transport PDU of a packet that left between `ends` lately and that `quote` is the beginning of, as a report has it.
+    pub fn recall(&self, ends: Ends, quote: &[u8]) -> Option<Recalled> {
+        let (head, _) = Head::parse(quote)?;
+        let mut keys = self.outbound.get(&ends)?.keys().iter();
+        keys.find(|key| key.association.key_id == head.key_id)?.sent.recall(&head, quote)
+    }
+
+    /// True if nothing leaves between `ends` without protection.
+    pub fn protects(&self, ends: Ends) -> bool {
+        self.policy == Policy::Strict || (self.policy == Policy::OnDemand && self.outbound.contains_key(&ends))
     }
 
     // Receiving.

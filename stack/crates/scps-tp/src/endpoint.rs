@@ -15,7 +15,7 @@ use crate::output::{Polled, Sending};
 use crate::route::{Route, RouteId};
 use crate::schedule::Schedule;
 use crate::state::State;
-use crate::stats::{Signals, Snapshot, Stats, Totals};
+use crate::stats::{Progress, Signals, Snapshot, Stats, Totals};
 use crate::table::{ConnectionId, ConnectionTable};
 use crate::trace::TraceRecord;
 use scps_net::{Envelope, Network, NetworkConfig, Protection, Unsent};
@@ -78,6 +78,8 @@ pub enum Trust {
 struct Listener {
     id: ListenerId,
     config: Config,
+    /// Whether the user decides about each SYN.
+    asks: bool,
 }
 
 /// Replies to strangers waiting to leave.
@@ -338,6 +340,11 @@ impl Endpoint {
         self.with(now, id, |c, _| c.send(data)).unwrap_or(Err(SendError::Closed))
     }
 
+    /// Octets that [`Endpoint::send`] would take now; [`Event::Writable`] follows when there is room for more.
+    pub fn room(&mut self, id: ConnectionId) -> usize {
+        self.table.get_mut(id).filter(|c| c.state.may_send()).map_or(0, |c| c.sender.await_room())
+    }
+
     /// Takes a whole record, or returns false until [`Event::Writable`].
     pub fn send_record(&mut self, now: Instant, id: ConnectionId, record: &[u8]) -> Result<bool, SendError> {
         self.with(now, id, |c, _| c.send_record(record)).unwrap_or(Err(SendError::Closed))
@@ -402,6 +409,20 @@ impl Endpoint {
             rto: c.path.rto(),
             flight_size: c.board.flight_size(),
             unacknowledged: c.sender.data().end().saturating_sub(c.sender.una()),
+        })
+    }
+
+    /// How far a connection's data came in either direction, FINs aside. Known until the connection is released.
+    pub fn progress(&self, id: ConnectionId) -> Option<Progress> {
+        self.table.get(id).map(|c| {
+            let (sent, received) = (c.sender.data(), c.receiver.data());
+            Progress {
+                taken: sent.end().saturating_sub(1),
+                delivered: c.sender.una().min(sent.end()).saturating_sub(1),
+                received: received.next().saturating_sub(1),
+                acknowledged: c.receiver.acknowledged().min(received.next()).saturating_sub(1),
+                readable: received.readable() as u64,
+            }
         })
     }
 
@@ -593,9 +614,11 @@ impl Endpoint {
             }
             // The user never heard of a connection that ends half-open.
             if matches!(event, Event::Closed(..)) && c.listener.is_some() && c.stats.established_at.is_none() {
-                c.is_orphan = true;
                 is_half_open_over = true;
-                continue;
+                if !c.opening.is_known_to_user() {
+                    c.is_orphan = true;
+                    continue;
+                }
             }
             self.events.push_back(event);
         }

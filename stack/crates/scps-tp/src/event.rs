@@ -8,6 +8,9 @@ use crate::table::ConnectionId;
 pub enum Event {
     /// A connection we asked for is open.
     Connected(ConnectionId),
+    /// A listener that asks ([`crate::Endpoint::listen_asking`]) has a SYN: [`crate::Endpoint::answer`] it,
+    /// [`crate::Endpoint::abort`] it with a reset, or [`crate::Endpoint::ignore`] it.
+    Asked(ListenerId, ConnectionId),
     /// A listener has a new open connection.
     Accepted(ListenerId, ConnectionId),
     /// There is something to read: data, a skipped hole, or the end.

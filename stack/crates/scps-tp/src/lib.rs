@@ -79,6 +79,6 @@ pub use event::{CloseReason, DropReason, Event};
 pub use negotiation::Agreed;
 pub use route::{Route, RouteId};
 pub use state::State;
-pub use stats::{Signals, Snapshot, Stats, Totals};
+pub use stats::{Progress, Signals, Snapshot, Stats, Totals};
 pub use table::ConnectionId;
 pub use trace::{Cause, TraceEvent, TraceRecord};

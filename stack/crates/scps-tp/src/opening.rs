@@ -20,8 +20,20 @@ pub(crate) struct Opening {
     connection_id: u8,
     syn_due: bool,
     update_due: bool,
+    asking: Asking,
     syns_sent: u32,
     syn_sent_at: Instant,
+}
+
+/// Who decides about the peer's SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asking {
+    /// It is answered at once.
+    Nobody,
+    /// The user, and it has not said.
+    Held,
+    /// The user, and it said yes.
+    Answered,
 }
 
 impl Opening {
@@ -35,6 +47,7 @@ impl Opening {
             connection_id,
             syn_due: true,
             update_due: false,
+            asking: Asking::Nobody,
             syns_sent: 0,
             syn_sent_at: now,
         }
@@ -118,7 +131,26 @@ impl Opening {
 
     /// True if our SYN, or SYN-ACK, is to leave.
     pub(crate) fn is_syn_due(&self) -> bool {
-        self.syn_due
+        self.syn_due && self.asking != Asking::Held
+    }
+
+    /// The user decides whether the peer's SYN is answered; it is not until then.
+    pub(crate) fn hold(&mut self) {
+        self.asking = Asking::Held;
+    }
+
+    /// The user lets the SYN be answered. False if it was not held.
+    pub(crate) fn let_go(&mut self) -> bool {
+        let was_held = self.asking == Asking::Held;
+        if was_held {
+            self.asking = Asking::Answered;
+        }
+        was_held
+    }
+
+    /// True if the user was asked, so that it knows of the connection before it is open.
+    pub(crate) fn is_known_to_user(&self) -> bool {
+        self.asking != Asking::Nobody
     }
 
     /// Our SYN is to leave again.

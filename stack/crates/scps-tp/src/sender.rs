@@ -158,6 +158,15 @@ impl Sender {
         taken
     }
 
+    /// Octets that would be taken now; the user is told when there are more.
+    pub(crate) fn await_room(&mut self) -> usize {
+        if self.is_fin_wanted {
+            return 0;
+        }
+        self.is_room_awaited = true;
+        self.data.room()
+    }
+
     /// Takes a whole record, if there is room.
     pub(crate) fn push_record(&mut self, record: &[u8]) -> bool {
         let is_taken = self.data.push_record(record);

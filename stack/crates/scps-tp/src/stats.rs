@@ -98,6 +98,21 @@ impl Stats {
     }
 }
 
+/// How far the data of a connection came. Octets since its beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Progress {
+    /// Taken from the user.
+    pub taken: u64,
+    /// Of these, acknowledged by the peer.
+    pub delivered: u64,
+    /// Received in order.
+    pub received: u64,
+    /// Of these, acknowledged to the peer.
+    pub acknowledged: u64,
+    /// Received in order and not read yet.
+    pub readable: u64,
+}
+
 /// Windows and times of a connection. Octets; `u64::MAX` for windows without congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot {

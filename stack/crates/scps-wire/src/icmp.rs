@@ -1,23 +1,22 @@
 //! The two ICMP messages a transport listens to (RFC 792, RFC 1191): destination unreachable and source quench.
 
 use crate::checksum::Checksum;
-use crate::{be16, be32, Malformed};
-use scps_types::SeqNum;
+use crate::{be16, Malformed};
 use std::net::Ipv4Addr;
 
 /// What an ICMP error says about a transport segment of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IcmpError {
+pub struct IcmpError<'a> {
     /// What happened.
     pub kind: IcmpKind,
-    /// Source of the quoted segment: us.
-    pub src: (Ipv4Addr, u16),
-    /// Destination of the quoted segment: the peer.
-    pub dst: (Ipv4Addr, u16),
-    /// Protocol of the quoted packet.
+    /// Source of the quoted packet: us.
+    pub src: Ipv4Addr,
+    /// Its destination: the peer.
+    pub dst: Ipv4Addr,
+    /// Its protocol.
     pub protocol: u8,
-    /// Sequence number of the quoted segment.
-    pub seq: SeqNum,
+    /// What is quoted of its data: eight octets or more.
+    pub data: &'a [u8],
 }
 
 /// The messages told apart.
@@ -37,9 +36,9 @@ pub enum IcmpKind {
     SourceQuench,
 }
 
-impl IcmpError {
+impl<'a> IcmpError<'a> {
     /// Reads an ICMP message. `Ok(None)` for messages that concern no transport.
-    pub fn parse(message: &[u8]) -> Result<Option<IcmpError>, Malformed> {
+    pub fn parse(message: &'a [u8]) -> Result<Option<Self>, Malformed> {
         if message.len() < 8 {
             return Err(Malformed::Truncated);
         }
@@ -65,13 +64,7 @@ impl IcmpError {
             return Err(Malformed::Truncated);
         }
         let addr = |at: usize| Ipv4Addr::new(quote[at], quote[at + 1], quote[at + 2], quote[at + 3]);
-        Ok(Some(IcmpError {
-            kind,
-            src: (addr(12), be16(quote, header_len)),
-            dst: (addr(16), be16(quote, header_len + 2)),
-            protocol: quote[9],
-            seq: SeqNum(be32(quote, header_len + 4)),
-        }))
+        Ok(Some(IcmpError { kind, src: addr(12), dst: addr(16), protocol: quote[9], data: &quote[header_len..] }))
     }
 }
 
@@ -106,10 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_quoted_segment() {
-        let e = IcmpError::parse(&message(3, 4, 576)).unwrap().unwrap();
+    fn reads_the_quoted_packet() {
+        let m = message(3, 4, 576);
+        let e = IcmpError::parse(&m).unwrap().unwrap();
         assert_eq!(e.kind, IcmpKind::FragmentationNeeded { mtu: 576 });
-        assert_eq!((e.src.1, e.dst.1, e.seq), (0x1234, 0x5678, SeqNum(9)));
+        assert_eq!((e.protocol, e.data), (6, &[0x12, 0x34, 0x56, 0x78, 0, 0, 0, 9][..]));
     }
 
     #[test]

@@ -138,7 +138,14 @@ fn describe_ip(packet: &[u8]) -> Result<String, Bad> {
             Ok(format!("{ports} {} bytes", inner.len()))
         }
         protocol::ICMP => Ok(match IcmpError::parse(payload)? {
-            Some(e) => format!("{src} > {dst} icmp {:?} of {}:{} > {}:{}", e.kind, e.src.0, e.src.1, e.dst.0, e.dst.1),
+            // Ports, unless SP hides them.
+            Some(IcmpError { kind, src: from, dst: to, data: [a, b, c, d, ..], protocol })
+                if protocol != protocol::SCPS_SP =>
+            {
+                let [from_port, to_port] = [[*a, *b], [*c, *d]].map(u16::from_be_bytes);
+                format!("{src} > {dst} icmp {kind:?} of {from}:{from_port} > {to}:{to_port}")
+            }
+            Some(e) => format!("{src} > {dst} icmp {:?} of {} > {}", e.kind, e.src, e.dst),
             None => format!("{src} > {dst} icmp type {}", payload.first().copied().unwrap_or(0)),
         }),
         protocol::SCPS_SP => Ok(format!("{src} > {dst} ip=99 {}", np::describe_sp(payload, payload.len())?)),

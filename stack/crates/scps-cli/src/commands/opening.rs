@@ -5,7 +5,7 @@ use crate::progress::Phase;
 use crate::say;
 use clap::Args;
 use scps_io::Stack;
-use scps_tp::{Config, ConnectionId, State};
+use scps_tp::{Config, ConnectionId, SocketAddr, State};
 use scps_types::{Duration, Instant};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -48,6 +48,11 @@ impl OpeningArgs {
     /// Our address.
     pub fn address(&self) -> Ipv4Addr {
         self.listen.map(|l| *l.ip()).or(self.local).unwrap_or(Ipv4Addr::UNSPECIFIED)
+    }
+
+    /// Where we accept, if we do.
+    pub fn listening(&self) -> Option<SocketAddr> {
+        self.listen.map(|at| (*at.ip(), at.port()))
     }
 
     /// True if we connect.

@@ -100,7 +100,7 @@ impl RecvArgs {
         tell_silence(&stack);
         let (mut failed, stopped) = match ended {
             Ok(Ended { failed, stopped: None, .. }) => (failed, None),
-            Ok(Ended { failed, stopped: Some(cause), finished }) => {
+            Ok(Ended { failed, stopped: stopped @ Some(cause), finished }) => {
                 abort_all(&mut stack)?;
                 let all = finished + intakes.len() as u64;
                 let is_short = all == 0 || all < self.count;
@@ -108,7 +108,10 @@ impl RecvArgs {
                     let (count, why) = (self.count, cause.text());
                     say::remark(format_args!("scps: recv: {finished} of {count} transfers ended; {why}."));
                 }
-                (failed + u64::from(is_short), Some(cause))
+                if all == 0 {
+                    self.report(self.intake(false)?, None, stopped, &stack, None, &resolved)?;
+                }
+                (failed + u64::from(is_short), stopped)
             }
             Err(error) => {
                 abort_all(&mut stack)?;
@@ -117,7 +120,7 @@ impl RecvArgs {
         };
         for (id, intake) in intakes {
             failed += u64::from(!intake.is_at_end);
-            self.report(intake, None, stopped, &stack, id, &resolved)?;
+            self.report(intake, None, stopped, &stack, Some(id), &resolved)?;
         }
         trace.drain(&mut stack)?;
         trace.finish()?;
@@ -176,7 +179,7 @@ impl RecvArgs {
                     progress.clear();
                     finished += 1;
                     failed += u64::from(!intake.is_at_end);
-                    self.report(intake, reason, None, stack, id, resolved)?;
+                    self.report(intake, reason, None, stack, Some(id), resolved)?;
                     stack.release(id);
                 }
             }
@@ -219,7 +222,7 @@ impl RecvArgs {
         reason: Option<CloseReason>,
         stopped: Option<Cause>,
         stack: &Stack,
-        id: ConnectionId,
+        id: Option<ConnectionId>,
         resolved: &Resolved,
     ) -> Result<(), CliError> {
         if let (Some(output), Some(path)) = (&mut intake.output, &self.output) {
@@ -237,7 +240,7 @@ impl RecvArgs {
             wrong_bytes: intake.comparison.map(|c| c.wrong()),
             holes: intake.holes,
         };
-        let report = Report::new(facts, stack, id, resolved);
+        let report = Report::new(facts, stack, id, self.opening.listening(), resolved);
         report.tell(resolved, self.quiet);
         report.write(self.json.as_deref(), true)
     }

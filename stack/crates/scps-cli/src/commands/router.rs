@@ -1,5 +1,6 @@
 //! `scps router`: an NP router whose interfaces are TUN devices, UDP sockets and serial lines.
 
+use crate::capture_file::CaptureFile;
 use crate::error::CliError;
 use crate::fp::write_whole;
 use crate::np_settings::{Carrier, Interface, RouterSettings};
@@ -7,16 +8,18 @@ use crate::say;
 use crate::stop::StopSignals;
 use clap::Args;
 use scps_io::{
-    entropy_seed, Device, Forwarder, IoError, IpEncapsulation, Port, SerialDevice, TunConfig, TunDevice, UdpAddressing,
-    UdpConfig, UdpDevice,
+    entropy_seed, CaptureKind, Device, Forwarder, IoError, IpEncapsulation, Observed, Port, SerialDevice, TunConfig,
+    TunDevice, UdpAddressing, UdpConfig, UdpDevice,
 };
 use scps_np::{Counter, Router, ScmpCounter, DATAGRAM_MAX};
 use scps_types::{Instant, Precedence, Seed};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 /// Options of `scps router`.
 #[derive(Debug, Args)]
@@ -26,6 +29,9 @@ pub struct RouterArgs {
     /// Seed of what tells flooded datagrams apart; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
+    /// Write every datagram that comes or leaves to this pcap file: one that is forwarded is there twice
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
     /// Write "ready" to this file once the router forwards
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
@@ -83,6 +89,8 @@ impl RouterArgs {
         };
         let signals = StopSignals::install()?;
         scps_io::exact_timers()?;
+        let begin = |path| CaptureFile::begin(path, CaptureKind::Np).map(|capture| Rc::new(RefCell::new(capture)));
+        let capture = self.pcap.as_deref().map(begin).transpose()?;
         let (mut ports, mut links) = (Vec::new(), Vec::new());
         for interface in &settings.interfaces {
             let device = open(interface, settings.address)?;
@@ -90,6 +98,10 @@ impl RouterArgs {
             // What the carrier adds has to fit as well.
             link.mtu = link.mtu.saturating_sub(device.overhead()).min(DATAGRAM_MAX as u16);
             links.push(link);
+            let device = match &capture {
+                Some(capture) => Box::new(Observed::new(device, Rc::clone(capture))),
+                None => device,
+            };
             ports.push(Port { device, rate: interface.rate, framing: interface.framing });
         }
         let router = Router::new(settings.config, settings.tables, links, seed, Instant::ZERO);

@@ -82,13 +82,13 @@ impl SendArgs {
         let End { id, reason, stopped } = ended?;
         trace.drain(&mut stack)?;
         trace.finish()?;
-        let Some(id) = id else {
+        if id.is_none() {
             let why = stopped.map_or("no connection", Cause::text);
             say::remark(format_args!("scps: send: nobody connected; {why}."));
-            return Ok(stopped.map_or(ExitCode::FAILURE, Cause::exit_code));
-        };
-        let is_complete = stack.endpoint().stats(id).is_some_and(|s| s.flushed_at.is_some());
-        let holes = stack.endpoint().bets_send_holes(id).unwrap_or_default();
+        }
+        let endpoint = stack.endpoint();
+        let is_complete = id.and_then(|id| endpoint.stats(id)).is_some_and(|s| s.flushed_at.is_some());
+        let holes = id.and_then(|id| endpoint.bets_send_holes(id).ok()).unwrap_or_default();
         let (bytes, sha256) = feed.finish();
         let facts = Facts {
             role: "send",
@@ -100,7 +100,7 @@ impl SendArgs {
             wrong_bytes: None,
             holes: holes.into_iter().map(|(first, last)| (first, last - first + 1)).collect(),
         };
-        let report = Report::new(facts, &stack, id, &resolved);
+        let report = Report::new(facts, &stack, id, self.opening.listening(), &resolved);
         report.tell(&resolved, self.quiet);
         report.write(self.json.as_deref(), false)?;
         Ok(match stopped {

@@ -72,8 +72,9 @@ impl Endpoint {
             }
             self.settle(index);
         }
-        let listener = self.listeners.get(&local).or_else(|| self.listeners.get(&(Ipv4Addr::UNSPECIFIED, local.1)));
-        let result = match listener.map(|l| (l.id, l.config.clone())) {
+        let places = [local, (Ipv4Addr::UNSPECIFIED, local.1), (Ipv4Addr::UNSPECIFIED, 0)];
+        let listener = places.iter().find_map(|place| self.listeners.get(place));
+        let result = match listener.map(|l| (l.id, l.config.clone(), l.asks)) {
             Some(listener) => self.on_listener(now, (local, remote), listener, envelope, &tcp, data),
             None => Err(None),
         };

@@ -4,20 +4,47 @@ use super::{Endpoint, Listener, ListenerId, REPLIES_MAX};
 use crate::config::Config;
 use crate::connection::SocketAddr;
 use crate::cookie;
-use crate::event::{CloseReason, DropReason};
+use crate::event::{CloseReason, DropReason, Event};
 use crate::output::{Polled, Sending};
 use crate::state::State;
+use crate::table::ConnectionId;
 use scps_net::Envelope;
 use scps_types::{Duration, Instant};
 use scps_wire::tcp::{Flags, Tcp};
 
 impl Endpoint {
-    /// Accepts connections to `local`; an unspecified address means any of ours.
+    /// Accepts connections to `local`; an unspecified address means any of ours, and with port 0 any port that no other
+    /// listener has.
     pub fn listen(&mut self, local: SocketAddr, config: Config) -> ListenerId {
+        self.add_listener(local, config, false)
+    }
+
+    /// As [`Endpoint::listen`], but each SYN waits for the user's decision ([`Event::Asked`]). SYNs beyond
+    /// [`super::EndpointConfig::half_open_max`] are dropped, for a cookie would be an answer.
+    pub fn listen_asking(&mut self, local: SocketAddr, config: Config) -> ListenerId {
+        self.add_listener(local, config, true)
+    }
+
+    fn add_listener(&mut self, local: SocketAddr, config: Config, asks: bool) -> ListenerId {
         let id = ListenerId(self.listeners_made);
         self.listeners_made += 1;
-        self.listeners.insert(local, Listener { id, config });
+        self.listeners.insert(local, Listener { id, config, asks });
         id
+    }
+
+    /// Lets a SYN be answered that a listener asked about.
+    pub fn answer(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |c, _| c.opening.let_go());
+    }
+
+    /// Forgets a SYN that a listener asked about: its sender hears nothing and may try again.
+    pub fn ignore(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |c, _| {
+            if c.opening.let_go() {
+                c.is_orphan = true;
+                c.finish(CloseReason::Aborted);
+            }
+        });
     }
 
     /// Stops accepting.
@@ -30,7 +57,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         (local, remote): (SocketAddr, SocketAddr),
-        (listener, config): (ListenerId, Config),
+        (listener, config, asks): (ListenerId, Config, bool),
         envelope: &Envelope,
         tcp: &Tcp,
         data: &[u8],
@@ -44,7 +71,13 @@ impl Endpoint {
             if self.table.half_open_count() < self.config.half_open_max {
                 let index = self.open_half(now, local, remote, listener, config, tcp);
                 self.table.begin_half_open(index);
+                if asks {
+                    self.ask(listener, index);
+                }
                 return Ok(());
+            }
+            if asks {
+                return Err(Some(DropReason::BacklogFull));
             }
             self.answer_with_cookie(now, local, remote, listener, config, tcp);
             return Err(Some(DropReason::BacklogFull));
@@ -67,6 +100,15 @@ impl Endpoint {
             self.settle(index);
         }
         delivered.map_err(Some)
+    }
+
+    /// Holds the answer to a SYN back until the user decides.
+    fn ask(&mut self, listener: ListenerId, index: u32) {
+        if let Some(c) = self.table.at_mut(index) {
+            c.opening.hold();
+            c.events.push_back(Event::Asked(listener, c.id));
+        }
+        self.settle(index);
     }
 
     /// A connection for a SYN; the place it has.

@@ -1,0 +1,165 @@
+//! Settings of a gateway.
+
+use crate::side::Side;
+use scps_tp::{Config, EndpointConfig, RouteConfig, SocketAddr};
+use scps_types::Duration;
+use std::net::Ipv4Addr;
+
+/// Settings of one side.
+#[derive(Clone, Debug, Default)]
+pub struct SideConfig {
+    /// Network layer, half-open connections, local ports. To be transparent, `addresses` must be empty.
+    pub endpoint: EndpointConfig,
+    /// Rate and MTU.
+    pub route: RouteConfig,
+    /// Transport of the halves on this side. Its buffers are all that a connection buffers here.
+    pub connection: Config,
+    /// Whether SYNs to any address and port are taken (transparent mode). The far side then sees the client's address.
+    pub takes_any: bool,
+}
+
+/// What comes first when a connection is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetUp {
+    /// The far half: the client's SYN is answered when the server's SYN-ACK has come. A refusal is seen as one.
+    ConnectFirst,
+    /// The near half: the client may send a far round trip earlier, and learns of a refusal by RST. The only one that answers
+    /// floods of SYNs with cookies.
+    AcceptFirst,
+}
+
+/// A port of the gateway that leads to a server, for networks without a route through the gateway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Forward {
+    /// Where clients are.
+    pub side: Side,
+    /// The address and port they connect to.
+    pub listen: SocketAddr,
+    /// The gateway's own address on the server's side.
+    pub from: Ipv4Addr,
+    /// The server.
+    pub to: SocketAddr,
+}
+
+/// What a gateway keeps at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections at a time; more are reset.
+    pub connections: usize,
+    /// Octets of all connections' buffers if they were full. A connection that could exceed it is reset, so those that exist never
+    /// have to share.
+    pub buffered: usize,
+    /// How long the far side may take to answer.
+    pub set_up: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // Linux gives a SYN up after 127 s (tcp_syn_retries of 6).
+        Limits { connections: 1024, buffered: 1 << 30, set_up: Duration::from_secs(127) }
+    }
+}
+
+/// Settings of a gateway.
+#[derive(Clone, Debug)]
+pub struct GatewayConfig {
+    /// The local network.
+    pub lan: SideConfig,
+    /// The space link.
+    pub wan: SideConfig,
+    /// What comes first.
+    pub set_up: SetUp,
+    /// Ports that lead to servers.
+    pub forwards: Vec<Forward>,
+    /// What is kept at most.
+    pub limits: Limits,
+}
+
+/// Why settings are of no use.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The best-effort service skips octets, which a gateway must not.
+    #[error("{0:?}: bets is set; a gateway loses nothing silently, so unset it")]
+    Bets(Side),
+    /// Transparent means any address.
+    #[error("{0:?}: takes_any is set and addresses are given; leave one of them out")]
+    AnyOfSome(Side),
+    /// Port 0 is no port.
+    #[error("forward of {}:{}: a port is 0; expected 1 to 65535", .0.0, .0.1)]
+    PortZero(SocketAddr),
+    /// Two ports that are one.
+    #[error("forward of {}:{}: given twice; leave one out", .0.0, .0.1)]
+    Twice(SocketAddr),
+    /// Nobody could connect.
+    #[error("no side takes connections: set takes_any or give a forward")]
+    Closed,
+    /// Not even one connection fits.
+    #[error("limits allow no connection: connections is {connections}, buffered {buffered} octets; a connection needs {needed}")]
+    TooTight {
+        /// The limit of connections.
+        connections: usize,
+        /// The limit of octets.
+        buffered: usize,
+        /// Octets of one connection's buffers.
+        needed: usize,
+    },
+}
+
+impl GatewayConfig {
+    /// A transparent gateway for connections from either side.
+    pub fn transparent(lan: SideConfig, wan: SideConfig, set_up: SetUp) -> Self {
+        let open = |side: SideConfig| SideConfig { takes_any: true, ..side };
+        GatewayConfig { lan: open(lan), wan: open(wan), set_up, forwards: Vec::new(), limits: Limits::default() }
+    }
+
+    /// Settings of a side.
+    pub fn side(&self, side: Side) -> &SideConfig {
+        match side {
+            Side::Lan => &self.lan,
+            Side::Wan => &self.wan,
+        }
+    }
+
+    /// Octets of a connection's four buffers.
+    pub fn octets_per_connection(&self) -> usize {
+        Side::BOTH
+            .iter()
+            .map(|side| &self.side(*side).connection)
+            .map(|c| c.send_buffer.max(1).saturating_add(c.receive_buffer.max(1)))
+            .fold(0, usize::saturating_add)
+    }
+
+    /// Connections at a time that both limits allow.
+    pub fn connections_max(&self) -> usize {
+        self.limits.connections.min(self.limits.buffered / self.octets_per_connection())
+    }
+
+    /// Finds settings of no use.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for side in Side::BOTH {
+            let config = self.side(side);
+            if config.connection.bets {
+                return Err(ConfigError::Bets(side));
+            }
+            if config.takes_any && !config.endpoint.addresses.is_empty() {
+                return Err(ConfigError::AnyOfSome(side));
+            }
+        }
+        for (i, forward) in self.forwards.iter().enumerate() {
+            if forward.listen.1 == 0 || forward.to.1 == 0 {
+                return Err(ConfigError::PortZero(forward.listen));
+            }
+            if self.forwards[..i].iter().any(|f| f.side == forward.side && f.listen == forward.listen) {
+                return Err(ConfigError::Twice(forward.listen));
+            }
+        }
+        if self.forwards.is_empty() && !self.lan.takes_any && !self.wan.takes_any {
+            return Err(ConfigError::Closed);
+        }
+        if self.connections_max() == 0 {
+            let Limits { connections, buffered, .. } = self.limits;
+            return Err(ConfigError::TooTight { connections, buffered, needed: self.octets_per_connection() });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! Whatever fails: no hang, no octet lost without an error, no connection left over.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod common;
+
+use common::{content, gateway_config, lan, satellite, Chain, Program, CLIENT, PORT, SERVER};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use scps_gateway::{End, Gateway, SetUp, Side};
+use scps_sim::Impairment;
+use scps_tp::{CloseReason, Config, Endpoint, EndpointConfig, RouteConfig};
+use scps_types::{Duration, Instant, Rng, Seed};
+use std::net::Ipv4Addr;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const POLICIES: [SetUp; 2] = [SetUp::ConnectFirst, SetUp::AcceptFirst];
+
+fn is_clean(program: &Program) -> bool {
+    matches!(program.closed, None | Some(CloseReason::Finished))
+}
+
+/// True if all came; who did not get all was told of it.
+fn is_complete(receiver: &Program, data: &[u8]) -> bool {
+    assert!(data.starts_with(&receiver.received), "what came is what was sent");
+    let is_complete = receiver.received.len() == data.len();
+    assert!(is_complete || !is_clean(receiver), "{} of {} octets and no error", receiver.received.len(), data.len());
+    is_complete
+}
+
+#[test]
+fn a_gateway_that_is_killed_loses_nothing_silently() {
+    let mut rng: Rng = Seed::from_u64(40).stream("moments");
+    let mut outcomes = [0; 2];
+    for moment in 0..40 {
+        let mut chain = Chain::pair(POLICIES[moment % 2], 0.01, moment as u64);
+        let (up, down) = (content(300_000, 1), content(300_000, 2));
+        let id = chain.open(4000, Program::sending(up.clone()), Program::sending(down.clone()));
+        chain.run_for(Duration::from_millis(rng.below(4000)));
+        let killed = moment / 2 % 2;
+        chain.gateways[killed] = None;
+        chain.run_for(Duration::from_secs(5));
+        let config = gateway_config(POLICIES[moment % 2]);
+        let restarted = Gateway::new(config, Seed::from_u64(1000 + moment as u64), chain.now).unwrap();
+        chain.gateways[killed] = Some(restarted);
+        // Keep-alives, every quarter of an hour, find out what only waits.
+        chain.run_for(HOUR);
+        assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0), "moment {moment}");
+        let client = &chain.client.programs[&id];
+        let is_down_complete = is_complete(client, &down);
+        // A server that never heard of the connection has no program; then the client knows.
+        let is_up_complete = chain.server_program(4000).map_or(!is_clean(client), |server| is_complete(server, &up));
+        assert!(client.is_at_end, "moment {moment}: the client hangs");
+        outcomes[usize::from(is_down_complete && is_up_complete)] += 1;
+    }
+    assert!(outcomes[0] > 10, "killed too late to matter: {outcomes:?}");
+}
+
+#[test]
+fn a_gateway_that_stops_resets_and_says_what_is_lost() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 5);
+    let id = chain.open(4000, Program::sending(content(9_000_000, 1)), Program::default());
+    chain.run_for(Duration::from_secs(5));
+    let now = chain.now;
+    chain.gateways[0].as_mut().unwrap().stop(now);
+    assert!(chain.run(Duration::from_secs(10)));
+    assert_eq!(chain.client.programs[&id].closed, Some(CloseReason::Reset));
+    assert_eq!(chain.server.programs.values().next().unwrap().closed, Some(CloseReason::Reset));
+    let report = chain.reports.iter().find(|r| r.end == End::Stopped).unwrap();
+    assert!(report.from.lan.lost > 0 && report.from.wan.lost == 0, "{report:?}");
+    let counters = chain.gateways[0].as_ref().unwrap().counters();
+    assert_eq!((counters.begun, counters.broken, counters.from), (1, 1, report.from));
+}
+
+#[test]
+fn a_far_side_that_does_not_answer_is_given_up() {
+    for set_up in POLICIES {
+        let mut link = satellite(0.0);
+        link.impairment.outages = vec![(Instant::ZERO, Instant::from_secs(1_000_000))];
+        let mut chain = Chain::new(&gateway_config(set_up), &[lan(), link, lan()], 5);
+        let id =
+            chain.open(4000, Program { fin_at: Instant::from_secs(3000), ..Program::default() }, Program::default());
+        chain.run_for(Duration::from_secs(126));
+        assert_eq!(chain.gateways[0].as_ref().unwrap().connections().count(), 1);
+        chain.run_for(Duration::from_secs(300));
+        // Without an answer nobody says "refused" in the server's name; a client that was accepted must be told.
+        let expected = if set_up == SetUp::ConnectFirst { CloseReason::TimedOut } else { CloseReason::Reset };
+        assert_eq!(chain.client.programs[&id].closed, Some(expected));
+        assert_eq!(chain.gateways[0].as_ref().unwrap().connections().count(), 0);
+        assert!(chain.ends().iter().all(|e| matches!(e, End::SetUpTimedOut | End::Broken(..))), "{:?}", chain.ends());
+    }
+}
+
+#[test]
+fn an_outage_of_the_link_is_outlived() {
+    for seconds in [1, 60, 600] {
+        let mut link = satellite(0.0);
+        link.impairment.outages = vec![(Instant::from_secs(3), Instant::from_secs(3 + seconds))];
+        let mut chain = Chain::new(&gateway_config(SetUp::ConnectFirst), &[lan(), link, lan()], 5);
+        let data = content(3_000_000, 1);
+        chain.open(4000, Program::sending(data.clone()), Program::default());
+        assert!(chain.run(HOUR), "{seconds} s");
+        assert!(chain.server_program(4000).unwrap().received == data);
+        assert_eq!(chain.ends(), [End::Finished; 2]);
+    }
+}
+
+#[test]
+fn more_connections_than_the_limit_are_reset() {
+    for (connections, per_octets) in [(3, 100), (100, 3)] {
+        let mut config = gateway_config(SetUp::ConnectFirst);
+        config.limits.connections = connections;
+        config.limits.buffered = per_octets * config.octets_per_connection();
+        let mut chain = Chain::new(&config, &[lan(), satellite(0.0), lan()], 5);
+        let data = content(50_000, 1);
+        let open = |chain: &mut Chain, port| chain.open(port, Program::sending(data.clone()), Program::default());
+        let ids: Vec<_> = (4000..4005).map(|port| open(&mut chain, port)).collect();
+        assert!(chain.run(HOUR));
+        let refused = ids.iter().filter(|id| chain.client.programs[id].closed == Some(CloseReason::Refused));
+        assert_eq!(refused.count(), 2);
+        assert_eq!(chain.server.programs.values().filter(|p| p.received == data).count(), 3);
+        let counters = chain.gateways[0].as_ref().unwrap().counters();
+        assert_eq!((counters.begun, counters.finished, counters.full), (3, 3, 2));
+        // There is room again.
+        open(&mut chain, 4100);
+        assert!(chain.run(HOUR));
+        assert_eq!(chain.server_program(4100).unwrap().received, data);
+    }
+}
+
+/// SYNs of clients that do not exist.
+fn flood(chain: &mut Chain, count: u32) {
+    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let mut forger = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(666), chain.now);
+    for i in 0..count {
+        let address = Ipv4Addr::from(0xac10_0000 + i);
+        forger
+            .connect(chain.now, (address, 1024), (SERVER, PORT), Config { scps: false, ..Config::default() })
+            .unwrap();
+    }
+    let mut packet = Vec::new();
+    while forger.poll_transmit(chain.now, &mut packet).is_some() {
+        let now = chain.now;
+        chain.links[0][0].send(now, &packet);
+        packet.clear();
+    }
+}
+
+#[test]
+fn a_flood_of_syns_stays_within_the_limits() {
+    for set_up in POLICIES {
+        let mut config = gateway_config(set_up);
+        config.limits.connections = 20;
+        config.lan.endpoint.half_open_max = 10;
+        let mut chain = Chain::new(&config, &[lan(), satellite(0.0), lan()], 5);
+        let data = content(2_000_000, 1);
+        let before = chain.open(4000, Program::sending(data.clone()), Program::default());
+        chain.run_for(Duration::from_secs(2));
+        let mut most = 0;
+        for second in 0..20 {
+            flood(&mut chain, 50);
+            chain.run_for(Duration::from_secs(1));
+            chain.assert_accounts();
+            let gateway = chain.gateways[0].as_ref().unwrap();
+            most = most.max(gateway.connections().count());
+            assert!(gateway.endpoint(Side::Lan).connection_count() <= 20 + 10);
+            if second == 10 && set_up == SetUp::AcceptFirst {
+                // Cookies let honest clients in.
+                chain.open(4001, Program::sending(data.clone()), Program::default());
+            }
+        }
+        // What was accepted before is served, and the flood takes no more than half-open places.
+        assert!(most <= if set_up == SetUp::ConnectFirst { 11 } else { 2 }, "{most}");
+        chain.run_for(Duration::from_secs(600));
+        assert!(chain.server_program(4000).unwrap().received == data && is_clean(&chain.client.programs[&before]));
+        if set_up == SetUp::AcceptFirst {
+            assert!(chain.server_program(4001).unwrap().received == data);
+        }
+        assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0));
+        chain.open(4002, Program::sending(data.clone()), Program::default());
+        chain.run_for(Duration::from_secs(600));
+        assert!(chain.server_program(4002).unwrap().received == data);
+    }
+}
+
+#[test]
+fn a_client_that_gives_up_before_the_answer_leaves_nothing() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 5);
+    // Its SYN is held for half a second; who gives up meanwhile says nothing, and answers the SYN-ACK with RST.
+    let id = chain.open(4000, Program { fin_at: Instant::from_secs(300), ..Program::default() }, Program::default());
+    chain.run_for(Duration::from_millis(100));
+    let now = chain.now;
+    chain.client.endpoint.abort(now, id);
+    chain.run_for(Duration::from_secs(300));
+    assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0));
+    assert!(chain.server.programs.values().all(|p| p.closed.is_some() || p.is_at_end));
+}
+
+#[test]
+fn many_connections_end_at_random_times() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.01, 9);
+    let mut rng: Rng = Seed::from_u64(9).stream("fins");
+    let mut program = |seed: u64| Program {
+        fin_at: Instant::from_millis(rng.below(20_000)),
+        to_send: content(rng.below(4000) as usize, seed),
+        ..Program::default()
+    };
+    let mut expected = Vec::new();
+    for port in 10_000..10_200 {
+        let (client, server) = (program(u64::from(port)), program(u64::from(port) + 1_000_000));
+        let (up, down) = (client.to_send.clone(), server.to_send.clone());
+        expected.push((port, chain.open(port, client, server), up, down));
+    }
+    assert!(chain.run(HOUR));
+    for (port, id, up, down) in expected {
+        assert!(chain.server_program(port).unwrap().received == up && chain.client.programs[&id].received == down);
+    }
+    assert_eq!((chain.reports.len(), chain.distinct_reports()), (400, 400));
+    assert!(chain.ends().iter().all(|end| *end == End::Finished));
+    for gateway in chain.gateways.iter().flatten() {
+        let counters = gateway.counters();
+        assert_eq!((counters.begun, counters.finished, gateway.allocated()), (200, 200, 0));
+        assert_eq!(counters.from.lan.lost + counters.from.wan.lost, 0);
+    }
+}
+
+fn impairment() -> impl Strategy<Value = Impairment> {
+    (0.0..0.1f64, 0.0..0.1f64, 0.0..0.2f64, 1u64..40).prop_map(|(loss, duplicate, reorder, ms)| Impairment {
+        loss,
+        duplicate,
+        reorder,
+        reorder_delay: Duration::from_millis(ms),
+        ..Impairment::default()
+    })
+}
+
+fn program() -> impl Strategy<Value = Program> {
+    (0usize..120_000, 0u64..30_000, 0u64..5000, any::<u64>()).prop_map(|(len, fin, read, seed)| Program {
+        fin_at: Instant::from_millis(fin),
+        reads_from: Instant::from_millis(read),
+        to_send: content(len, seed),
+        ..Program::default()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, rng_seed: RngSeed::Fixed(20), ..ProptestConfig::default() })]
+
+    /// FINs at any time, and links that lose, repeat and reorder: contents are equal, accounts close, and nothing is left.
+    #[test]
+    fn whatever_the_links_do_nothing_is_lost(
+        client in program(),
+        server in program(),
+        links in prop::array::uniform3(impairment()),
+        accepts_first: bool,
+        seed: u64,
+    ) {
+        let mut configs = [lan(), satellite(0.0), lan()];
+        for (config, impairment) in configs.iter_mut().zip(links) {
+            config.impairment = impairment;
+        }
+        let mut chain = Chain::new(&gateway_config(POLICIES[usize::from(accepts_first)]), &configs, seed);
+        let (up, down) = (client.to_send.clone(), server.to_send.clone());
+        let id = chain.open(4000, client, server);
+        prop_assert!(chain.run(HOUR), "{:?}", chain.ends());
+        prop_assert!(chain.server_program(4000).unwrap().received == up);
+        prop_assert!(chain.client.programs[&id].received == down);
+        prop_assert_eq!(chain.ends(), [End::Finished; 2]);
+        // When TIME-WAIT is over nothing is left.
+        chain.run_for(Duration::from_secs(700));
+        for gateway in chain.gateways.iter().flatten() {
+            for side in Side::BOTH {
+                prop_assert_eq!(gateway.endpoint(side).connection_count(), 0);
+            }
+        }
+        prop_assert_eq!(&chain.server.peers, &[(CLIENT, 4000)]);
+    }
+}

@@ -1,0 +1,203 @@
+//! Contents, ends and accounts of connections through gateways.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod common;
+
+use common::{content, gateway_config, lan, satellite, space, Chain, Program, CLIENT, PORT, SERVER};
+use scps_gateway::{ConfigError, End, Forward, Gateway, SetUp, Side};
+use scps_tp::CloseReason;
+use scps_types::{Duration, Instant, Seed};
+use std::net::Ipv4Addr;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn through(set_up: SetUp, loss: f64, seed: u64) -> Chain {
+    let mut chain = Chain::pair(set_up, loss, seed);
+    let (up, down) = (content(400_000, 1), content(150_000, 2));
+    let id = chain.open(4000, Program::sending(up.clone()), Program::sending(down.clone()));
+    assert!(chain.run(HOUR));
+    assert_eq!(chain.server_program(4000).unwrap().received, up);
+    assert_eq!(chain.client.programs[&id].received, down);
+    chain
+}
+
+#[test]
+fn contents_are_equal_and_accounts_close_on_a_lossy_link() {
+    for set_up in [SetUp::ConnectFirst, SetUp::AcceptFirst] {
+        let chain = through(set_up, 0.03, 7);
+        assert_eq!(chain.ends(), [End::Finished; 2]);
+        for report in &chain.reports {
+            let amounts = Side::BOTH.map(|side| {
+                let a = report.from.of(side);
+                (a.received, a.acknowledged, a.delivered, a.lost)
+            });
+            let (up, down) = ((400_000, 400_000, 400_000, 0), (150_000, 150_000, 150_000, 0));
+            // The LAN of the second gateway is the server's.
+            let expected = if report.near == Side::Lan { [up, down] } else { [down, up] };
+            assert_eq!(amounts, expected);
+        }
+    }
+}
+
+#[test]
+fn the_server_sees_the_client_and_the_space_link_speaks_scps() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 1);
+    chain.open(4000, Program { fin_at: Instant::from_secs(10), ..Program::default() }, Program::default());
+    chain.run_for(Duration::from_secs(5));
+    assert_eq!(chain.server.peers, [(CLIENT, 4000)]);
+    let gateway = chain.gateways[0].as_ref().unwrap();
+    assert_eq!(gateway.connections().count(), 1);
+    assert!(gateway.is_scps(gateway.connections().next().unwrap(), Side::Wan));
+    assert!(!gateway.is_scps(gateway.connections().next().unwrap(), Side::Lan));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets() {
+    let [a, b, other] = [7, 7, 8].map(|seed| through(SetUp::AcceptFirst, 0.05, seed));
+    assert_eq!((a.hash, a.now, &a.reports), (b.hash, b.now, &b.reports));
+    assert_ne!(a.hash, other.hash);
+}
+
+#[test]
+fn each_direction_ends_by_itself() {
+    // The client closes at once; the server begins to send ten seconds later, and the reverse.
+    let late = Instant::from_secs(10);
+    for turned in [false, true] {
+        let mut chain = Chain::pair(SetUp::ConnectFirst, 0.02, 3);
+        let quick = Program::sending(content(1000, 1));
+        let slow = Program { fin_at: late, reads_from: late, to_send: content(900_000, 2), ..Program::default() };
+        let (client, server) = if turned { (slow, quick) } else { (quick, slow) };
+        let (up, down) = (client.to_send.clone(), server.to_send.clone());
+        let id = chain.open(4000, client, server);
+        assert!(chain.run(HOUR));
+        assert_eq!(chain.server_program(4000).unwrap().received, up);
+        assert_eq!(chain.client.programs[&id].received, down);
+        assert_eq!(chain.ends(), [End::Finished; 2]);
+    }
+}
+
+#[test]
+fn a_reader_that_stops_stops_the_sender() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.01, 5);
+    let resumes = Instant::from_secs(300);
+    let data = content(3_000_000, 1);
+    let id = chain.open(4000, Program::sending(data.clone()), Program { reads_from: resumes, ..Program::default() });
+    chain.run_for(Duration::from_secs(250));
+    let per_gateway = gateway_config(SetUp::ConnectFirst).octets_per_connection();
+    let given = chain.client.programs[&id].given;
+    assert!(given < 2 * per_gateway + 2 * 32_768, "the client could give {given}");
+    for gateway in chain.gateways.iter().flatten() {
+        let accounts = gateway.account(gateway.connections().next().unwrap()).unwrap();
+        let buffered = accounts.lan.buffered + accounts.wan.buffered;
+        assert!(buffered > 200_000 && buffered <= per_gateway as u64, "{buffered}");
+    }
+    assert!(chain.run(HOUR));
+    assert_eq!(chain.server_program(4000).unwrap().received, data);
+}
+
+#[test]
+fn a_reset_is_mirrored_both_ways() {
+    for is_client in [true, false] {
+        let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 5);
+        let gives_up = Program { abort_at: Some(Instant::from_secs(4)), ..Program::sending(content(9_000_000, 1)) };
+        let stays = Program::sending(content(9_000_000, 2));
+        let (client, server) = if is_client { (gives_up, stays) } else { (stays, gives_up) };
+        let id = chain.open(4000, client, server);
+        assert!(chain.run(Duration::from_secs(20)));
+        let closed = [chain.client.programs[&id].closed, chain.server.programs.values().next().unwrap().closed];
+        let (own, told) = (Some(CloseReason::Aborted), Some(CloseReason::Reset));
+        assert_eq!(closed, if is_client { [own, told] } else { [told, own] });
+        assert_eq!(chain.reports.len(), 2);
+        assert!(chain.reports.iter().all(|r| matches!(r.end, End::Broken(_, CloseReason::Reset))));
+        assert!(chain.reports.iter().any(|r| r.from.lan.lost + r.from.wan.lost > 0));
+    }
+}
+
+#[test]
+fn a_refusal_is_a_refusal() {
+    for (set_up, expected) in [(SetUp::ConnectFirst, CloseReason::Refused), (SetUp::AcceptFirst, CloseReason::Reset)] {
+        let mut chain = Chain::pair(set_up, 0.0, 5);
+        let id =
+            chain.open_to(4000, (SERVER, PORT + 1), Program { fin_at: Instant::from_secs(90), ..Program::default() });
+        chain.run_for(Duration::from_secs(10));
+        assert_eq!(chain.client.programs[&id].closed, Some(expected));
+        assert_eq!(chain.reports.len(), 2);
+        assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0));
+    }
+}
+
+#[test]
+fn a_port_of_the_gateway_leads_to_a_server() {
+    let own = [Ipv4Addr::new(10, 1, 0, 254), Ipv4Addr::new(10, 2, 0, 254)];
+    let mut config = gateway_config(SetUp::ConnectFirst);
+    for (side, address) in [(&mut config.lan, own[0]), (&mut config.wan, own[1])] {
+        (side.takes_any, side.endpoint.addresses) = (false, vec![address]);
+    }
+    config.forwards = vec![Forward { side: Side::Lan, listen: (own[0], 8080), from: own[1], to: (SERVER, PORT) }];
+    let mut chain = Chain::new(&config, &[lan(), satellite(0.01)], 5);
+    let data = content(100_000, 1);
+    chain.open_to(4000, (own[0], 8080), Program::sending(data.clone()));
+    let unknown = chain.open_to(4001, (own[0], 8081), Program::default());
+    assert!(chain.run(HOUR));
+    assert_eq!(chain.server.peers.iter().map(|p| p.0).collect::<Vec<_>>(), [own[1]]);
+    assert_eq!(chain.server.programs.values().next().unwrap().received, data);
+    assert_eq!(chain.client.programs[&unknown].closed, Some(CloseReason::Refused));
+    // What is not for the gateway's own address passes: this server takes it as its own.
+    let past = chain.open(4002, Program::sending(data.clone()), Program::default());
+    assert!(chain.run(HOUR));
+    assert!(!chain.passed.is_empty() && chain.client.programs[&past].is_at_end);
+    assert_eq!(chain.server_program(4002).unwrap().received, data);
+}
+
+#[test]
+fn what_is_not_tcp_passes() {
+    let config = gateway_config(SetUp::ConnectFirst);
+    let mut chain = Chain::new(&config, &[lan(), lan()], 5);
+    // UDP, ESP, and an echo request of ICMP, whose checksum is right.
+    let echo = [8, 0, 0xf7, 0xfd, 0, 1, 0, 1];
+    for (protocol, body) in [(17, [1; 8]), (50, [2; 8]), (1, echo)] {
+        let now = chain.now;
+        chain.links[0][0].send(now, &ipv4(protocol, body));
+    }
+    chain.run_for(Duration::from_secs(1));
+    assert_eq!(chain.passed.iter().map(|p| p[9]).collect::<Vec<_>>(), [17, 50, 1]);
+    assert_eq!(chain.gateways[0].as_ref().unwrap().counters().passed, 3);
+}
+
+fn ipv4(protocol: u8, body: [u8; 8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 28, 0, 1, 0, 0, 64, protocol, 0, 0];
+    packet.extend(CLIENT.octets());
+    packet.extend(SERVER.octets());
+    let words = packet.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
+    let sum = words.sum::<u32>();
+    let checksum = !(((sum & 0xffff) + (sum >> 16)) as u16);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    packet.extend(body);
+    packet
+}
+
+#[test]
+fn settings_of_no_use_are_refused() {
+    let good = || gateway_config(SetUp::ConnectFirst);
+    let refused = |config| Gateway::new(config, Seed::from_u64(1), Instant::ZERO).map(|_| ()).unwrap_err();
+    let mut bets = good();
+    bets.wan.connection = scps_tp::Config { bets: true, ..space() };
+    assert_eq!(refused(bets), ConfigError::Bets(Side::Wan));
+    let mut some = good();
+    some.lan.endpoint.addresses = vec![CLIENT];
+    assert_eq!(refused(some), ConfigError::AnyOfSome(Side::Lan));
+    let mut closed = good();
+    (closed.lan.takes_any, closed.wan.takes_any) = (false, false);
+    assert_eq!(refused(closed), ConfigError::Closed);
+    let mut tight = good();
+    tight.limits.buffered = 400_000;
+    let message = refused(tight).to_string();
+    assert!(message.contains("400000 octets; a connection needs 465536"), "{message}");
+    let forward = Forward { side: Side::Lan, listen: (CLIENT, 80), from: CLIENT, to: (SERVER, 80) };
+    let mut twice = good();
+    twice.forwards = vec![forward, forward];
+    assert_eq!(refused(twice), ConfigError::Twice((CLIENT, 80)));
+    let mut zero = good();
+    zero.forwards = vec![Forward { to: (SERVER, 0), ..forward }];
+    assert_eq!(refused(zero), ConfigError::PortZero((CLIENT, 80)));
+}
