@@ -9,19 +9,19 @@ import json
 import shutil
 from typing import Any
 
-from scpslab.lab import environment, probes, workloads
+from scpslab.lab import environment, probes, services, workloads
 from scpslab.lab.accounts import Accounts
 from scpslab.lab.clock import SECOND_NS, Epoch
 from scpslab.lab.context import Context, Folders
 from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
-from scpslab.lab.np_routers import NpRouter
 from scpslab.lab.pace import Pace
 from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.records import Records, Trace
 from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
+from scpslab.lab.services.np_router import NpRouter
 from scpslab.lab.space import Space
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
@@ -48,6 +48,7 @@ class LabCell:
         self.log = Records(self.folders.records / "lab.jsonl")
         self.phases: list[tuple[str, int]] = []
         self._counted: dict[str, dict[str, Any]] = {}
+        self.services = services.Services()
 
     def phase(self, name: str) -> None:
         """Notes that a phase begins."""
@@ -64,6 +65,8 @@ class LabCell:
         end_ns = Context.now_ns()
         overload = self.pace.stop() if self.pace else ""
         self._stop_workloads()
+        for service in reversed(self.planned_services):
+            service.end(STOP_LIMIT_NS)
         accounts = Accounts(self.context)
         drained = accounts.drain()
         for link in self.serial_links:
@@ -123,17 +126,26 @@ class LabCell:
 
     def _start_routers(self) -> None:
         """Starts the routers of SCPS-NP: their seeds, tables and queues are the cell's, and they say nothing until there is traffic."""
-        self.routers = [NpRouter(node, self.network, self.loop) for node in self.plan.nodes if isinstance(node, ScpsRouter)]
+        self.routers = [
+            NpRouter(node, self.network, self.loop, {link.name: link.terminals[node.name] for link in self.serial_links if node.name in link.terminals})
+            for node in self.plan.nodes
+            if isinstance(node, ScpsRouter)
+        ]
         for router in self.routers:
-            router.set_up(Context.now_ns, {link.name: link.terminals[router.name] for link in self.serial_links if router.name in link.terminals})
+            self.services.start(router)
 
     def start_epoch(self) -> None:
         """Starts probes and listeners, lets the epoch begin and puts everything else on the loop."""
         self.phase("probes")
-        self.context = Context(self.loop, self.network, self.folders, self.log, Epoch(), self._traces)
+        self.context = Context(self.loop, self.network, self.folders, self.log, Epoch(), self._traces, self.services)
         self.probes = [probes.KINDS[planned.kind](planned, self.context) for planned in self.plan.probes]
         for probe in self.probes:
             probe.prepare()
+        self.planned_services = [services.KINDS[planned.kind](planned, self.network, self.loop) for planned in self.plan.services or ()]
+        self.ready_ns: list[int] = []
+        for service in self.planned_services:
+            self.services.start(service)
+            self.ready_ns.append(Context.now_ns())
         self.workloads = [workloads.KINDS[planned.kind](planned, self.context) for planned in self.plan.workloads]
         for workload in self.workloads:
             workload.prepare()
@@ -167,13 +179,15 @@ class LabCell:
     def _is_over(self, required: list[Workload[Any]]) -> bool:
         if any(workload.outcome in GIVEN_UP for workload in required) or self.script.reason or self.script.broken:
             return True
+        if self.services.broken:
+            return True
         return all(workload.outcome for workload in required) and self.script.done()
 
     def _outcome(self, required: list[Workload[Any]], in_time: bool) -> tuple[str, str]:
         if not in_time:
             return "failed", f"the virtual limit of {self.plan.limits.virtual_s} s came before the workloads were over"
-        if self.script.broken:
-            return "failed", self.script.broken
+        if broken := self.script.broken or self.services.broken:
+            return "failed", broken
         for workload in required:
             if workload.outcome in GIVEN_UP:
                 return workload.outcome, workload.reason
@@ -203,6 +217,8 @@ class LabCell:
         self.log.write(event="epoch", realtime_ns=self.context.epoch.realtime_ns)
         for name, realtime_ns in self.phases:
             self.log.write(event="phase", name=name, t_s=self.context.epoch.t_s(realtime_ns))
+        for service, ready_ns in zip(self.planned_services, self.ready_ns, strict=True):
+            self.log.write(event="service", name=service.name, node=service.node, ready_t_s=self.context.epoch.t_s(ready_ns))
         for workload in self.workloads:
             self.log.write(event="workload", name=workload.name, outcome=workload.outcome or "stopped", reason=workload.reason)
         self.log.close()

@@ -15,6 +15,7 @@ from scpslab.lab.records import Records, Trace
 if TYPE_CHECKING:
     # Mininet exists only where a lab runs; tests of traces and command lines run without it.
     from scpslab.lab.network import LabNetwork
+    from scpslab.lab.services.base import Services
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Context:
     log: Records
     epoch: Epoch
     traces: Callable[[str], Iterable[Trace]]
+    services: Services
 
     @staticmethod
     def now_ns() -> int:

@@ -42,8 +42,20 @@ class Loop:
 
     def on_lines(self, stream: IO[bytes], call: Callable[[str], None]) -> None:
         """Calls with every line the stream delivers, until it ends."""
-        os.set_blocking(stream.fileno(), False)
         held = bytearray()
+
+        def readable(data: bytes) -> None:
+            held.extend(data)
+            while (end := held.find(b"\n")) >= 0:
+                line = held[:end].decode(errors="replace")
+                del held[: end + 1]
+                call(line)
+
+        self.on_data(stream, readable)
+
+    def on_data(self, stream: IO[bytes], call: Callable[[bytes], None]) -> None:
+        """Calls with what the stream delivers, until it ends."""
+        os.set_blocking(stream.fileno(), False)
 
         def readable() -> None:
             data: bytes | None = stream.read(1 << 16)
@@ -51,11 +63,7 @@ class Loop:
                 self._selector.unregister(stream)
                 stream.close()
                 return
-            held.extend(data or b"")
-            while (end := held.find(b"\n")) >= 0:
-                line = held[:end].decode(errors="replace")
-                del held[: end + 1]
-                call(line)
+            call(data or b"")
 
         self._selector.register(stream, selectors.EVENT_READ, readable)
 

@@ -37,4 +37,6 @@ def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]
     found = {"name": interface.name, "carrier": carrier, "neighbours": list(interface.neighbours), "mtu": interface.mtu_bytes}
     if interface.rate_bps is not None:
         found["rate"] = str(interface.rate_bps)
+    if interface.sp is not None:
+        found["sp"] = interface.sp
     return found | {"queue": asdict(interface.queue)}

@@ -8,6 +8,7 @@ program: a policy knows what it is told, and can do nothing but answer. The firs
 import abc
 import bisect
 import collections
+import contextlib
 import copy
 import dataclasses
 import enum
@@ -31,6 +32,7 @@ import typing
 
 NOBODY = 65534
 MEMORY_BYTES = 256 << 20
+LOG_BYTES = 1 << 20
 LONGEST_ANSWER = 10_000
 
 
@@ -39,7 +41,9 @@ def confine() -> None:
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
-    for what, limit in ((resource.RLIMIT_NOFILE, 0), (resource.RLIMIT_NPROC, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, MEMORY_BYTES)):
+    # The log is the only file that is open.
+    limits = {resource.RLIMIT_NOFILE: 0, resource.RLIMIT_NPROC: 0, resource.RLIMIT_CORE: 0, resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_FSIZE: LOG_BYTES}
+    for what, limit in limits.items():
         resource.setrlimit(what, (limit, limit))
 
 
@@ -85,7 +89,8 @@ def main() -> None:
         for line in events:
             answers.write(json.dumps(answer(policy, json.loads(line))) + "\n")
     except BaseException as error:
-        traceback.print_exc()
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
         answers.write(json.dumps({"error": f"{type(error).__name__}: {error}"[:300]}) + "\n")
 
 

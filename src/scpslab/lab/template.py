@@ -51,6 +51,7 @@ class Template:
             workloads=(),
             probes=(),
             script=None,
+            services=None,
         )
         return cls(stripped, Space.of(plan, vectors))
 

@@ -36,6 +36,7 @@ def problems(plan: Plan) -> Iterator[Problem]:
     yield from _workloads(plan, places)
     yield from _probes(plan, places)
     yield from _script(plan, places)
+    yield from _services(plan, places)
     yield from _files(plan)
 
 
@@ -151,10 +152,10 @@ def _serial_links(plan: Plan) -> Iterator[Problem]:
     hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
     np_routers = [node.name for node in plan.nodes if isinstance(node, ScpsRouter)]
     seen: set[str] = set()
-    if plan.serial_links and plan.containers == "docker":
-        yield "serial_links", "found a serial link with containers; expected nodes that are processes"
     for index, link in enumerate(plan.serial_links):
         at = f"serial_links[{index}]"
+        if link.ppp is not None and plan.containers == "docker":
+            yield f"{at}.ppp", "found PPP with containers; expected nodes that are processes"
         yield from _ends(link, at, np_routers if link.ppp is None else hosts)
         if (link.ppp is None) != (link.np_mtu_bytes is not None):
             yield f"{at}.ppp", "found both or none of ppp and np_mtu_bytes; expected one of them"
@@ -221,6 +222,20 @@ def _script(plan: Plan, places: Places) -> Iterator[Problem]:
             seeds = len(step.seeds or ())
             if seeds != (len(step.directions) if step.change == "ber" else 0):
                 yield f"{at}.seeds", f"found {seeds} seeds; expected one for each direction where bit errors change, and none elsewhere"
+
+
+def _services(plan: Plan, places: Places) -> Iterator[Problem]:
+    """Each on a node that has programs, with a log of its own, and no two behind one port."""
+    found = list(enumerate(plan.services or ()))
+    for index, service in found:
+        if service.node not in places.speaking:
+            yield f"services[{index}].node", one_of(service.node, places.speaking)
+        if service.ready_port is not None and service.ready_command is not None:
+            yield f"services[{index}].ready_command", "found it beside ready_port; expected one of them"
+    users = [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
+    yield from _twice([*users, *((f"services[{index}].name", service.name) for index, service in found)], "a name that no workload and no other service has")
+    ports = [(f"services[{index}].ready_port", f"{one.node}:{one.ready_port}") for index, one in found if one.ready_port is not None]
+    yield from _twice(ports, "a port that no other service of the node has")
 
 
 def _files(plan: Plan) -> Iterator[Problem]:

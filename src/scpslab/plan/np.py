@@ -17,6 +17,8 @@ SERIAL_HOP = "0.0.0.1"
 NpAddress = Annotated[str, Text("an NP address: up to eight hexadecimal digits", lambda text: HEX.fullmatch(text) is not None)]
 Precedence = Annotated[int, Range(0, LEVELS - 1)]
 Discard = Literal["lowest-oldest", "lowest-newest", "newest"]
+# The interface of a router that is not a serial link's.
+LAN = "lan"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,10 @@ class NpQueue:
 
 @dataclass(frozen=True, kw_only=True)
 class NpInterface:
-    """An interface of a router. `line`: the serial link; None: IP. `rate_bps`: that of the line, whose octets have `bits_per_byte`; None: not limited."""
+    """An interface of a router. `line`: the serial link; None: IP. `rate_bps`: that of the line, whose octets have `bits_per_byte`; None: not limited.
+
+    `sp`: it carries only what SCPS-SP protects, or nothing of that; None: everything.
+    """
 
     name: Name
     line: Name | None
@@ -65,3 +70,4 @@ class NpInterface:
     rate_bps: Rate | None
     bits_per_byte: Amount
     queue: NpQueue
+    sp: Literal["required", "none"] | None = None

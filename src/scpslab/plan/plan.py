@@ -12,6 +12,7 @@ from scpslab.plan.probes import Probe
 from scpslab.plan.schema import Items
 from scpslab.plan.script import Step
 from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.services import Service
 from scpslab.plan.values import Label
 from scpslab.plan.workloads import Workload
 
@@ -34,6 +35,8 @@ class Plan:
     workloads: tuple[Workload, ...]
     probes: tuple[Probe, ...]
     script: tuple[Step, ...] | None = None
+    # In the order in which they start, each when the one before is ready.
+    services: tuple[Service, ...] | None = None
 
     @property
     def speaking(self) -> tuple[Host | Router | ScpsRouter, ...]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from scpslab.plan.nodes import ScpsRouter
-from scpslab.plan.np import SERIAL_HOP, NpEnd, NpHop, NpHost, NpInterface, NpQueue
+from scpslab.plan.np import LAN, SERIAL_HOP, NpEnd, NpHop, NpHost, NpInterface, NpQueue
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import way
 from scpslab.planning.scps import ADDRESS
@@ -21,7 +22,6 @@ from scpslab.topology.layout import Layout
 
 ROUTER_PROGRAM = 1
 SEED_DIGITS = 12
-LAN = "lan"
 
 
 def np_address(host: int, program: int) -> str:
@@ -76,8 +76,13 @@ class NpNetwork:
             default_precedence=settings.default_precedence,
             hosts=self.hosts(),
             next_hops=hops,
-            interfaces=(*((lan,) if lan else ()), *lines),
+            interfaces=tuple(replace(interface, sp=self._rule(settings, interface.name)) for interface in (*((lan,) if lan else ()), *lines)),
         )
+
+    @staticmethod
+    def _rule(settings: RouterSettings, interface: str) -> Literal["required", "none"] | None:
+        rule = settings.sp.get(interface, "accepted")
+        return None if rule == "accepted" else rule
 
     @staticmethod
     def _line(link: SerialLink, node: str, queue: NpQueue) -> NpInterface:

@@ -17,6 +17,7 @@ from scpslab.planning.links import with_overrides
 from scpslab.planning.np import NpNetwork
 from scpslab.planning.scps import ScpsAddresses, with_routes
 from scpslab.planning.script import plan_script
+from scpslab.planning.services import plan_services
 from scpslab.planning.sources import with_sources
 from scpslab.probes import name_of
 from scpslab.scenario import Cell
@@ -60,6 +61,7 @@ def plan(cell: Cell) -> Plan:
         workloads=tuple(planned),
         probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in cell.model.probes),
         script=plan_script(cell, network),
+        services=plan_services(cell.model),
     )
 
 

@@ -19,6 +19,7 @@ from scpslab.plan.routes import Route
 from scpslab.plan.schema import Key, keys_of
 from scpslab.plan.script import STEPS
 from scpslab.plan.serial_links import Ppp, SerialDirection, SerialEnd, SerialLink
+from scpslab.plan.services import SERVICES
 from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.workloads import WORKLOADS, Traffic
@@ -61,7 +62,8 @@ def page(path: Path) -> str:
 def tables() -> str:
     """A table of the parts, and one of each sort of thing that has kinds."""
     shared = {sort: set(keys_of(base)) for sort, base in (("Workloads", Traffic), ("Probes", Observer))}
-    kinds = (("Nodes", NODES), ("Error models (`settings`)", MODELS), ("Workloads", WORKLOADS), ("Probes", PROBES), ("Steps of `script`", STEPS))
+    sorts = (("Nodes", NODES), ("Error models (`settings`)", MODELS), ("Workloads", WORKLOADS), ("Probes", PROBES))
+    kinds = (*sorts, ("Steps of `script`", STEPS), ("Services", SERVICES))
     found = ["## Parts", *_table("part", PARTS, set())]
     for title, classes in kinds:
         found += ["", f"## {title}", *_table("kind", {f"`{kind}`": part for kind, part in classes.items()}, shared.get(title, set()))]

@@ -8,10 +8,12 @@ from pathlib import Path
 from scpslab import units
 from scpslab.documents.places import Places, one_of
 from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan.np import LAN
 from scpslab.scenario import link_rules
 from scpslab.scenario.ends import with_routes
 from scpslab.scenario.model import RunStep, ScenarioFile
 from scpslab.scenario.model.sweep import axis_values
+from scpslab.scenario.service_rules import service_problems
 from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.traffic import LARGEST_MTU, images_of_others, names_twice, probe_problems, too_little_memory, workload_problems
 from scpslab.stacks import STACKS
@@ -66,6 +68,9 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
     routers = [node.name for node in network.nodes if node.kind == "scps-router"]
     found += [(("routers", name), f'found "{name}"; {one_of(name, routers)}') for name in model.routers if name not in routers]
+    for name in routers:
+        known = _interfaces(network, name)
+        found += [(("routers", name, "sp", at), f'found "{at}"; {one_of(at, known)}') for at in model.router(name).sp if at not in known]
     found += _containers(model, network)
     found += _hosts(model)
     found += images_of_others(model)
@@ -73,6 +78,7 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     found += names_twice(model, network)
     found += workload_problems(model, network, folder)
     found += _script(model, network)
+    found += service_problems(model, network)
     found += probe_problems(model, network)
     found += _sweep(model)
     known = [workload.name for workload in model.workloads]
@@ -87,8 +93,14 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
 
 
 def _containers(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
-    if model.containers == "docker" and any(link.serial is not None for link in network.links):
-        yield ("containers",), "found docker with a serial link, whose PPP needs rights that no container has; expected process. Leave containers out."
+    if model.containers == "docker" and any(link.serial is not None and not link.serial.is_np for link in network.links):
+        yield ("containers",), "found docker with PPP on a serial link, which needs rights that no container has; expected process. Leave containers out."
+
+
+def _interfaces(network: topology.Network, router: str) -> list[str]:
+    """The interfaces of a router of SCPS-NP: one for its LANs, and its serial links."""
+    links = [link for link in network.links if router in (link.a, link.b)]
+    return [*([LAN] if any(link.serial is None for link in links) else []), *(link.name for link in links if link.serial is not None)]
 
 
 def _hosts(model: ScenarioFile) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from scpslab.documents.places import Places, one_of
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import Form, KeyPath
 from scpslab.errors import ScenarioError
+from scpslab.project import ROOT
 from scpslab.scenario.consistency import describe, idle_skips, problems
 from scpslab.scenario.labels import Given, lies
 from scpslab.scenario.model import ScenarioFile, Variant
@@ -23,7 +24,7 @@ from scpslab.scenario.renamed import current_name
 from scpslab.scenario.topologies import OnDisk, Topologies
 from scpslab.topology.description import Network
 
-FOLDER = Path(__file__).resolve().parents[3] / "scenarios"
+FOLDER = ROOT / "scenarios"
 FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
 
 

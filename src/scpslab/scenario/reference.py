@@ -23,6 +23,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     *((f"hosts.HOST: stack {name}", stack.host) for name, stack in STACKS.items()),
     ("hosts.HOST.sp: stack scps", SpSettings),
     ("routers.ROUTER", model.RouterSettings),
+    ("services: kind command", model.CommandService),
     *((f"workloads: kind {name}", kind.model) for name, kind in workloads.KINDS.items()),
     *((f"probes: kind {name}", kind.model) for name, kind in probes.KINDS.items()),
     ("script: do link", model.LinkStep),

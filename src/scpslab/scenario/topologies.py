@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-import scpslab
 from scpslab import plan as plans
 from scpslab.documents.places import one_of
 from scpslab.ownership import somebody_elses
 from scpslab.plan import PlanError
 from scpslab.plan.cell import CellKey, Limits
+from scpslab.project import PACKAGE
 from scpslab.topology import Network, Parameter, Parameters, catalogue
 from scpslab.topology.layout import layout
 
@@ -30,7 +30,6 @@ PAGE = "docs/write-a-topology.md"
 SUFFIX = ".py"
 # Whatever is longer is no description of a network.
 LARGEST_BYTES = 1 << 20
-PACKAGE = Path(scpslab.__file__).parent
 NOBODY = CellKey(id="check", scenario="check", axes={}, repeat=1, kernel_seed="")
 LIMITS = Limits(virtual_s=1, wall_s=1, memory_mib=512)
 PART = re.compile(r"^(nodes|links|serial_links)\[(\d+)\]")

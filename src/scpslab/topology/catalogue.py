@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 
-FOLDER = Path(__file__).resolve().parents[3] / "topologies"
+from scpslab.project import ROOT
+
+FOLDER = ROOT / "topologies"
 
 
 def names() -> list[str]:

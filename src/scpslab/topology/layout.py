@@ -16,6 +16,7 @@ from scpslab.plan.probes import Probe
 from scpslab.plan.routes import NO_OPTIONS, Route, RouteOptions
 from scpslab.plan.script import Step
 from scpslab.plan.serial_links import Ppp, SerialDirection, SerialEnd, SerialLink
+from scpslab.plan.services import Service
 from scpslab.plan.workloads import Workload
 from scpslab.topology.description import Direction, Link, Network, Queue, Serial
 from scpslab.topology.interfaces import PPP_INTERFACE, interface, interfaces
@@ -51,6 +52,7 @@ class Layout:
         workloads: tuple[Workload, ...] = (),
         probes: tuple[Probe, ...] = (),
         script: tuple[Step, ...] | None = None,
+        services: tuple[Service, ...] | None = None,
     ) -> Plan:
         """The plan of a cell on this network."""
         return Plan(
@@ -64,6 +66,7 @@ class Layout:
             workloads=workloads,
             probes=probes,
             script=script,
+            services=services,
         )
 
 

@@ -88,6 +88,21 @@ def test_settings_of_routers_and_levels_of_hosts_reach_the_plan(planned):
     assert (first.from_scps.np.default_precedence, first.to_scps.np.default_precedence) == (4, 0)
 
 
+def test_what_an_interface_carries_of_sp_is_in_the_plan_only_if_it_is_not_everything(planned):
+    plan = planned(("hosts:", "routers:\n  ws5: {sp: {modem: required, lan: accepted}}\n  ws6: {sp: {lan: none}}\nhosts:"))
+    rules = {name: [interface.sp for interface in router(plan, name).interfaces] for name in ("ws5", "ws6")}
+    assert rules == {"ws5": [None, "required"], "ws6": ["none", None]}
+    made = router_file(router(plan, "ws5"), {"modem": "/dev/pts/3"})
+    assert [interface.get("sp") for interface in made["interfaces"]] == [None, "required"]
+    assert '"sp"' not in text(planned())
+
+
+def test_routers_on_a_serial_line_can_be_containers(planned):
+    plan = planned(("hosts:", "containers: docker\nhosts:"))
+    container = router(plan, "ws5").container
+    assert (container.capabilities, container.devices) == (("NET_ADMIN",), ("/dev/net/tun",))
+
+
 def test_the_plan_is_read_as_it_was_written(planned):
     plan = planned()
     assert parse(text(plan).encode()) == plan
@@ -126,7 +141,8 @@ def test_rate_control_alone_fills_the_line_with_nps_header_and_framing(planned):
         ("ws1: {stack: scps, network: np}", "ws1: {stack: scps, default_precedence: 3}", "found 3 with network ip, which carries no precedence"),
         ("hosts:", "routers: {r1: {}}\nhosts:", 'routers.r1: found "r1"; expected one of ws5, ws6'),
         ("hosts:", "routers: {ws5: {queue_limit: 10}}\nhosts:", "found queue_purge 20 above queue_limit 10"),
-        ("hosts:", "containers: docker\nhosts:", "found docker with a serial link"),
+        ("hosts:", "routers: {ws5: {sp: {modem: strict}}}\nhosts:", "routers.ws5.sp.modem"),
+        ("hosts:", "routers: {ws5: {sp: {hop: required}}}\nhosts:", 'routers.ws5.sp.hop: found "hop"; expected one of lan, modem'),
     ],
 )
 def test_what_does_not_fit_is_named(planned, old, new, complaint):

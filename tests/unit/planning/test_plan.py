@@ -66,7 +66,7 @@ def test_plan_has_every_key_of_the_contract(plans):
     assert json.loads(json.dumps(plan)) == plan
 
 
-@pytest.mark.parametrize("keys", [*WORKLOAD_KEYS.values(), *PROBE_KEYS.values()], ids=str)
+@pytest.mark.parametrize("keys", [*WORKLOAD_KEYS.values(), *PROBE_KEYS.values()], ids=[*WORKLOAD_KEYS, *PROBE_KEYS])
 def test_contract_names_every_key(keys):
     assert all(f"`{key}`" in CONTRACT for key in keys)
 

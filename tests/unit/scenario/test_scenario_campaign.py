@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from scpslab import scenario
 from scpslab.errors import ScenarioError
@@ -87,3 +90,12 @@ def test_campaigns_of_the_project_are_whole_and_no_scenarios():
     assert not [name for name in scenario.names() if name.startswith("campaigns/")]
     for name in ("campaigns/papers", "campaigns/papers:quick"):
         assert all(scenario.cells(member.load()) for member in load_campaign(name).members)
+
+
+def test_campaigns_of_the_project_need_nothing_that_it_does_not_ship():
+    """The image of the reference implementation is built from the user's own copy of its source."""
+    variants = yaml.safe_load((Path(__file__).parents[3] / "scenarios/campaigns/papers.yaml").read_text())["variants"]
+    for name in ("campaigns/papers", *(f"campaigns/papers:{variant}" for variant in variants)):
+        loaded = [member.load() for member in load_campaign(name).members]
+        assert [one.name for one in loaded if "scps-ri" in one.model.model_dump_json()] == []
+    assert "scps-ri" in scenario.load("links/interop-ri").model.model_dump_json()

@@ -12,6 +12,11 @@ SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text()
 
 BULK = "{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}"
 
+TWO_SERVICES = """services:
+  - {kind: command, name: a, node: h2, command: a, ready_port: 80}
+  - {kind: command, name: b, node: h2, command: b, ready_port: 80}
+"""
+
 
 def spoil(old: str, new: str) -> str:
     assert old in SMALL
@@ -140,6 +145,29 @@ CASES = {
     "port twice": ((BULK, BULK + "\n  - " + BULK.replace("transfer", "second")), "14: workloads[1].port: found port 5001 of h2"),
     "name twice": ((BULK, BULK + "\n  - " + BULK.replace("size", "port: 6001, size")), '14: workloads[1]: found the name "transfer"'),
     "name of the lab's own record": (("name: transfer", "name: accounting"), '13: workloads[0]: found the name "accounting"'),
+    "service on no node": (
+        ("workloads:", "services: [{kind: command, name: web, node: h9, command: sleep 1}]\nworkloads:"),
+        '12: services[0].node: found "h9"; expected',
+    ),
+    "service with a workload's name": (
+        ("workloads:", "services: [{kind: command, name: transfer, node: h2, command: sleep 1}]\nworkloads:"),
+        '12: services[0].name: found the name "transfer", which a workload or another service has',
+    ),
+    "two services behind one port": (
+        (
+            "workloads:",
+            TWO_SERVICES + "workloads:",
+        ),
+        "14: services[1].ready_port: found 80, which another service on h2 waits for",
+    ),
+    "a service with two words on when it is ready": (
+        ("workloads:", 'services: [{kind: command, name: web, node: h2, command: sleep 1, ready_port: 80, ready_command: "true"}]\nworkloads:'),
+        "12: services[0]: found ready_port and ready_command; expected one of them",
+    ),
+    "unknown kind of service": (
+        ("workloads:", "services: [{kind: daemon, name: web, node: h2, command: sleep 1}]\nworkloads:"),
+        '12: services[0].kind: found "daemon"; expected',
+    ),
     "name of the script's record": (("name: transfer", "name: script"), '13: workloads[0]: found the name "script"'),
     "name that is no file name": (("name: transfer", "name: ../transfer"), "13: workloads[0].name", "expected a name"),
     "iperf3 without an end": ((BULK, "{kind: iperf3, name: flow, from: h1, to: h2}"), "13: workloads[0]: found neither of duration and size"),

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records, Trace
+from scpslab.lab.services.base import Service
 from scpslab.names import file_name
 from scpslab.plan.workloads import Traffic
 
@@ -27,6 +28,7 @@ class Workload(Generic[Planned]):
         self.folder = f"/tmp/{file_name(self.name)}"
         self.outcome, self.reason = "", ""
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.services: list[Service] = []
 
     def prepare(self) -> None:
         """Starts what must listen before the epoch."""
@@ -45,6 +47,8 @@ class Workload(Generic[Planned]):
 
     def close(self) -> None:
         """Asks everything that still runs to end; called again when nothing is under way any more."""
+        for service in self.services:
+            service.is_ending = True
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
@@ -61,6 +65,12 @@ class Workload(Generic[Planned]):
         """Settles the outcome, once."""
         if not self.outcome:
             self.outcome, self.reason = outcome, reason
+
+    def serve(self, service: Service, *, wait: bool = True) -> None:
+        """Starts a service of the workload's own, and waits until it serves. It ends with the workload."""
+        self.context.services.start(service, wait=wait)
+        self.services.append(service)
+        self.processes.append(service.process)
 
     def run(
         self, node: str, argv: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None

@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.lab.integrity import compare
+from scpslab.lab.services.fp_server import FpServer
 from scpslab.lab.workloads.base import Workload
 from scpslab.lab.workloads.scps_end import stack_options, write_settings
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.workloads import fp as planned
 
 LOOK_AGAIN_NS = 10_000_000
-START_LIMIT_NS = 30 * 10**9
 # A killed server stays away for this long: its clients have to notice, and its port is free again.
 SERVER_PAUSE_NS = 2 * 10**9
 # The file; the one before an edit; the client's own copy of the edit; what a file is called while it is on its way.
 FILE, OLD, EDITED, PART = "file.bin", "old.bin", "edited.bin", ".fppart~file.bin"
-READY = "ready"
 # Of the sending host's SCPS-TP: one file for each start of its program.
 COUNTERS = "counters"
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
@@ -47,12 +46,7 @@ class Fp(Workload[planned.Fp]):
         self._write_files()
         for node, end in ((self.client, self.client_scps), (self.server, self.server_scps)):
             write_settings(self.network, node, end)
-        self._start_server()
-        limit_ns = self.context.now_ns() + START_LIMIT_NS
-        while not (self.folders[self.server] / READY).exists():
-            if self.server_process.poll() is not None or self.context.now_ns() >= limit_ns:
-                raise OSError(self.server_process.poll() or 0, f"{self.name}: scps fpd does not serve; see logs/{self.name}-{self.server}.log")
-            self.context.loop.run_until(lambda: self.server_process.poll() is not None, self.context.now_ns() + LOOK_AGAIN_NS)
+        self._start_server(wait=True)
 
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
@@ -99,12 +93,12 @@ class Fp(Workload[planned.Fp]):
                 transfer = [f"abort {spec.stop_at}", *transfer, there, *transfer]
         return [*options, *transfer], [*options, resume]
 
-    def _start_server(self) -> None:
-        spec, end = self.spec, self.server_scps
-        (self.folders[self.server] / READY).unlink(missing_ok=True)
-        argv = [self.scps(self.server), "fpd", "--listen", spec.server_ip, "--port", str(spec.port), "--open", f"{self.folder}/files"]
-        argv += ["--ready-file", f"{self.folder}/{READY}", *self._options(end, "server", self.server)]
-        self.server_process = self.run(self.server, argv, lambda _line: None, self._server_exit)
+    def _start_server(self, *, wait: bool) -> None:
+        spec, options = self.spec, self._options(self.server_scps, "server", self.server)
+        network, loop = self.network, self.context.loop
+        self.service = FpServer(self.name, self.server, network, loop, folder=self.folder, ip=spec.server_ip, port=spec.port, options=options)
+        self.service.on_end = self._server_exit
+        self.serve(self.service, wait=wait)
 
     def _start_client(self, commands: list[str]) -> None:
         spec, end = self.spec, self.client_scps
@@ -139,20 +133,17 @@ class Fp(Workload[planned.Fp]):
             self.context.loop.at(self.context.now_ns() + LOOK_AGAIN_NS, self._watch)
             return
         self.records.write(event="stop", t_s=self.context.epoch.now_s(), what=self.spec.stop, stored_bytes=stored)
-        victim = self.client_process if self.spec.stop == "kill-client" else self.server_process
-        victim.send_signal(signal.SIGKILL)
+        if self.spec.stop == "kill-client":
+            self.client_process.send_signal(signal.SIGKILL)
+        else:
+            self.service.kill()
 
     def _target(self, name: str) -> Path:
         return self.folders[self.spec.to] / "files" / name
 
-    def _server_exit(self, code: int) -> None:
-        if self.outcome:
-            return
-        if code == -signal.SIGKILL and self.spec.stop == "kill-server" and self.starts["server"] == 1:
-            self.context.loop.at(self.context.now_ns() + SERVER_PAUSE_NS, self._start_server)
-            return
-        self.finish("incomplete", f"{self.name}: scps fpd exit code {code}; see logs/{self.name}-{self.server}.log")
-        self.stop()
+    def _server_exit(self, _code: int) -> None:
+        if not self.outcome and self.spec.stop == "kill-server" and self.starts["server"] == 1:
+            self.context.loop.at(self.context.now_ns() + SERVER_PAUSE_NS, lambda: self._start_server(wait=False))
 
     def _give_up(self) -> None:
         if not self.outcome:

@@ -6,37 +6,12 @@ import hashlib
 import json
 import random
 import shutil
-from pathlib import Path
 
+from scpslab.lab.services.ftp_server import FtpServer
 from scpslab.lab.workloads.base import Workload
 from scpslab.plan.workloads import ftp as planned
 
-LISTENING = "0A"  # TCP_LISTEN as /proc/net/tcp writes it
-LOOK_AGAIN_NS = 10_000_000
-START_LIMIT_NS = 30 * 10**9
 FILE = "files/file.bin"  # vsftpd refuses a root that its user may write to, so files are one folder further down
-# One process, one anonymous user who may store files. What it waits for is as patient as the workload.
-SERVER = """listen=YES
-background=NO
-listen_port={port}
-anonymous_enable=YES
-no_anon_password=YES
-anon_root={root}
-write_enable=YES
-anon_upload_enable=YES
-anon_umask=022
-one_process_model=YES
-seccomp_sandbox=NO
-port_enable=YES
-pasv_enable=YES
-connect_from_port_20=YES
-xferlog_enable=NO
-secure_chroot_dir={empty}
-accept_timeout={patience}
-connect_timeout={patience}
-data_connection_timeout={patience}
-idle_session_timeout={patience}
-"""
 # What curl reports of itself, in seconds since its start (curl(1), --write-out), under the names of the record.
 TIMES = {
     "time_connect": "connected_s",
@@ -54,7 +29,6 @@ class Ftp(Workload[planned.Ftp]):
         spec = self.spec
         self.client, self.server = (spec.from_, spec.to) if spec.command == "put" else (spec.to, spec.from_)
         self.text: list[str] = []
-        self.server_exit: int | None = None
         self.data = random.Random(spec.payload_seed).randbytes(spec.bytes_)  # noqa: S311  # content, no secret
         self.folders = {node: self.network.inside(node, self.folder) for node in (self.client, self.server)}
         for folder in self.folders.values():
@@ -62,16 +36,10 @@ class Ftp(Workload[planned.Ftp]):
             files.mkdir(parents=True)
             files.chmod(0o777)
         (self.folders[spec.from_] / FILE).write_bytes(self.data)
-        self.network.inside(self.server, f"{self.folder}-empty").mkdir()
-        settings = {"port": spec.port, "root": self.folder, "empty": f"{self.folder}-empty", "patience": -(-spec.patience_ns // 10**9)}
-        self.network.inside(self.server, f"{self.folder}.conf").write_text(SERVER.format(**settings))
-        self.run(self.server, ["vsftpd", f"{self.folder}.conf"], self.text.append, self._server_exit)
-        limit_ns = self.context.now_ns() + START_LIMIT_NS
-        while not self._listens():
-            if self.server_exit is not None or self.context.now_ns() >= limit_ns:
-                raise OSError(self.server_exit or 0, f"{self.name}: vsftpd does not listen: {' '.join(self.text)}; see logs/{self.name}-{self.server}.log")
-            self.context.loop.run_until(lambda: self.server_exit is not None, self.context.now_ns() + LOOK_AGAIN_NS)
-        self.text.clear()
+        patience_s = -(-spec.patience_ns // 10**9)
+        self.serve(
+            FtpServer(self.name, self.server, self.network, self.context.loop, root=self.folder, port=spec.port, patience_s=patience_s),
+        )
 
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
@@ -94,13 +62,6 @@ class Ftp(Workload[planned.Ftp]):
         self.timeouts_before = self.kernel_timeouts(spec.from_)
         self.run(self.client, argv, self.text.append, self._client_exit)
         self.context.loop.at(self.context.now_ns() + spec.patience_ns, self._give_up)
-
-    def _listens(self) -> bool:
-        table = Path(f"/proc/{self.network.pid(self.server)}/net/tcp").read_text().splitlines()[1:]
-        return any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{self.spec.port:04X}") for line in table)
-
-    def _server_exit(self, code: int) -> None:
-        self.server_exit = code
 
     def _give_up(self) -> None:
         if not self.outcome:

@@ -31,6 +31,8 @@ SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 LARGEST_DATAGRAM = 1 << 16
 MOST_COPIES, SPARE_COPIES = 20, 1000
 MOST_AT_ONCE = 10_000
+# A policy that asks to be woken again and again lets hardly any virtual time pass.
+EVENTS_EACH, SPARE_EVENTS = 20, 10_000
 LONGEST_LINE = 1 << 18
 
 
@@ -45,6 +47,7 @@ class Policy(Workload[planned.Policy]):
         self.was_sent = [False] * self.segments
         self.below = self.end = self.arrived = self.copies = self.resent = 0
         self.events: deque[dict[str, Any]] = deque()
+        self.asked = 0
         self.is_asked, self.ready, self.wake_ns = True, False, 0
         self.receiver = self._socket(spec.to, spec.to_ip, spec.port)
         self.sender = self._socket(spec.from_, spec.from_ip, 0)
@@ -96,6 +99,11 @@ class Policy(Workload[planned.Policy]):
     def _ask(self) -> None:
         if self.events and not self.is_asked and not self.outcome:
             self.is_asked = True
+            self.asked += 1
+            most = EVENTS_EACH * self.segments + SPARE_EVENTS
+            if self.asked > most:
+                self._fail(f"found more than {most} events; expected at most {EVENTS_EACH} for each segment, and {SPARE_EVENTS}. Ask to be woken less often")
+                return
             self._tell({"now": (self.context.now_ns() - self.started_ns) / SECOND_NS, **self.events.popleft()})
 
     def _on_line(self, line: str) -> None:

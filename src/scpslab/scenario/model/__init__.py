@@ -5,6 +5,7 @@ from scpslab.probes import Probe
 from scpslab.scenario.model.links import DelayStep, Direction, Errors, Outage, Queue
 from scpslab.scenario.model.scenario_file import Check, Limits, RouterSettings, ScenarioFile, Variant
 from scpslab.scenario.model.script import LinkStep, RunStep, Step
+from scpslab.scenario.model.services import CommandService
 from scpslab.scenario.model.sweep import Axis, Cases, Values
 from scpslab.workloads import Workload
 
@@ -12,6 +13,7 @@ __all__ = [
     "Axis",
     "Cases",
     "Check",
+    "CommandService",
     "DelayStep",
     "Direction",
     "Errors",

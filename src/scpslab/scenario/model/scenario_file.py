@@ -12,6 +12,7 @@ from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed
 from scpslab.probes import Probe
 from scpslab.scenario.model.links import Direction
 from scpslab.scenario.model.script import Step
+from scpslab.scenario.model.services import CommandService
 from scpslab.scenario.model.sweep import Axis
 from scpslab.stacks import Host, HostPart, KernelHost
 from scpslab.workloads import Workload
@@ -37,6 +38,12 @@ class RouterSettings(Part):
         "lowest-oldest", says="Which ones: of the lowest precedence the oldest or the newest, or the newest of all.", example="newest"
     )
     default_precedence: int = key(0, says="Precedence of packets that name none.", least=0, most=15, example=5)
+    sp: dict[Name, Literal["required", "accepted", "none"]] = key(
+        {},
+        says="From interfaces (`lan`, or a serial link) to what they carry of SCPS-SP: nothing that it does not protect, everything, or nothing that it "
+        "protects. Default: accepted.",
+        example={"modem": "required"},
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -112,6 +119,11 @@ class ScenarioFile(Part):
     )
     routers: dict[str, RouterSettings] = key(
         {}, says="From each router of SCPS-NP to its settings. Default: those of the reference implementation.", example={"ws5": {"queue_limit": 50}}
+    )
+    services: tuple[CommandService, ...] = key(
+        (),
+        says="Daemons on nodes. They start before the epoch in this order, each when the one before is ready, and run until the cell ends.",
+        example=[{"kind": "command", "name": "web", "node": "ws2", "command": "python3 -m http.server 8080", "ready_port": 8080}],
     )
     workloads: tuple[Workload, ...] = key(
         (),

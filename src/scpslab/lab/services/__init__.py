@@ -1,0 +1,10 @@
+"""Daemons of nodes, by the kinds that a plan names. Workloads and routers have kinds of their own beside them."""
+
+from __future__ import annotations
+
+from scpslab.lab.services import command
+from scpslab.lab.services.base import Service, Services
+
+KINDS = {"command": command.KIND}
+
+__all__ = ["KINDS", "Service", "Services"]

@@ -1,0 +1,176 @@
+"""What every service is: a program of a node that starts before the epoch, is watched while the cell runs, and ends with what needs it.
+
+One that ends by itself while somebody needs it fails the cell.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.context import Context
+from scpslab.lab.loop import Loop
+from scpslab.names import file_name
+
+if TYPE_CHECKING:
+    # Mininet exists only where a lab runs; tests of services run without it.
+    from scpslab.lab.network import LabNetwork
+
+# TCP_LISTEN as /proc/net/tcp writes it.
+LISTENING = "0A"
+SIGNALLED = 128
+LINES_SHOWN, LETTERS_SHOWN, TAIL_BYTES = 3, 300, 4096
+
+
+class Service:
+    """Base of the kinds. `broken` says why the cell cannot go on: "" while all is well."""
+
+    what: ClassVar[str] = "the service"
+    start_limit_ns: int = 30 * SECOND_NS
+    # None: whatever makes it ready comes by the loop, so that nobody has to look.
+    look_again_ns: ClassVar[int | None] = SECOND_NS // 100
+
+    def __init__(self, name: str, node: str, network: LabNetwork, loop: Loop) -> None:
+        self.name, self.node, self.network, self.loop = name, node, network, loop
+        self.exit_code: int | None = None
+        self.is_ending = False
+        self.broken = ""
+        self.on_end: Callable[[int], None] = lambda _code: None
+
+    @property
+    def log(self) -> Path:
+        """Where its errors go."""
+        return self.network.logs / file_name(self.name, self.node, suffix=".log")
+
+    def check(self) -> str:
+        """What the program lacks in its node; "" if nothing."""
+        return ""
+
+    def prepare(self) -> None:
+        """Writes what the program has to find in its node."""
+
+    def argv(self) -> list[str]:
+        """The program in its node, and its arguments."""
+        raise NotImplementedError
+
+    def is_ready(self) -> bool:
+        """Whether it serves."""
+        raise NotImplementedError
+
+    def hear(self, line: str) -> None:
+        """Takes a line of its standard output."""
+
+    def launch(self) -> None:
+        """Starts the program; its output comes line by line, its errors go to its log."""
+        with self.log.open("ab") as errors:
+            self.process = self._popen(subprocess.PIPE, errors.fileno())
+        assert self.process.stdout is not None
+        self.loop.on_lines(self.process.stdout, self.hear)
+        self.loop.on_exit(self.process, self._ended)
+
+    def _popen(self, stdout: int, stderr: int, keep: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+        node = self.network.node(self.node)
+        return node.start(self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep))
+
+    def wait(self) -> None:
+        """Waits until it serves.
+
+        Raises:
+            OSError: it ended, or was not ready in time; the message names it.
+        """
+        limit_ns = Context.now_ns() + self.start_limit_ns
+        if self.look_again_ns is None:
+            self.loop.run_until(lambda: self.is_ready() or self.exit_code is not None, limit_ns)
+            if not self.is_ready():
+                raise self._not_ready()
+            return
+        while not self.is_ready():
+            if self.exit_code is not None or Context.now_ns() >= limit_ns:
+                raise self._not_ready()
+            self.loop.run_until(lambda: self.exit_code is not None, Context.now_ns() + self.look_again_ns)
+
+    def stop(self) -> None:
+        """Asks it to end, if it has not ended."""
+        self.is_ending = True
+        if self.exit_code is None:
+            self.process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends it at once, because the experiment wants it so."""
+        self.is_ending = True
+        self.process.send_signal(signal.SIGKILL)
+
+    def end(self, limit_ns: int) -> None:
+        """Asks it to end, and kills it if it has not ended when the limit is over."""
+        self.stop()
+        if not self.loop.run_until(lambda: self.exit_code is not None, Context.now_ns() + limit_ns):
+            self.process.kill()
+            self.loop.run_until(lambda: self.exit_code is not None)
+
+    def _ended(self, code: int) -> None:
+        self.exit_code = code
+        if not self.is_ending:
+            self.broken = f"{self._title()} ended with {ending(code)} while the cell ran; expected it to go on{self._last_words()}"
+        self.on_end(code)
+
+    def _not_ready(self) -> OSError:
+        self.is_ending = True
+        limit_s = self.start_limit_ns / SECOND_NS
+        found = f"is not ready after {limit_s:g} s" if self.exit_code is None else f"ended with {ending(self.exit_code)} before it was ready"
+        return OSError(self.exit_code or 0, f"{self._title()} {found}{self._last_words()}")
+
+    def _title(self) -> str:
+        return f"service {self.name} on {self.node}: {self.what}"
+
+    def _last_words(self) -> str:
+        """The end of its log, and where it is."""
+        content = self.log.read_bytes()[-TAIL_BYTES:].decode(errors="replace") if self.log.exists() else ""
+        lines = " | ".join(line for line in content.splitlines() if line.strip()).split(" | ")[-LINES_SHOWN:]
+        said = " | ".join(lines)[-LETTERS_SHOWN:]
+        return f"; see logs/{self.log.name}" + (f", which ends: {said}" if said else ", which is empty")
+
+
+class Services:
+    """Those of a cell."""
+
+    def __init__(self) -> None:
+        self._all: list[Service] = []
+
+    def start(self, service: Service, *, wait: bool = True) -> None:
+        """Starts one and, unless its start is part of the experiment, waits until it serves.
+
+        Raises:
+            OSError: it lacks something, ended, or was not ready in time.
+        """
+        if lacking := service.check():
+            raise OSError(0, f"service {service.name} on {service.node}: {lacking}")
+        service.prepare()
+        self._all.append(service)
+        service.launch()
+        if wait:
+            service.wait()
+
+    @property
+    def broken(self) -> str:
+        """Why the cell cannot go on: the first service that ended by itself; "" if none did."""
+        return next((service.broken for service in self._all if service.broken), "")
+
+
+def ending(code: int) -> str:
+    """How a process ended, in words. A node's program that a signal ended has 128 more than the signal's number, as in a shell."""
+    number = -code if code < 0 else code - SIGNALLED
+    return signal.Signals(number).name if number in set(signal.Signals) else f"exit code {code}"
+
+
+def listens(pid: int, port: int) -> bool:
+    """Whether somebody in a process's network namespace accepts connections of TCP at a port."""
+    for name in ("tcp", "tcp6"):
+        path = Path(f"/proc/{pid}/net/{name}")
+        table = path.read_text().splitlines()[1:] if path.exists() else []
+        if any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{port:04X}") for line in table):
+            return True
+    return False
