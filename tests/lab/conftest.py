@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from scpslab.running import RunOptions, run_scenario
 from scpslab.running.runner import RunResult
 from scpslab.topology import catalogue
 from scpslab.topology.layout import Layout, layout
+from tests.lab import forks
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
 
@@ -40,6 +42,18 @@ def engine() -> Iterator[VirtualEngine]:
     engine.prepare(print, [point_to_point().plan(KEY, LIMITS)])
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> forks.Undisturbed:
+    """Four cells of one template of the FY97 network."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    plans = forks.cells_like(next(iter(forks.plans_of("fy97").values())), 4)
+    with forks.prepared(plans) as engine:
+        started = time.monotonic()
+        assert forks.is_completed(statuses := forks.run(engine, plans, folder, jobs=2), plans), statuses
+        took_s = time.monotonic() - started
+    return forks.Undisturbed(plans, forks.digests(folder), took_s)
 
 
 def run_text(folder: Path, text: str, out: str = "runs") -> RunResult:
@@ -116,4 +130,4 @@ def run_network(
 def results_of_this_test_only(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keeps the user's cache of results out of tests, and tests out of it."""
     folder = tmp_path_factory.mktemp("results")
-    monkeypatch.setattr("scpslab.running.runner.cache_dir", lambda: folder)
+    monkeypatch.setattr("scpslab.running.store.cache_dir", lambda: folder)

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,15 @@ def with_seed(plan: Plan, seed: str) -> Plan:
 def cells_like(plan: Plan, count: int) -> dict[str, Plan]:
     """Cells of one template that differ in their seeds."""
     return {f"c{number}": with_seed(plan, f"{number:02x}" * 32) for number in range(count)}
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """Cells of one template that nothing has disturbed, two at a time: their plans, the digests of what they left, how long they took."""
+
+    plans: Mapping[str, Plan]
+    files: Mapping[str, str]
+    took_s: float
 
 
 class Statuses(dict[str, str]):

@@ -68,3 +68,19 @@ def test_a_container_forwards_protected_packets_of_scps_np_as_a_process_does(tmp
         counts.append([(interface["name"], interface["received"], interface["sent"]) for interface in counters["interfaces"]])
     assert counts[0] == counts[1]
     assert counts[0][0][1] > 70
+
+
+@needs_images
+def test_routers_on_a_serial_line_can_be_containers(tmp_path):
+    counts = []
+    for containers in ("docker", "process"):
+        overrides = ["sweep={}", "hosts.*.sp={}", "workloads.transfer.size=100 kB", f"containers={containers}"]
+        result = run_scenario("np/sp", RunOptions(out=tmp_path / containers, overrides=overrides, jobs=1))
+        assert (result.completed, result.failed) == (1, 0)
+        (cell,) = open_run(result.folder).cells
+        assert measure(cell)["payload_match"] is True
+        lines = [line for line in cell.records("modem") if line["event"] == "direction"]
+        assert all(line["lost_frames"] == 0 for line in lines)
+        counts.append([(line["direction"], line["sent_frames"]) for line in lines])
+    assert counts[0] == counts[1]
+    assert counts[0][0][1] > 70

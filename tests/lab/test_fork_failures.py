@@ -20,33 +20,17 @@ from scpslab.engine.template import Fork, Template
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.plan.script import RunStep
-from tests.lab.forks import Statuses, cells_like, digests, is_completed, left_after_a_while, plans_of, prepared, run, scratch_folders
+from tests.lab.forks import Statuses, digests, is_completed, left_after_a_while, prepared, run, scratch_folders
 
 pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_FORK_KILLS", "4"))
 SHORT_S = 5
 
 
-def four_cells() -> dict[str, Plan]:
-    """Four cells of one template."""
-    return cells_like(next(iter(plans_of("fy97").values())), 4)
-
-
 @pytest.fixture
-def plans() -> dict[str, Plan]:
+def plans(undisturbed) -> dict[str, Plan]:
     """Four cells of one template."""
-    return four_cells()
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory) -> tuple[dict[str, str], float]:
-    """What the four cells leave when nothing happens, two at a time, and how long they take."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    with prepared(four_cells()) as engine:
-        started = time.monotonic()
-        assert is_completed(run(engine, four_cells(), folder, jobs=2), four_cells())
-        took_s = time.monotonic() - started
-    return digests(folder), took_s
+    return dict(undisturbed.plans)
 
 
 @pytest.fixture
@@ -96,7 +80,7 @@ def limited(plan: Plan, wall_s: int) -> Plan:
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_a_fork_that_is_killed_fails_alone(cells, plans, undisturbed, seed):
     """At a moment drawn from a seed, by somebody else's signal: the others have the bytes of an undisturbed run."""
-    expected, took_s = undisturbed
+    expected, took_s = undisturbed.files, undisturbed.took_s
     with prepared(plans) as engine:
         with running(engine, plans, cells) as statuses:
             time.sleep(random.Random(seed).uniform(0, 0.8) * took_s)
@@ -151,7 +135,7 @@ def test_a_template_that_is_stopped_is_replaced(cells, plans, undisturbed, monke
         (second,) = engine.templates()
     assert is_completed(statuses, plans), statuses
     assert second.pid != first.pid
-    assert digests(cells) == undisturbed[0]
+    assert digests(cells) == undisturbed.files
 
 
 def test_a_template_that_hangs_before_its_network_is_up_fails_its_cell(cells, plans):

@@ -22,12 +22,17 @@ pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_KILLS", "4"))
 LIMITS = {"memory_mib": 2048, "wall_s": 200 + 30 * KILLS}
 SETTINGS = ["sweep={}", "hosts.*={preset: modern}", "workloads.transfer.size=50 kB"]
+# Small cells: a kernel's transfer, and one of SCPS-TP over SCPS-NP through two routers on a serial line, protected by SCPS-SP.
+CELLS = {"kernel": ("fy97/fig04:test", SETTINGS), "np": ("np/sp", ["sweep={}", "workloads.transfer.size=50 kB", "hosts.*.sp={}"])}
+# The kinds of nodes of the labs; "np-docker" has containers as routers on the serial line.
+KINDS = {"process": "kernel", "np": "np", "docker": "kernel", "np-docker": "np"}
 
 
-def plan_of(containers: str) -> str:
-    """The plan of a small FY97 cell."""
-    loaded = scenario.load("fy97/fig04:test", [*SETTINGS, f"containers={containers}"])
-    (cell,) = scenario.cells(loaded)
+def plan_of(kind: str) -> str:
+    """The plan of a small cell."""
+    name, settings = CELLS[KINDS[kind]]
+    containers = "docker" if kind.endswith("docker") else "process"
+    (cell,) = scenario.cells(scenario.load(name, [*settings, f"containers={containers}"]))
     return plans.text(planning.plan(cell))
 
 
@@ -35,9 +40,9 @@ def plan_of(containers: str) -> str:
 def seen(tmp_path_factory):
     """What the job in the guest saw."""
     folder = tmp_path_factory.mktemp("host")
-    program, cell = program_folder(folder / "program", "run_lab.py"), folder / "cell"
+    program, cell = program_folder(folder / "program", "run_lab.py", with_stack=True), folder / "cell"
     cell.mkdir()
-    kinds = ["process", "docker"] if images_can_be_had() else ["process"]
+    kinds = [kind for kind in KINDS if images_can_be_had() or not kind.endswith("docker")]
     for kind in kinds:
         (cell / f"plan-{kind}.json").write_text(plan_of(kind))
     (cell / "job.json").write_text(json.dumps({"plans": kinds, "kills": KILLS, "seed": 1997}))
@@ -55,6 +60,16 @@ def test_labs_on_the_machine_s_own_kernel_complete(seen):
         receiver = next(line for line in lab["records"]["transfer"] if line["event"] == "receiver")
         assert (receiver["bytes"], receiver["wrong_bytes"]) == (50_000, 0)
         assert all(line["closes"] for line in lab["records"]["accounting"])
+
+
+def test_routers_of_scps_np_forward_there_over_a_line_in_real_time(seen):
+    labs = [lab for lab in seen["whole"] if KINDS[lab["plan"]] == "np"]
+    assert labs
+    for lab in labs:
+        directions = {line["direction"]: line for line in lab["records"]["modem"] if line["event"] == "direction"}
+        assert directions["data"]["sent_frames"] == directions["data"]["received_frames"] > 30
+        (sender,) = [line for line in lab["records"]["transfer"] if line["event"] == "sender"]
+        assert sender["scps"]["sp"]["sealed"] > 30
 
 
 def test_killed_labs_leave_nothing_and_take_nothing(seen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 
 from scpslab.engine import CellRun
+from scpslab.engine.memory import can_hold_forks, trouble
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
-from tests.lab.forks import cells_like, digests, is_completed, left_after_a_while, plans_of, prepared, run, scratch_folders
+from tests.lab.forks import digests, is_completed, left_after_a_while, plans_of, prepared, run, scratch_folders
 from tests.lab.test_docker import images_can_be_had
 
 pytestmark = pytest.mark.lab
@@ -24,6 +26,7 @@ KINDS = ("fy97", "congestion", "router", "paths", "others", "script", "serial", 
 # Ten seconds for every template: `make test-forks` asks for them.
 DOCKER_KINDS = ("docker", "own-image")
 ALL_KINDS = (*KINDS, *(DOCKER_KINDS if os.environ.get("SCPSLAB_DOCKER_FORKS") else ()))
+DISK = Path("/var/tmp")
 KILLS = int(os.environ.get("SCPSLAB_TEMPLATE_KILLS", "4"))
 
 
@@ -80,6 +83,22 @@ def test_order_neighbours_and_forks_do_not_matter(tmp_path, kind):
     assert sorted(path.name for path in (tmp_path / "backwards").iterdir()) == sorted(plans)
 
 
+@pytest.mark.parametrize("holds_forks", [True, False])
+def test_the_folder_of_the_guests_memory_does_not_matter(tmp_path, monkeypatch, holds_forks):
+    """Another folder than /dev/shm; and one whose file system has no files without a name, as overlays of containers, where no fork could keep its memory."""
+    plans = dict(list(plans_of("fy97").items())[:2])
+    with prepared(plans) as engine:
+        run(engine, plans, tmp_path / "usual")
+    (tmp_path / "memory").mkdir()
+    monkeypatch.setenv("SCPSLAB_MEMORY", str(tmp_path / "memory"))
+    if not holds_forks:
+        monkeypatch.setattr("scpslab.engine.virtual.can_hold_forks", lambda _: False)
+    with prepared(plans) as engine:
+        assert is_completed(statuses := run(engine, plans, tmp_path / "elsewhere"), plans), statuses
+        assert bool(engine.templates()) == holds_forks
+    assert digests(tmp_path / "elsewhere") == digests(tmp_path / "usual")
+
+
 def test_a_fork_runs_on_its_own_core(tmp_path):
     """Not on its template's. (By the name of the C library's function for this the linker takes the lab kernel's own, which ended one fork in a hundred.)"""
     first, *others = sorted(os.sched_getaffinity(0))
@@ -102,28 +121,38 @@ def test_a_fork_runs_on_its_own_core(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(KILLS))
-def test_a_template_that_is_killed_costs_no_cell(tmp_path, seed):
+def test_a_template_that_is_killed_costs_no_cell(tmp_path, undisturbed, seed):
     """At a moment drawn from a seed, while two of its cells run: they are run again from a new one, with the same bytes, and nothing is left."""
     before = scratch_folders()
-    plan = next(iter(plans_of("fy97").values()))
-    plans = cells_like(plan, 4)
-    with prepared(plans) as engine:
-        started = time.monotonic()
-        statuses = run(engine, plans, tmp_path / "undisturbed", jobs=2)
-        took_s = time.monotonic() - started
-    assert is_completed(statuses, plans), statuses
-    with prepared(plans) as engine:
-        runner = threading.Thread(target=run, args=(engine, plans, tmp_path / "killed", 2))
+    with prepared(undisturbed.plans) as engine:
+        runner = threading.Thread(target=run, args=(engine, undisturbed.plans, tmp_path / "killed", 2))
         runner.start()
-        time.sleep(random.Random(seed).uniform(0, took_s))  # a moment, no secret
+        time.sleep(random.Random(seed).uniform(0, undisturbed.took_s))  # a moment, no secret
         for template in engine.templates():
             template.kill()
         runner.join()
 
-    assert digests(tmp_path / "killed") == digests(tmp_path / "undisturbed")
-    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == sorted(plans)
+    assert digests(tmp_path / "killed") == undisturbed.files
+    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == sorted(undisturbed.plans)
     assert scratch_folders() == before
     assert left_after_a_while(tmp_path) == {}
+
+
+def test_memory_on_a_disk_gives_the_same_bytes(tmp_path, monkeypatch, undisturbed):
+    """In /var/tmp, as where nothing can run from /dev/shm (docs/platforms.md)."""
+    if trouble(DISK) or not can_hold_forks(DISK):
+        pytest.skip(f"no fork can keep its memory in {DISK}")
+    name = next(iter(undisturbed.plans))
+    plans = {name: undisturbed.plans[name]}
+    with tempfile.TemporaryDirectory(dir=DISK) as folder:
+        monkeypatch.setenv("SCPSLAB_MEMORY", folder)
+        with prepared(plans) as engine:
+            statuses = run(engine, plans, tmp_path)
+            assert list(Path(folder).iterdir()) != []
+        assert list(Path(folder).iterdir()) == []
+
+    assert is_completed(statuses, plans), statuses
+    assert digests(tmp_path) == {file: digest for file, digest in undisturbed.files.items() if file.startswith(f"{name}/")}
 
 
 def test_a_network_that_cannot_be_set_up_fails_its_cell_with_the_reason(tmp_path):

@@ -18,9 +18,11 @@ from scpslab.doctor.finding import Finding
 from scpslab.doctor.surroundings import Surroundings, look, on_windows_disk
 from scpslab.doctor.tracing import ptrace
 from scpslab.engine import memory
+from scpslab.engine.appliance import native
+from scpslab.engine.appliance.machine import QEMU, SLOWER, is_accelerated
 from scpslab.errors import CapabilityError
 from scpslab.hostlab.capabilities import missing
-from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, compare, find
+from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, carried, compare, find
 
 MEMORY_FOLDER = Path("/dev/shm")
 NEEDED_PROCESSES = 200
@@ -59,6 +61,8 @@ def python() -> Finding:
 
 def programs() -> Finding:
     """Everything that builds kernel and guest?"""
+    if carried():
+        return Finding("build programs", "ok", "not needed: this installation carries all parts")
     missing = [name for name in BUILD_PROGRAMS if shutil.which(name) is None and not Path("/usr/sbin", name).exists()]
     if not missing:
         return Finding("build programs", "ok", "all there")
@@ -68,6 +72,8 @@ def programs() -> Finding:
 
 def mounts() -> Finding:
     """May the guest image be built here? mmdebstrap mounts /dev and /proc for the programs that it installs."""
+    if carried():
+        return Finding("mounts for building", "ok", "not needed: this installation carries all parts")
     where, is_root = look(), os.geteuid() == 0
     if not (is_root or where.container):
         # A plain user's mmdebstrap makes a user namespace; what may do so differs from program to program (AppArmor), so nobody else can try.
@@ -144,7 +150,7 @@ def memory_folder() -> Finding:
     except CapabilityError:
         chosen = MEMORY_FOLDER
     if chosen != MEMORY_FOLDER:
-        return judge_other_folder(chosen, memory.room(chosen), memory.trouble(MEMORY_FOLDER))
+        return judge_other_folder(chosen, memory.room(chosen), memory.trouble(MEMORY_FOLDER), can_hold_forks=memory.can_hold_forks(chosen))
     if not MEMORY_FOLDER.is_dir():
         return Finding("memory folder", "missing", f"no {MEMORY_FOLDER}", f"sudo mount -t tmpfs tmpfs {MEMORY_FOLDER}")
     facts = os.statvfs(MEMORY_FOLDER)
@@ -152,12 +158,15 @@ def memory_folder() -> Finding:
     return judge_memory_folder(facts.f_bavail * facts.f_frsize, is_noexec, len(os.sched_getaffinity(0)), look())
 
 
-def judge_other_folder(folder: Path, free_bytes: int, trouble: str) -> Finding:
+def judge_other_folder(folder: Path, free_bytes: int, trouble: str, *, can_hold_forks: bool = True) -> Finding:
     """The finding for guests whose memory is not in /dev/shm. `trouble`: why it is not; "" where that has too little room, or another folder is asked for."""
     why = "SCPSLAB_MEMORY names it" if os.environ.get("SCPSLAB_MEMORY") else f"{MEMORY_FOLDER} {trouble or 'has too little room'}"
     found = f"{free_bytes / 1e9:.1f} GB free in {folder}: {why}"
     if free_bytes < memory.NEEDED_BYTES:
         return Finding("memory folder", "warning", f"{found}; a cell may need {memory.NEEDED_BYTES / 1e6:.0f} MB", "small cells run; scpslab run --jobs 1")
+    if not can_hold_forks:
+        text = f"{found}; no files without a name there (O_TMPFILE), so every cell boots: the same bytes, in twice the time"
+        return Finding("memory folder", "warning", text, "name a folder of another file system: SCPSLAB_MEMORY=/FOLDER")
     return Finding("memory folder", "ok", found)
 
 
@@ -218,12 +227,45 @@ def host() -> list[Finding]:
     return [Finding(f"engine host: {lack.name}", "missing", lack.found, lack.fix) for lack in lacking]
 
 
+def appliance() -> Finding:
+    """Do cells run in a machine of QEMU's here, and why?"""
+    return judge_appliance(native.trouble(), shutil.which(QEMU) is not None, is_accelerated())
+
+
+def judge_appliance(why: str, has_qemu: bool, accelerated: bool) -> Finding:
+    """The finding where the lab kernel cannot run for a reason ("" if it can), with or without QEMU, whose machines may use the processor itself."""
+    name = "appliance"
+    if not why:
+        return Finding(name, "ok", "not needed: the lab kernel runs on this machine itself")
+    if not has_qemu:
+        return Finding(name, "missing", f"{why}, and there is no {QEMU}", "sudo apt-get install qemu-system-x86; or an x86-64 Linux machine that allows ptrace")
+    pace = "at nearly the usual pace (KVM)" if accelerated else f"10 to {SLOWER} times slower"
+    return Finding(
+        name, "warning", f"{why}: cells run in a machine of {QEMU}, {pace}, with the same bytes", "faster: an x86-64 Linux machine that allows ptrace"
+    )
+
+
 CHECKS: tuple[Callable[[], Finding], ...] = (
     *(machine, system, python, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
-    *(sandbox.addresses, disk, processes, cores),
+    *(sandbox.addresses, disk, processes, cores, appliance),
 )
+
+
+# Those of a machine on which engine virtual runs its cells in the appliance.
+APPLIANCE_CHECKS: tuple[Callable[[], Finding], ...] = (appliance, system, python, images, published, disk, cores)
 
 
 def examine(engine: str) -> list[Finding]:
     """Runs every check of an engine."""
-    return host() if engine == "host" else [check() for check in CHECKS]
+    if engine == "host":
+        return host()
+    is_inside = engine == "virtual" and native.trouble() and shutil.which(QEMU)
+    return [_finding(check) for check in (APPLIANCE_CHECKS if is_inside else CHECKS)]
+
+
+def _finding(check: Callable[[], Finding]) -> Finding:
+    """The finding of a check. A part that cannot be unpacked concerns several; the message says what to do."""
+    try:
+        return check()
+    except CapabilityError as error:
+        return Finding(check.__name__, "missing", str(error), "")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from scpslab.doctor.finding import Finding
 from scpslab.doctor.surroundings import Surroundings, look
+from scpslab.engine.appliance import native
 
 NAME = "ptrace"
-# Asks to be traced by its parent, in a process of its own: some filters kill whoever asks. Answers with the number of the error.
-TRY = "import ctypes, sys; libc = ctypes.CDLL(None, use_errno=True); sys.exit(ctypes.get_errno() if libc.ptrace(0, 0, None, None) else 0)"
 SCOPE_FILE = Path("/proc/sys/kernel/yama/ptrace_scope")
 # From this scope on, children may not ask to be traced: 2 only root, 3 nobody until the next boot.
 SCOPE_REFUSES, SCOPE_FOR_GOOD = 2, 3
@@ -22,20 +17,19 @@ SCOPE_REFUSES, SCOPE_FOR_GOOD = 2, 3
 
 def ptrace() -> Finding:
     """Tries it."""
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", TRY], capture_output=True, check=False)
     try:
         scope = int(SCOPE_FILE.read_text())
     except (OSError, ValueError):
         scope = 0
     filtered = re.search(r"^Seccomp:\s*2$", Path("/proc/self/status").read_text(), re.MULTILINE) is not None
-    return explain(done.returncode, scope, filtered, look())
+    return explain(native.may_trace(), scope, filtered, look())
 
 
 def explain(answer: int, scope: int, filtered: bool, where: Surroundings) -> Finding:
     """The finding for an answer (0, an error's number, or minus a signal's), with what probably refuses, and the way out."""
     if answer == 0:
         return Finding(NAME, "ok", "allowed")
-    said = f"killed by {signal.Signals(-answer).name}" if answer < 0 else os.strerror(answer)
+    said = native.words(answer)
     if scope >= SCOPE_REFUSES:
         until = "write kernel.yama.ptrace_scope=1 into /etc/sysctl.d/10-ptrace.conf and boot again"
         fix = until if scope >= SCOPE_FOR_GOOD else "sudo sysctl -w kernel.yama.ptrace_scope=1"

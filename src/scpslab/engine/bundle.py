@@ -7,13 +7,12 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import scpslab
+from scpslab.project import PACKAGE, ROOT
 from scpslab.scratch import scratch
 from scpslab.setup import Images, Program
 from scpslab.setup.folders import whole_folder
 
-PACKAGE = Path(scpslab.__file__).parent
-PARTS = ("__init__.py", "kinds.py", "names.py", "strict_json.py", "units.py", "lab", "plan", "topology")
+PARTS = ("__init__.py", "kinds.py", "names.py", "project.py", "strict_json.py", "units.py", "lab", "plan", "topology")
 COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell spends time on it."""
 
 import compileall
@@ -35,8 +34,7 @@ def sources() -> list[tuple[Path, str]]:
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         found += [(file, f"scpslab/{file.relative_to(PACKAGE)}") for file in files]
     found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in found]
-    topologies = PACKAGE.parents[1] / "topologies"
-    return found + [(file, f"topologies/{file.name}") for file in sorted(topologies.glob("*.py"))]
+    return found + [(file, f"topologies/{file.name}") for file in sorted((ROOT / "topologies").glob("*.py"))]
 
 
 def copy_programs(folder: Path, programs: Iterable[Path]) -> None:

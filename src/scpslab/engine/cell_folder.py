@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from scpslab import plan as plans
-from scpslab.engine.vectors import write_vectors
 from scpslab.lab.place import OUT
 from scpslab.names import UNFINISHED
 from scpslab.plan import Plan
@@ -57,6 +56,9 @@ class CellFolder:
 
     def fill(self) -> None:
         """Makes the lab's input: its plan, the vectors of bit errors, and an empty folder for its output."""
+        # The appliance, which only reads vectors, has no numpy.
+        from scpslab.engine.vectors import write_vectors  # noqa: PLC0415
+
         vectors = self.inside / "vectors"
         vectors.mkdir(parents=True)
         self.out.path.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -91,7 +92,7 @@ def _check_images(images: set[str]) -> None:
 def _install(say: Callable[[str], None], with_stack: bool) -> Path:
     """The lab program's folder for this machine, made where it is missing."""
     tools = ensure_tools(say)
-    programs = [*sorted(tools.iterdir()), *([ensure_stack(say).path] if with_stack else [])]
+    programs = [*sorted(tools.iterdir()), *([ensure_stack(say, platform.machine()).path] if with_stack else [])]
     digest = hashlib.sha256()
     for file, name in [*sources(), *((file, file.name) for file in programs)]:
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")

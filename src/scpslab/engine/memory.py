@@ -39,6 +39,15 @@ def trouble(place: Path) -> str:
     return "mounted noexec" if os.statvfs(place).f_flag & os.ST_NOEXEC else ""
 
 
+def can_hold_forks(place: Path) -> bool:
+    """Whether a place has files without a name, in which a fork keeps its memory: overlay file systems, as containers have them, often have none."""
+    try:
+        os.close(os.open(place, os.O_TMPFILE | os.O_RDWR, 0o600))
+    except OSError:
+        return False
+    return True
+
+
 def room(place: Path) -> int:
     """The free bytes of a place."""
     return shutil.disk_usage(place).free

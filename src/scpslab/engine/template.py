@@ -169,14 +169,14 @@ class Template:
         try:
             code = self._start_and_hear()
         finally:
-            with self._changed:
-                lost = list(self._forks.values())
-                self._forks.clear()
-            for fork in lost:
-                fork.lose()
+            # Whoever learns that his fork is lost asks for another one, and must not be given this template again.
             with self._changed:
                 self.returncode = code
+                lost = list(self._forks.values())
+                self._forks.clear()
                 self._changed.notify_all()
+            for fork in lost:
+                fork.lose()
 
     def _start_and_hear(self) -> int:
         """Its life; returns its exit code."""

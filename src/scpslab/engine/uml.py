@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from scpslab.engine import memory
+from scpslab.engine.appliance import native
 from scpslab.engine.base import LabProcess
 from scpslab.engine.bundle import bundle_hash, ensure_bundle
 from scpslab.engine.cell_folder import CellFolder
@@ -75,8 +76,7 @@ class UmlEngine(ProcessEngine):
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
-        _check_processes()
-        memory.choose()
+        self.check()
         plans = list(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
             images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
@@ -86,6 +86,17 @@ class UmlEngine(ProcessEngine):
         for plan in plans:
             if names := own_images(plan):
                 self._bring_images(names, plan.limits.memory_mib, say)
+
+    def check(self) -> None:
+        """Checks that the lab kernel can run here.
+
+        Raises:
+            CapabilityError: it cannot.
+        """
+        if said := native.machine_trouble():
+            raise CapabilityError(f"engine {self.name}: {said}; expected such a machine. Use --engine virtual, or --engine host as root (docs/vagrant.md).")
+        _check_processes()
+        memory.choose()
 
     def _bring_images(self, names: list[str], memory_mib: int, say: Callable[[str], None]) -> None:
         for name in set(names) - set(self._own_images):
@@ -121,7 +132,7 @@ class UmlEngine(ProcessEngine):
                 (work / name).symlink_to(target.resolve())
             self._kernel, self._tools = images.kernel, images.tools_dir
             (cell / OUT).mkdir(exist_ok=True)
-            folder = CellFolder(work, _no_network(limits))
+            folder = CellFolder(work, no_network(limits))
             with self.kernel(folder) as process:
                 return self._wait(process, limits["wall_s"]) or folder.console_tail()
 
@@ -188,7 +199,7 @@ class UmlEngine(ProcessEngine):
             os.kill(process.pid, signal.SIGIO)
 
 
-def _no_network(limits: dict[str, int]) -> Plan:
+def no_network(limits: dict[str, int]) -> Plan:
     """A plan for a guest that runs no cell."""
     key = CellKey(id="boot", scenario="boot", axes={}, repeat=1, kernel_seed="0" * 64)
     bounds = Limits(virtual_s=limits["wall_s"], wall_s=limits["wall_s"], memory_mib=limits["memory_mib"])

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from scpslab.engine.appliance import native
+from scpslab.engine.appliance.job import Job
+from scpslab.engine.appliance.machine import SLOWER, MachineCell, Parts, find_qemu, is_accelerated
+from scpslab.engine.appliance.machines import Machines
 from scpslab.engine.base import CellRun, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import sweep, template_launcher
-from scpslab.engine.memory import choose
+from scpslab.engine.memory import can_hold_forks, choose
 from scpslab.engine.standstill import standstill
 from scpslab.engine.template import Fork, Held, Template, TemplateError
 from scpslab.engine.template_pool import TemplatePool, free_bytes
 from scpslab.engine.terminal import SessionConsole
-from scpslab.engine.uml import UmlEngine
+from scpslab.engine.uml import COMPILE_LIMITS, UmlEngine
 from scpslab.lab import template as networks
 from scpslab.plan import Plan
 from scpslab.scratch import scratch
+from scpslab.setup import cache_dir, ensure_appliance
 
 # Within a template's folder: where it boots, and its cells.
 HOME, CELLS = "home", "cells"
@@ -60,6 +65,33 @@ class VirtualEngine(UmlEngine):
         super().__init__()
         self._pool = TemplatePool(lambda: free_bytes(choose()))
         self._thread = threading.local()
+        self.machines: Machines | None = None
+        self._uses_appliance = False
+
+    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
+        """See UmlEngine.prepare. Where the lab kernel cannot run, cells run in machines that can run it."""
+        plans = list(plans)
+        if why := native.trouble():
+            self.use_appliance(why, say, max((plan.limits.memory_mib for plan in plans), default=0))
+        super().prepare(say, plans)
+
+    def use_appliance(self, why: str, say: Callable[[str], None], guest_mib: int) -> None:
+        """From here on, guests of up to so much memory run in machines of QEMU's.
+
+        Raises:
+            CapabilityError: there is no QEMU, or no kernel for its machines.
+        """
+        find_qemu()
+        self._appliance = ensure_appliance(say)
+        self._guest_mib = max(guest_mib, COMPILE_LIMITS["memory_mib"])
+        pace = "at nearly the usual pace" if is_accelerated() else f"10 to {SLOWER} times slower, with the same bytes"
+        say(f"engine virtual: {why}; cells run in a machine of qemu-system-x86_64, {pace}")
+        self._uses_appliance = True
+
+    def check(self) -> None:
+        """See UmlEngine.check. In the appliance, the machine's own limits count."""
+        if not self._uses_appliance:
+            super().check()
 
     def run(self, cell: CellRun) -> dict[str, Any]:
         """Runs a cell; where its template was lost meanwhile, once more from a new one."""
@@ -71,20 +103,41 @@ class VirtualEngine(UmlEngine):
         """Ends every lab of this engine."""
         super().stop()
         self._pool.stop()
+        if self.machines:
+            self.machines.stop()
 
     def templates(self) -> list[Template]:
         """Those that there are now."""
         return self._pool.templates()
 
     def close(self) -> None:
-        """Ends the templates, which wait for cells."""
+        """Ends templates and machines, which wait for cells."""
         self._pool.close()
+        if self.machines:
+            self.machines.close()
+
+    def boot_limit_s(self, plan: Plan) -> float:
+        """How long the network of a plan may take to come up."""
+        return plan.limits.wall_s
+
+    @contextmanager
+    def kernel(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[LabProcess]:
+        """A kernel in the folder, or in a machine."""
+        with self._in_machine(folder, core, is_cell=False) if self._uses_appliance else super().kernel(folder, core, console) as process:
+            yield process
 
     @contextmanager
     def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[LabProcess]:
-        """A fork of the template of the folder's plan, which is booted where there is none yet; without snapshots a guest that sets up its network itself."""
+        """A fork of the template of the folder's plan, which is booted where there is none yet.
+
+        Without snapshots, and where no fork could keep its memory, it is a guest that sets up its network itself, and gives the same bytes.
+        """
+        if self._uses_appliance:
+            with self._in_machine(folder, core, is_cell=True) as cell:
+                yield cell
+            return
         template = networks.Template.of(folder.plan, folder.inside / "vectors")
-        if not self.snapshots:
+        if not self.snapshots or not can_hold_forks(choose()):
             (folder.inside / networks.FILE).write_text(template.text())
             with self.kernel(CellFolder(folder.path, _seeded(template)), core) as process:
                 yield process
@@ -95,7 +148,7 @@ class VirtualEngine(UmlEngine):
         limits = folder.plan.limits
         # Its own memory, and that of a fork.
         needed_bytes = 2 * limits.memory_mib << 20
-        with self._pool.use(key, lambda: self._template(template, folder, core), limits.wall_s, needed_bytes) as held:
+        with self._pool.use(key, lambda: self._template(template, folder, core), self.boot_limit_s(folder.plan), needed_bytes) as held:
             if held.template.memory_bytes is None:
                 # At the limit it is still alive, and would be the next time.
                 was_killed = (held.template.returncode or 0) < 0
@@ -112,6 +165,35 @@ class VirtualEngine(UmlEngine):
                 lab = Over(1)
             yield lab
             self._thread.lost = (isinstance(lab, Fork) and lab.lost) or (isinstance(lab, Over) and not held.template.is_alive)
+
+    @contextmanager
+    def _in_machine(self, folder: CellFolder, core: int | None, *, is_cell: bool) -> Iterator[LabProcess]:
+        """The guest of a folder, in a machine: a cell of a plan, or a guest that runs the program of the folder `lab`."""
+        boot, lab, shared = (folder.path / "boot").resolve(), (folder.path / "lab").resolve(), (cache_dir() / "lab").resolve()
+        if self.machines is None:
+            parts = Parts(self._appliance, self._kernel, self._tools, boot.parent, boot.name, shared)
+            shared.mkdir(exist_ok=True)
+            self.machines = Machines(parts, self._guest_mib)
+        limits = folder.plan.limits
+
+        def job(number: int) -> Job:
+            wall_s = limits.wall_s * (1 if is_accelerated() else SLOWER)
+            name = lab.name if lab.parent == shared else ""
+            return Job(id=number, boot=boot.name, lab=name, is_cell=is_cell, memory_mib=limits.memory_mib, wall_s=wall_s, snapshots=self.snapshots)
+
+        with self.machines.use(core) as machine:
+            cell = machine.start(folder, job)
+            yield cell
+            self._thread.lost = cell.lost
+
+    def _wait(self, process: LabProcess, wall_s: float) -> str:
+        """See ProcessEngine. What a machine says of its cell's end comes with the cell."""
+        ended = super()._wait(process, wall_s)
+        return ended or (process.said if isinstance(process, MachineCell) else "")
+
+    def hanging(self, process: LabProcess) -> str:
+        """See UmlEngine. A machine that does not answer cannot be looked into."""
+        return "" if isinstance(process, MachineCell) else super().hanging(process)
 
     def _template(self, template: networks.Template, cell: CellFolder, core: int | None) -> Held:
         """A template that is not booted yet, in folders of its own: one beside the cell, which holds its cells too, and one for its memory."""

@@ -81,3 +81,11 @@ def test_another_folder_is_told_with_the_reason():
     found = judge_other_folder(Path("/tmp"), 10**10, "mounted noexec")
     assert (found.state, found.found) == ("ok", "10.0 GB free in /tmp: /dev/shm mounted noexec")
     assert judge_other_folder(Path("/tmp"), 10**8, "").state == "warning"
+
+
+def test_a_folder_that_holds_no_forks_is_told(tmp_path):
+    assert memory.can_hold_forks(scratch.MEMORY)
+    assert not memory.can_hold_forks(tmp_path / "missing")
+    found = judge_other_folder(Path("/tmp"), 10**10, "mounted noexec", can_hold_forks=False)
+    assert found.state == "warning"
+    assert "every cell boots" in found.found

@@ -126,6 +126,29 @@ def test_one_that_does_not_answer_is_ended(start, tmp_path, monkeypatch):
     assert ended(template)
 
 
+def test_whose_fork_is_lost_is_not_given_the_same_template_again(start, tmp_path):
+    """Also while another fork of it has not ended yet: a cell is tried once more, and only once."""
+    template = start(
+        """
+        say("ready 1")
+        for seconds in (0, 3):
+            hear()
+            child = os.fork()
+            if not child:
+                talk.close()
+                time.sleep(seconds)
+                os._exit(0)
+            say(f"running {child}")
+        """
+    )
+    first, second = template.fork(tmp_path, None), template.fork(tmp_path, None)
+
+    assert first.wait(LIMIT_S) == -signal.SIGKILL
+    assert first.lost
+    assert not template.is_alive
+    assert second.wait(LIMIT_S) == -signal.SIGKILL
+
+
 def test_one_that_reads_nothing_does_not_hold_up_who_asks(start):
     """The socket takes a few hundred requests; what does not fit is not sent."""
     template = start('say("ready 1"); time.sleep(1000)')

@@ -1,0 +1,245 @@
+"""One appliance: a QEMU process with its shared folders and its serial port, from start to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scpslab.engine.appliance import native
+from scpslab.engine.appliance.job import BOOT, CONSOLE, EXCHANGE, KERNEL, LAB, OUT, PROGRAM, READY, TOOLS, Answer, Job, line
+from scpslab.engine.appliance.parts import copy_program
+from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.confinement import sweep
+from scpslab.errors import CapabilityError
+from scpslab.scratch import scratch
+from scpslab.setup.images import LAB_KERNEL_MACHINE
+
+QEMU = "qemu-system-x86_64"
+KVM = Path("/dev/kvm")
+# What software emulation costs at most: a second of work on this machine itself is 10 to so many in the emulated one (docs/decisions/0802).
+SLOWER = 20
+# Besides the guests' memory: the kernel, the guest image's pages, Python, and the files of a cell.
+OWN_MEMORY_MIB = 640
+START_LIMIT_S = 300
+END_LIMIT_S = 10
+# How long an answer may come after the job's own limit, at which the machine ends the job itself.
+GRACE_S = 120
+LAST_LINES = 6
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The built parts that a machine uses, as the host has them. `boot`: the folder that holds boot folders; `first`: the name of one of them."""
+
+    appliance: Path
+    kernel: Path
+    tools: Path
+    boot: Path
+    first: str
+    lab: Path
+
+
+def find_qemu() -> str:
+    """The path of QEMU.
+
+    Raises:
+        CapabilityError: it is not installed.
+    """
+    found = shutil.which(QEMU)
+    if found is None:
+        raise CapabilityError(
+            f"{QEMU}: found no such program; expected it, because the lab kernel runs inside a small machine of QEMU's here. "
+            "Install it: sudo apt-get install qemu-system-x86 (macOS: brew install qemu)."
+        )
+    return found
+
+
+def is_accelerated() -> bool:
+    """Whether this machine's processor runs the machine's programs itself."""
+    is_wanted = os.environ.get(native.VARIABLE) != native.EMULATED
+    return is_wanted and platform.machine() == LAB_KERNEL_MACHINE and os.access(KVM, os.R_OK | os.W_OK)
+
+
+def command(parts: Parts, folder: Path, memory_mib: int) -> list[str]:
+    """QEMU's command line. It has no network, no disks, and nothing of the host but the named folders."""
+    shares = {BOOT: parts.boot, LAB: parts.lab, KERNEL: parts.kernel.parent, TOOLS: parts.tools, PROGRAM: folder / PROGRAM, EXCHANGE: folder / EXCHANGE}
+    words = [find_qemu(), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", "q35,hpet=off", "-cpu", "qemu64"]
+    words += ["-accel", "kvm"] if is_accelerated() else ["-accel", "tcg,thread=single"]
+    words += ["-m", f"{memory_mib}M", "-kernel", str(parts.appliance), "-append", f"console=ttyS0 quiet panic=-1 scpslab_boot={parts.first}"]
+    words += ["-chardev", f"file,id=console,path={_escaped(folder / CONSOLE)}", "-serial", "chardev:console"]
+    words += ["-device", "virtio-serial-pci", "-chardev", "stdio,id=talk,signal=off", "-device", "virtserialport,chardev=talk,name=scpslab"]
+    for name, path in shares.items():
+        mode = "" if name == EXCHANGE else ",readonly=on"
+        words += ["-virtfs", f"local,path={_escaped(path)},mount_tag={name},security_model=none,multidevs=remap{mode}"]
+    return words
+
+
+class Machine:
+    """A machine that runs one job at a time."""
+
+    def __init__(self, parts: Parts, memory_mib: int, core: int | None) -> None:
+        """Starts it; the first job waits until it is up."""
+        self.core = core
+        self._parts, self._jobs = parts, 0
+        self._stack = ExitStack()
+        self._folder = self._stack.enter_context(scratch())
+        (self._folder / EXCHANGE).mkdir()
+        copy_program(self._folder / PROGRAM)
+        with (self._folder / "qemu.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                command(parts, self._folder, memory_mib), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+            )
+        if core is not None:
+            with suppress(OSError, AttributeError):
+                os.sched_setaffinity(self._process.pid, {core})
+        self._changed = threading.Condition()
+        self._is_ready, self._is_over = False, False
+        self._answer: Answer | None = None
+        self._thread = threading.Thread(target=self._hear, name="appliance", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        """QEMU's process id."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can take a job."""
+        return not self._is_over
+
+    def start(self, folder: CellFolder, job: Callable[[int], Job]) -> MachineCell:
+        """Gives it the input of a cell's folder, and the job that is made with its number."""
+        self._jobs += 1
+        place = self._folder / EXCHANGE / str(self._jobs)
+        place.mkdir()
+        asked = job(self._jobs)
+        shutil.copytree(folder.inside, place / folder.inside.name)
+        if not asked.lab:
+            shutil.copytree(folder.path / LAB, place / LAB)
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_ready or self._is_over, START_LIMIT_S)
+            self._answer = None
+        if not self._is_ready:
+            self.kill()
+        with suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.write(line(asked))
+            self._process.stdin.flush()
+        return MachineCell(self, folder, place, asked)
+
+    def wait(self, timeout_s: float | None) -> Answer | None:
+        """The answer to the job; None if the machine has ended. Raises subprocess.TimeoutExpired."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._answer is not None or self._is_over, timeout_s):
+                raise subprocess.TimeoutExpired(QEMU, timeout_s or 0)
+            return self._answer
+
+    def returncode(self) -> int:
+        """How the ended machine ended."""
+        return self._process.wait(END_LIMIT_S)
+
+    def last_words(self) -> str:
+        """The last lines that QEMU and the machine's kernel have said."""
+        said = "".join((self._folder / name).read_text(errors="replace") for name in ("qemu.log", CONSOLE) if (self._folder / name).exists())
+        return "\n".join(said.strip().splitlines()[-LAST_LINES:])
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Ends it, and gives back what it had of the machine."""
+        self.kill()
+        self._process.wait()
+        self._thread.join(END_LIMIT_S)
+        for end in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                if end is not None:
+                    end.close()
+        self._stack.close()
+
+    def _hear(self) -> None:
+        """Hears what the machine says until it ends, or until it says what none of ours says."""
+        assert self._process.stdout is not None
+        try:
+            for said in self._process.stdout:
+                with self._changed:
+                    if said.strip() == READY.encode():
+                        self._is_ready = True
+                    else:
+                        self._answer = _read(said)
+                    self._changed.notify_all()
+        except (ValueError, TypeError):
+            pass
+        finally:
+            self.kill()
+            self._process.wait()
+            with self._changed:
+                self._is_over = True
+                self._changed.notify_all()
+
+
+class MachineCell:
+    """A lab that runs in a machine. `said`: why the machine ended it; `lost`: the machine itself has ended."""
+
+    def __init__(self, machine: Machine, folder: CellFolder, place: Path, job: Job) -> None:
+        self._machine, self._folder, self._place, self._job = machine, folder, place, job
+        self.returncode: int | None = None
+        self.said, self.lost = "", False
+
+    @property
+    def pid(self) -> int:
+        """The process id of the machine."""
+        return self._machine.pid
+
+    def poll(self) -> int | None:
+        """How it ended; None while nobody has waited for its end."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end, and takes its files. The machine keeps the job's limit itself: only one that does not answer any more passes the timeout."""
+        if self.returncode is None:
+            answer = self._machine.wait(None if timeout is None else self._job.wall_s + GRACE_S)
+            if answer is None or answer.id != self._job.id:
+                self.lost, self.returncode = True, min(self._machine.returncode(), 0)
+                self._folder.console.write_text(f"{self._machine.last_words()}\nthe machine of {QEMU} has ended\n")
+            else:
+                self._take(answer)
+        return self.returncode or 0
+
+    def kill(self) -> None:
+        """Ends it, and with it its machine; one that has ended already is no error."""
+        if self.returncode is None:
+            self._machine.kill()
+
+    def _take(self, answer: Answer) -> None:
+        sweep(self._place)
+        shutil.copytree(self._place / OUT, self._folder.out.path, dirs_exist_ok=True)
+        shutil.copyfile(self._place / CONSOLE, self._folder.console)
+        shutil.rmtree(self._place)
+        self.said, self.returncode = answer.ended, answer.returncode
+
+
+def _read(said: bytes) -> Answer:
+    fields: dict[str, Any] = json.loads(said)
+    answer = Answer(**fields)
+    if not (isinstance(answer.id, int) and isinstance(answer.ended, str) and isinstance(answer.returncode, int)):
+        raise TypeError
+    return answer
+
+
+def _escaped(path: Path) -> str:
+    """A path as a value in QEMU's options."""
+    return str(path).replace(",", ",,")

@@ -1,0 +1,200 @@
+"""Machines of the appliance as the host sees them: jobs, answers and files; one that ends, hangs or says nonsense. QEMU itself is a script here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scpslab.doctor.machine import judge_appliance
+from scpslab.engine.appliance import machine as machine_module
+from scpslab.engine.appliance import native
+from scpslab.engine.appliance.job import Job
+from scpslab.engine.appliance.machine import Machine, Parts, command, find_qemu
+from scpslab.engine.appliance.machines import Machines
+from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.uml import no_network
+from scpslab.errors import CapabilityError
+
+PLAN = no_network({"wall_s": 5, "memory_mib": 64})
+# What every script begins with: `folder` is where the machine's exchange is.
+START = """
+import json, os, sys, time
+folder = next(word.split("path=")[1].split(",mount_tag=exchange")[0] for word in sys.argv if "mount_tag=exchange" in word)
+def say(text):
+    sys.stdout.write(text + "\\n")
+    sys.stdout.flush()
+"""
+ANSWERS = """
+say("ready")
+for line in sys.stdin:
+    job = json.loads(line)
+    place = os.path.join(folder, str(job["id"]))
+    os.makedirs(place + "/out/records")
+    open(place + "/out/records/seen", "w").write(open(place + "/cell/plan.json").read())
+    os.symlink("/etc/passwd", place + "/out/link")
+    os.mkfifo(place + "/out/pipe")
+    open(place + "/console.log", "w").write("from the console")
+    say(json.dumps({"id": job["id"], "ended": "because", "returncode": 3}))
+"""
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Parts:
+    """Folders for a machine, with a comma in their names."""
+    for name in ("kernel", "tools", "boot", "lab"):
+        (tmp_path / "a,b" / name).mkdir(parents=True)
+    at = tmp_path / "a,b"
+    return Parts(at / "bzImage", at / "kernel" / "linux", at / "tools", at / "boot", "first", at / "lab")
+
+
+@pytest.fixture
+def qemu(tmp_path: Path, monkeypatch):
+    """Puts a script in QEMU's place."""
+
+    def put(script: str) -> None:
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        program = tmp_path / "bin" / machine_module.QEMU
+        program.write_text(f"#!{sys.executable}\n{START}{script}")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+
+    return put
+
+
+def filled(path: Path) -> CellFolder:
+    """A cell's folder with its input, and a lab program of its own."""
+    folder = CellFolder(path, PLAN)
+    folder.fill()
+    (path / "lab").mkdir()
+    return folder
+
+
+def job(number: int) -> Job:
+    """A job whose lab program is in the exchange."""
+    return Job(id=number, boot="first", lab="", is_cell=False, memory_mib=64, wall_s=0.5, snapshots=True)
+
+
+def test_a_cell_comes_back_with_its_files_and_nothing_but_files(tmp_path, parts, qemu):
+    qemu(ANSWERS)
+    machine = Machine(parts, 512, None)
+    for name in ("one", "two"):
+        folder = filled(tmp_path / name)
+        cell = machine.start(folder, job)
+
+        assert (cell.wait(5), cell.said, cell.lost) == (3, "because", False)
+        assert (folder.out.path / "records/seen").read_text() == (folder.inside / "plan.json").read_text()
+        assert sorted(path.name for path in folder.out.path.iterdir()) == ["records"]
+        assert folder.console.read_text() == "from the console"
+    machine.close()
+    assert not machine.is_alive
+
+
+@pytest.mark.parametrize("says", ['say("nonsense")', 'say("{}")', 'say(json.dumps({"id": "x", "ended": 1, "returncode": 0}))', "sys.exit(1)"])
+def test_a_machine_that_ends_or_says_what_none_says_is_lost(tmp_path, parts, qemu, says):
+    qemu(f'say("ready")\nsys.stdin.readline()\nprint("last words", file=sys.stderr, flush=True)\n{says}\ntime.sleep(60)')
+    machine = Machine(parts, 512, None)
+    folder = filled(tmp_path / "one")
+    cell = machine.start(folder, job)
+    cell.wait(5)
+
+    assert cell.lost
+    assert not machine.is_alive
+    assert "last words" in folder.console.read_text()
+    machine.close()
+
+
+def test_a_machine_that_never_answers_is_ended(tmp_path, parts, qemu, monkeypatch):
+    monkeypatch.setattr(machine_module, "GRACE_S", 0.1)
+    qemu('say("ready")\nsys.stdin.readline()\ntime.sleep(60)')
+    machine = Machine(parts, 512, None)
+    cell = machine.start(filled(tmp_path / "one"), job)
+    with pytest.raises(machine_module.subprocess.TimeoutExpired):
+        cell.wait(5)
+    cell.kill()
+
+    assert cell.wait() == -9
+    assert cell.lost
+    machine.close()
+
+
+def test_a_machine_that_never_comes_up_is_ended(tmp_path, parts, qemu, monkeypatch):
+    monkeypatch.setattr(machine_module, "START_LIMIT_S", 0.2)
+    qemu("time.sleep(60)")
+    machine = Machine(parts, 512, None)
+    cell = machine.start(filled(tmp_path / "one"), job)
+    cell.wait(5)
+
+    assert cell.lost
+    machine.close()
+
+
+def test_machines_are_kept_for_the_next_job_unless_they_have_ended(parts, qemu):
+    qemu('say("ready")\nsys.stdin.readline()')
+    machines = Machines(parts, 64)
+    with machines.use(None) as first:
+        pass
+    with machines.use(None) as again, machines.use(None) as beside:
+        assert again is first
+        assert beside is not first
+        assert sorted(machines.processes) == sorted([first.pid, beside.pid])
+        again.kill()
+        again.wait(5)
+    with machines.use(None) as left:
+        assert left is beside
+    machines.close()
+    assert machines.processes == []
+    machines.stop()
+    with machines.use(None) as late:
+        late.wait(5)
+    assert machines.processes == []
+
+
+def test_the_machine_gets_nothing_of_the_host_but_named_folders(parts, qemu, tmp_path):
+    qemu("")
+    words = command(parts, tmp_path / "a,b", 512)
+    shares = [word for word in words if "mount_tag=" in word]
+
+    assert [word.split("mount_tag=")[1].split(",")[0] for word in shares] == ["boot", "lab", "kernel", "tools", "program", "exchange"]
+    assert [word for word in shares if "readonly=on" not in word] == [shares[-1]]
+    assert all("a,,b" in word for word in shares)
+    assert not {"-netdev", "-drive", "-hda", "-nic"} & set(words)
+
+
+def test_no_qemu_is_an_error_that_says_what_to_install(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(CapabilityError, match="apt-get install qemu-system-x86"):
+        find_qemu()
+
+
+def test_the_appliance_is_for_other_machines_and_for_those_that_forbid_ptrace(monkeypatch):
+    monkeypatch.delenv(native.VARIABLE, raising=False)
+    monkeypatch.setattr(native, "may_trace", lambda: 1)
+    monkeypatch.setattr(native.platform, "machine", lambda: "x86_64")
+    assert native.trouble() == "ptrace is refused (Operation not permitted)"
+    monkeypatch.setattr(native, "may_trace", lambda: 0)
+    assert not native.trouble()
+    monkeypatch.setenv(native.VARIABLE, "1")
+    assert "asks for it" in native.trouble()
+    monkeypatch.setattr(native.platform, "machine", lambda: "aarch64")
+    monkeypatch.delenv(native.VARIABLE)
+    assert "Linux aarch64" in native.trouble()
+
+
+@pytest.mark.parametrize(
+    ("why", "has_qemu", "accelerated", "state", "found"),
+    [
+        ("", False, False, "ok", "not needed"),
+        ("no ptrace", False, False, "missing", "no ptrace, and there is no qemu-system-x86_64"),
+        ("no ptrace", True, False, "warning", "10 to 20 times slower, with the same bytes"),
+        ("no ptrace", True, True, "warning", "KVM"),
+    ],
+)
+def test_doctor_says_whether_cells_run_in_the_appliance(why, has_qemu, accelerated, state, found):
+    finding = judge_appliance(why, has_qemu, accelerated)
+    assert finding.state == state
+    assert found in finding.found
+    assert replace(finding, state="ok").name == "appliance"
