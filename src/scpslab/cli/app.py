@@ -6,12 +6,13 @@ import errno
 import importlib
 import os
 import sys
+from types import ModuleType
 from typing import Annotated
 
 import typer
 
 from scpslab.cli.terminal import harmless
-from scpslab.errors import ScpslabError
+from scpslab.errors import CapabilityError, ScpslabError
 from scpslab.version import version
 
 # Command to the module of scpslab.cli that registers it, and the first line of its help; in the order of --help.
@@ -22,6 +23,8 @@ COMMANDS = {
     "validate": ("validate", "Check a scenario or campaign, and run nothing."),
     "plan": ("plan", "Print the ids of all cells, the plan of one cell, or the paths of packets."),
     "run": ("run", "Run a scenario or campaign; repeat the command to resume."),
+    "merge": ("merge", "Make one run of its shards."),
+    "cluster": ("cluster", "Print a job script that runs a scenario's shards on many machines."),
     "results": ("results", "Show the results of a run: means with intervals."),
     "losses": ("losses", "List every packet loss of a cell."),
     "plot": ("plot", "Draw the figures of a run."),
@@ -29,7 +32,7 @@ COMMANDS = {
     "claims": ("claims", "Test every finding of the papers against your runs."),
     "report": ("report", "Write one page about a run or campaign: RUN/report.html."),
     "export": ("export", "Pack a run into one file from which anyone can reproduce it."),
-    "verify": ("verify", "Run an exported run again, and compare every byte."),
+    "verify": ("verify", "Run an exported run or a run folder again, and compare every byte."),
     "assignment": ("assignment", "Work on an assignment: start it, predict, run, check, and pack what you hand in."),
     "course": ("course", "Run a course: make it, and issue a variant of each assignment to every student."),
     "grade": ("grade", "Grade submissions: run them again, compare the bytes, and mark the answers."),
@@ -38,6 +41,8 @@ COMMANDS = {
     "clean": ("clean", "Free disk space: remove files that scpslab can make again."),
     "schema": ("schema", "Regenerate the JSON Schemas and references of scenarios and assignments."),
 }
+# Packages that few commands need, and the extra of scpslab that has them (pyproject.toml).
+EXTRAS = {"cryptography": "course", "jinja2": "report"}
 GO_ON = "Finished cells are kept; repeat the command to resume."
 ADVICE = {
     errno.ENOSPC: f"Free disk space there, or choose another folder with --out. {GO_ON}",
@@ -69,11 +74,28 @@ def program(words: list[str]) -> typer.Typer:
     app.callback()(_options)
     wanted = next((word for word in words if not word.startswith("-")), "")
     if wanted in COMMANDS:
-        importlib.import_module(f"scpslab.cli.{COMMANDS[wanted][0]}").register(app)
+        _load(wanted).register(app)
         return app
     for command, (_, summary) in COMMANDS.items():
         app.command(command, help=summary)(_not_loaded)
     return app
+
+
+def _load(command: str) -> ModuleType:
+    """The module of a command.
+
+    Raises:
+        CapabilityError: it needs an extra of the package that is not installed.
+    """
+    try:
+        return importlib.import_module(f"scpslab.cli.{COMMANDS[command][0]}")
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        extra = EXTRAS[error.name]
+        raise CapabilityError(
+            f'{command}: found no Python package {error.name}; expected it with the extra "{extra}" of scpslab. Run: pip install "scpslab[{extra}]".'
+        ) from error
 
 
 def _not_loaded() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +33,7 @@ from scpslab.grading import submission
 from scpslab.running import RunOptions
 
 NOT_READY_EXIT = 1
+COMMAND = Path(__file__).resolve().parents[3] / "scpslab"
 In = Annotated[Path | None, typer.Option("--in", metavar="FOLDER", help="The folder that `start` has made. Default: this one, or the only one below it.")]
 
 
@@ -130,6 +133,7 @@ def run(
         warn(f"no prediction yet of {', '.join(missing)}: what you predict after the run is marked as late")
     for name in scenario or known:
         options = RunOptions(jobs=jobs, out=workspace.runs, trust=trust)
+        workspace.add(_now(), "begin", name)
         folders = run_variant(workspace.assignment, workspace.variant.parameters, options, [ConsoleProgress(console, jobs)], [name])
         workspace.add(_now(), "run", name)
         print_summary(results.table.summarise(results.table.read_results(folders[name])), console)
@@ -139,13 +143,16 @@ def run(
         typer.echo(harmless(str(folders[name])))
 
 
-def check_(in_: In = None) -> None:
+def check_(
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells of trials to run at a time. Default: one per core.")] = None, in_: In = None
+) -> None:
     """Say what is done and what is missing, without giving an answer away.
 
+    If the assignment asks for a program of yours, the command also runs the trials that you may see, and says what they give.
     Exit code 1: something is missing. With the practice variant, the command also says which answers are right.
     """
     workspace = _open(in_)
-    findings = check(workspace)
+    findings = check(workspace, [ConsoleProgress(table_console(stderr=True), jobs)], jobs)
     table = Table("", "part", "", header_style="bold", box=None)
     for finding in findings:
         table.add_row(finding.state, finding.what, finding.says)
@@ -206,6 +213,10 @@ def _say_start(workspace: Workspace, target: Path) -> None:
     steps = [f"scpslab assignment predict {name} VALUE" for name in file.predictions]
     for step in (f"cd {target}", *steps, "scpslab assignment run", "scpslab assignment check", "scpslab assignment submit"):
         console.print(f"  {step}", highlight=False, soft_wrap=True)
+    if shutil.which(COMMAND.name) is None and COMMAND.is_file():
+        console.print(
+            f"Your shell does not find scpslab outside the clone. Type once: alias scpslab={shlex.quote(str(COMMAND))}", highlight=False, soft_wrap=True
+        )
 
 
 def _now() -> str:

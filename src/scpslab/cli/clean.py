@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scpslab import hostlab
+from scpslab import hostlab, units
 from scpslab.engine import host
 from scpslab.errors import CapabilityError, LabError, UsageError
 from scpslab.runfolder import RunFolder, held
+from scpslab.running.store import DAY_S, RESULTS, Store
 from scpslab.setup import cache_dir
 
-CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab")}
+CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab", "packed")}
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +30,11 @@ def clean(
     images: Annotated[bool, typer.Option("--images", help="Remove the built kernel, guest image and programs; the next run builds them again.")] = False,
     labs: Annotated[bool, typer.Option("--labs", help="Remove what killed labs of engine host have left (as root).")] = False,
     runs: Annotated[Path | None, typer.Option(help="Remove unfinished cells (*.part) in this folder of runs.")] = None,
+    older_than: Annotated[int | None, typer.Option(min=0, metavar="DAYS", help="With --results: only those that nobody has used for so many days.")] = None,
+    most: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="With --results: those used longest ago, until the others fit in SIZE, such as '10 GB'.")
+    ] = None,
+    store: Annotated[Path | None, typer.Option(metavar="FOLDER", help="With --results: clean this folder, which machines share, instead of the cache.")] = None,
 ) -> None:
     """Free disk space: remove files that scpslab can make again.
 
@@ -40,18 +47,52 @@ def clean(
         raise UsageError("clean: found no option; expected --results, --images, --labs or --runs DIR. Say what to remove.")
     if runs and not runs.is_dir():
         raise UsageError(f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; expected a folder of runs, such as runs. Correct the path.")
+    chosen = _chosen(older_than, most, store, is_wanted=results)
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
     if labs:
         _labs()
-    for wanted, part in ((results, "results"), (images, "images")):
+    if chosen:
+        _trim(chosen)
+    for wanted, part in ((results and not chosen, "results"), (images, "images")):
         for name in CACHE_PARTS[part] if wanted else ():
             _remove(cache_dir() / name)
-    if runs:
-        for path in sorted(runs.iterdir()):
-            if RunFolder(path).unfinished_cells():
-                _unfinished(RunFolder(path))
+    for path in sorted(runs.iterdir()) if runs else ():
+        if RunFolder(path).unfinished_cells():
+            _unfinished(RunFolder(path))
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Which results of a store are removed."""
+
+    store: Store
+    older_than_s: float | None
+    most_bytes: int | None
+
+
+def _chosen(days: int | None, most: str | None, store: Path | None, *, is_wanted: bool) -> _Chosen | None:
+    """What the options choose among results; None if they choose nothing."""
+    if days is None and not most and not store:
+        return None
+    if not is_wanted:
+        raise UsageError("--older-than, --most, --store: found no --results; expected it, because they choose among results. Add --results.")
+    if store and not store.is_dir():
+        raise UsageError(f"--store {store}: found no such folder; expected a folder of results that machines share. Correct the path.")
+    try:
+        most_bytes = units.parse("size", most) if most else None
+    except units.UnitError as error:
+        raise UsageError(f"--most: {error}. Correct it.") from error
+    # A shared folder without another choice is emptied, but it stays.
+    everything = days is None and most_bytes is None
+    return _Chosen(Store(store or cache_dir() / RESULTS), None if days is None else days * DAY_S, 0 if everything else most_bytes)
+
+
+def _trim(chosen: _Chosen) -> None:
+    count, freed = chosen.store.trim(chosen.older_than_s, chosen.most_bytes)
+    left = sum(entry.size_bytes for entry in chosen.store.entries())
+    typer.echo(f"removed {count} results, {freed / 10**6:.1f} MB, from {chosen.store.root}; {left / 10**6:.1f} MB stay")
 
 
 def _labs() -> None:

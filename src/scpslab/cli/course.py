@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
+from scpslab.cli.gradescope import gradescope
 from scpslab.cli.notes import warn
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import table_console
 from scpslab.cli.terminal import harmless
 from scpslab.course import practice as practices
-from scpslab.course.assignment import PRACTICE, Assignment, find, load_assignment, load_marking
+from scpslab.course.assignment import INSTRUCTOR, PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
 from scpslab.course.expected import expected
 from scpslab.course.folder import load_course, make_course
 from scpslab.course.issue import alike, check_terms, plan_issue, practice_variant, write_issue
@@ -22,6 +23,7 @@ from scpslab.course.roster import parties, read_roster
 from scpslab.course.runs import rows_of, run_variant
 from scpslab.course.secret import FILE as SECRET
 from scpslab.course.secret import fingerprint
+from scpslab.course.trials import Outcome, Planned, carry_out, planned
 from scpslab.documents.quantities import AxisValue
 from scpslab.errors import ScenarioError
 from scpslab.running import RunOptions
@@ -33,7 +35,7 @@ DEFAULT_TERM = "term-1"
 def register(app: typer.Typer) -> None:
     """Adds the command and its subcommands."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=course.__doc__)
-    for name, function in (("new", new), ("issue", issue), ("practice", practice)):
+    for name, function in (("new", new), ("issue", issue), ("practice", practice), ("gradescope", gradescope)):
         group.command(name)(function)
     app.add_typer(group, name="course")
 
@@ -101,13 +103,15 @@ def practice(
 ) -> None:
     """Draw the practice variant of an assignment, run it, and write it with its answers: practice.json.
 
-    This also tries the assignment: its scenarios run, and every formula of marking.yaml has a value.
+    This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution's files go through all trials.
     """
     found = load_assignment(find(name))
     marking = load_marking(found)
     reference = _Reference(jobs)
     variant = practice_variant(found, marking, reference.rows)
     right = expected(found, marking, variant.parameters, reference.rows(found, variant.parameters))
+    for one in planned(found, variant.parameters, marking):
+        typer.echo(harmless(f"trial {one.name}: {reference.trial(found, one, variant.parameters).says}"), err=True)
     path = found.folder / PRACTICE
     if check and not practices.agree(practices.read_practice(found), variant, right):
         raise ScenarioError(f'{path}: found another practice variant than the assignment gives; expected the same. Run "scpslab course practice {name}".')
@@ -125,3 +129,10 @@ class _Reference:
     def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
         with scratch() as folder:
             return rows_of(run_variant(assignment, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners))
+
+    def trial(self, assignment: Assignment, one: Planned, parameters: Mapping[str, AxisValue]) -> Outcome:
+        """What the reference solution gives."""
+        path = assignment.folder / INSTRUCTOR / SOLUTION / one.trial.file
+        content = path.read_bytes() if path.is_file() else None
+        with scratch() as folder:
+            return carry_out(one, content, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners)

@@ -8,6 +8,7 @@ import typer
 
 from scpslab import plan as plans
 from scpslab import planning, scenario
+from scpslab.cli.cost import cost_text
 from scpslab.cli.terminal import harmless
 from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, TRUST_HELP, todays_name
 from scpslab.documents.places import one_of
@@ -24,6 +25,7 @@ def plan(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
     cell: Annotated[str | None, typer.Option(metavar="ID", help="Print the plan of this cell as JSON.")] = None,
     paths: Annotated[bool, typer.Option("--paths", help="Print the path of every workload's packets in each direction, hop by hop.")] = False,
+    cost: Annotated[bool, typer.Option("--cost", help="Print what a scenario or campaign needs: CPU hours, memory, storage, and the time on N cores.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
@@ -36,6 +38,9 @@ def plan(
     Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan links/one-way --paths ·
     scpslab plan fy97/fig04:kernel-test --cell stack=fy97-reno,errors=clustered,ber=0,r1
     """
+    if cost:
+        typer.echo(cost_text(todays_name(name), set_ or [], trust=trust), nl=False)
+        return
     cells = {item.id: item for item in scenario.cells(scenario.load(todays_name(name), set_ or [], OnDisk(is_trusted=trust)))}
     if cell is not None and cell not in cells:
         raise UsageError(f'--cell: found "{cell}"; {one_of(cell, cells)}')

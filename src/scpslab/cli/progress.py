@@ -49,10 +49,11 @@ class LeftColumn(ProgressColumn):
 class ConsoleProgress:
     """A listener that shows the progress of runs. In a campaign it names the scenario and shows the pace in hours per minute.
 
-    `jobs`: how many cells run at a time (None: one per core); `now`: a clock, in seconds.
+    `jobs`: how many cells run at a time (None: one per core); `now`: a clock, in seconds; `is_here`: whether cells run on this machine, whose pace is known.
     """
 
-    def __init__(self, console: Console, jobs: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, console: Console, jobs: int | None = None, now: Callable[[], float] = time.monotonic, *, is_here: bool = True) -> None:
+        self.is_here = is_here
         self.console, self.notes, self.now = console, Notes(console), now
         self.jobs = jobs or len(os.sched_getaffinity(0))
         self.scenarios: tuple[str, ...] = ()
@@ -102,7 +103,7 @@ class ConsoleProgress:
                 TextColumn("cells"),
                 TimeElapsedColumn(),
                 TextColumn("left"),
-                TimeRemainingColumn() if self.scenarios else LeftColumn(self.remaining),
+                TimeRemainingColumn() if self.scenarios or not self.is_here else LeftColumn(self.remaining),
                 TextColumn("{task.description}", markup=False),
                 console=self.console,
             )
@@ -111,7 +112,7 @@ class ConsoleProgress:
 
     def _forecast(self) -> None:
         """Says how long a long run takes, once, before its first cell that has no result yet."""
-        if self.has_forecast or self.scenarios:
+        if self.has_forecast or self.scenarios or not self.is_here:
             return
         self.has_forecast = True
         if (self.remaining.seconds() or 0) >= LONG_S:

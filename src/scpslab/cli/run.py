@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from scpslab import figures, results
 from scpslab.cli.consent import ask_for_host
@@ -13,11 +15,17 @@ from scpslab.cli.notes import warn
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.validate import todays_name
+from scpslab.documents.places import one_of
 from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
 from scpslab.errors import UsageError
 from scpslab.running import RunOptions, run_campaign, run_scenario
+from scpslab.running.build import Build
 from scpslab.running.command import DEFAULT_ENGINE
+from scpslab.running.executors import EXECUTORS
+from scpslab.running.runner import RunResult
+from scpslab.running.sample import Sample
+from scpslab.running.shard import Shard
 from scpslab.scenario.campaign import is_campaign
 
 FAILED_CELLS_EXIT = 1
@@ -50,6 +58,21 @@ def run(  # typer calls it by name
     trust: Annotated[
         bool, typer.Option("--trust", help="Run files that others own or may write: a topology's file with your rights, in engine host commands as root.")
     ] = False,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help='Run only part K of N, into OUT/shards; "scpslab merge" makes one run of all parts (docs/scale.md).')
+    ] = None,
+    executor: Annotated[str, typer.Option(help="Where cells run: local (this machine) or dask (the workers of --cluster).")] = "local",
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="CLUSTER", help="With --executor dask: a scheduler's address, a YAML file for ssh or a job scheduler, or local (docs/scale.md)."),
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option(metavar="SAMPLE", help="With --executor dask: run a share of all cells (5%) on this machine too, and compare bytes.")
+    ] = None,
+    build: Annotated[
+        str | None,
+        typer.Option(metavar="DIGESTS", help='Refuse to run unless plans, kernel, guest and stack are those of "scpslab cluster build" on another machine.'),
+    ] = None,
 ) -> None:
     """Run a scenario or campaign; repeat the command to resume.
 
@@ -58,19 +81,33 @@ def run(  # typer calls it by name
     """
     if engine not in ENGINES:
         raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')
+    if executor not in EXECUTORS:
+        raise UsageError(f'--executor: found "{executor}"; {one_of(executor, EXECUTORS)}')
     console = table_console(stderr=True)
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
     options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=list(set_ or []), trust=trust)
-    listeners = [ConsoleProgress(console, jobs)]
+    options = replace(options, shard=Shard.parse(shard) if shard else None, build=Build.parse(build) if build else None)
+    options = replace(options, executor=executor, cluster=cluster, check=Sample.parse(check, "--check") if check else None)
+    listeners = [ConsoleProgress(console, jobs, is_here=executor == "local")]
     scenario = todays_name(scenario)
     if is_campaign(scenario):
+        if build:
+            raise UsageError("--build: found a campaign; expected a scenario, whose plans it states. Name each scenario of the campaign.")
         campaign = run_campaign(scenario, options, listeners)
         typer.echo(campaign.folder)
-        if campaign.failed:
-            raise typer.Exit(FAILED_CELLS_EXIT)
-        return
-    result = run_scenario(scenario, options, listeners)
+        is_good = not campaign.failed
+    else:
+        result = run_scenario(scenario, options, listeners)
+        # A shard has no table or figure of its own.
+        is_good = (bool(options.shard) or _show(result, console)) and not result.failed
+        typer.echo(result.folder)
+    if not is_good:
+        raise typer.Exit(FAILED_CELLS_EXIT)
+
+
+def _show(result: RunResult, console: Console) -> bool:
+    """Shows a run's table, checks and figures; returns whether the checks hold."""
     print_summary(results.table.summarise(results.table.read_results(result.folder)), console)
     verdicts = results.checks.evaluate(result.folder, result.checks)
     for verdict in verdicts:
@@ -78,6 +115,4 @@ def run(  # typer calls it by name
     for picture in figures.draw(result.folder, warn=warn):
         if picture.suffix == ".png":
             console.print(f"figure: {picture}", highlight=False, soft_wrap=True)
-    typer.echo(result.folder)
-    if result.failed or any(verdict.missed for verdict in verdicts):
-        raise typer.Exit(FAILED_CELLS_EXIT)
+    return not any(verdict.missed for verdict in verdicts)

@@ -10,8 +10,9 @@ import typer
 
 from scpslab.course import reference as courses
 from scpslab.course.assignment import FOLDER as ASSIGNMENTS
-from scpslab.errors import ScenarioError
+from scpslab.errors import ScenarioError, UsageError
 from scpslab.planning.reference import page
+from scpslab.project import IS_INSTALLED
 from scpslab.scenario.load import FOLDER
 from scpslab.scenario.reference import reference, schema
 
@@ -32,6 +33,8 @@ def write(check: Annotated[bool, typer.Option("--check", help="Change nothing; f
     The schemas (scenarios/scenario.schema.json, assignments/*.schema.json) are for editors; docs/scenario-reference.md, docs/assignment-reference.md and
     the tables of keys in docs/plan-format.md are for people. All are generated from the classes that read these files.
     """
+    if IS_INSTALLED:
+        raise UsageError("schema: found an installation; expected a clone, in which these files are committed. Run it in a clone.")
     for path, text in generated().items():
         if check and (not path.exists() or path.read_text() != text):
             raise ScenarioError(f'{path}: found content that differs from what the model gives; expected the same. Run "scpslab schema".')

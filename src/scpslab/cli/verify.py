@@ -10,7 +10,9 @@ import typer
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless
+from scpslab.runfolder import find_run
 from scpslab.running import RunOptions
+from scpslab.running.sample import Sample
 from scpslab.running.verify import LONGEST_WALL_S, Comparison
 from scpslab.running.verify import verify as run_again
 
@@ -24,13 +26,18 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help='A file that "scpslab export" wrote.')],
+    archive: Annotated[
+        str, typer.Argument(metavar="ARCHIVE", help='A file that "scpslab export" wrote, or a run: its folder, its name under runs/, or "last".')
+    ],
+    sample: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Run only some cells again, drawn anew each time: a share such as 5%, or a number.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Keep the re-run in this folder. Default: remove it after the comparison.")] = None,
     wall: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this.")] = LONGEST_WALL_S,
     trust: Annotated[bool, typer.Option("--trust", help="Run the archive's own topologies, which are Python code with your rights. Read them first.")] = False,
 ) -> None:
-    """Run an exported run again, and compare every byte.
+    """Run an exported run or a run folder again, and compare every byte.
 
     An archive whose files are not those that it lists is refused. The cells run in virtual time. Then every file under cells/, and results.csv, is
     compared with the digests in the archive, and every plan with the plan that the archived scenario gives. A topology of the archive's own is not run:
@@ -38,7 +45,9 @@ def verify(
     Exit code 0: all bytes are the same. Exit code 1: some files differ, or plans contradict the scenario; the output names them and says whether
     kernel, guest image and lab program were the same.
     """
-    compared = run_again(archive, RunOptions(jobs=jobs, trust=trust), [ConsoleProgress(plain_console(stderr=True))], keep, wall)
+    path = Path(archive) if Path(archive).is_file() else find_run(archive)
+    taken = Sample.parse(sample) if sample else None
+    compared = run_again(path, RunOptions(jobs=jobs, trust=trust), [ConsoleProgress(plain_console(stderr=True))], keep, wall, taken)
     for comparison in compared:
         _say(comparison)
     if not all(comparison.is_same for comparison in compared):
@@ -49,7 +58,7 @@ def _say(comparison: Comparison) -> None:
     if comparison.is_same:
         for note in comparison.notes:
             typer.echo(harmless(f"{comparison.run}: {note}"))
-        typer.echo(f"{comparison.run}: the same bytes in all {len(comparison.same)} files, from the plans that its scenario gives")
+        typer.echo(f"{comparison.run}: the same bytes in all {len(comparison.same)} files of {_cells(comparison)}, from the plans that its scenario gives")
         return
     found = (("contradiction", comparison.contradictions), ("differs", comparison.different), ("missing", comparison.missing), ("new", comparison.new))
     for what, names in found:
@@ -58,4 +67,9 @@ def _say(comparison: Comparison) -> None:
         if len(names) > MOST_SHOWN:
             typer.echo(f"{comparison.run}: {what}: {len(names) - MOST_SHOWN} more")
     cause = "the same as in the archived run" if comparison.has_same_engine else "not all the same as in the archived run"
-    typer.echo(f"{comparison.run}: {len(comparison.same)} files are the same; kernel, guest image and lab program are {cause}")
+    typer.echo(f"{comparison.run}: {len(comparison.same)} files of {_cells(comparison)} are the same; kernel, guest image and lab program are {cause}")
+
+
+def _cells(comparison: Comparison) -> str:
+    number = len(comparison.cells)
+    return f"{number} of {comparison.of} cells" if number < comparison.of else f"all {number} cells"

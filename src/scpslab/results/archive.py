@@ -170,6 +170,8 @@ def _inputs(run: Path) -> tuple[Path, ...]:
 
 def _digest(run: Path) -> RunDigest:
     manifest = RunFolder(run).manifest()
+    if "shard" in manifest:
+        raise ResultError(f'{run}: found a shard of a run; expected a whole run. Make one of its shards with "scpslab merge", then export that.')
     if manifest.get("status") != "completed":
         raise ResultError(f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: it goes on where it stopped.")
     try:

@@ -6,7 +6,8 @@ A cell that did not complete keeps its row with empty metrics: it is counted, ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 from scpslab.results.csv_text import csv_text
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, np, serial, sp
-from scpslab.results.run import Run, RunCell, open_run
+from scpslab.results.run import RunCell, each_cell, order
 from scpslab.runfolder import RunFolder
 from scpslab.scratch import replace_text
 
 BEFORE_AXES = ("scenario", "topology", "cell")
 AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
 DEFAULT_DECIMALS = 9
+# The columns of a cell by family, each with its name in the table.
+Columns = tuple[tuple[tuple[str, Column], ...], ...]
 
 
 def collect(run_dir: Path) -> Path:
@@ -31,24 +34,41 @@ def collect(run_dir: Path) -> Path:
         ResultError: no run, or a file of it that cannot be read.
     """
     path = RunFolder(run_dir).results
-    text = rows_as_csv(open_run(run_dir))
+    text = rows_as_csv(each_cell(run_dir))
     # A reader never sees half a table, and an interrupted run leaves the old one.
     replace_text(path, text)
     return path
 
 
-def rows_as_csv(run: Run) -> str:
-    """The text of results.csv."""
-    axes = list(dict.fromkeys(axis for cell in run.cells for axis in cell.plan.cell.axes))
-    columns = _columns(run.cells)
+@dataclass(frozen=True)
+class _Row:
+    """What the table needs of a cell: its place, its axes, its values by column name, and the columns of each family that it has."""
+
+    order: tuple[object, ...]
+    axes: tuple[str, ...]
+    values: dict[str, Value]
+    columns: Columns
+
+
+def rows_as_csv(cells: Iterable[RunCell]) -> str:
+    """The text of results.csv. Of each cell only its row is kept: plans of a hundred thousand cells would need gigabytes."""
+    known: dict[Columns, Columns] = {}
+    found = sorted((_row(cell, known) for cell in cells), key=lambda row: row.order)
+    axes = list(dict.fromkeys(axis for row in found for axis in row.axes))
+    columns = _merged([row.columns for row in found])
     header = [*BEFORE_AXES, *axes, *(name for name in AFTER_AXES if name not in axes), *columns]
     rows: list[list[object]] = [[*header]]
-    for cell in run.cells:
-        values: dict[str, Value] = {**_identity(cell), **cell.plan.cell.axes}
-        if cell.status == "completed":
-            values |= measure(cell)
-        rows.append([_written(values.get(name), columns.get(name)) for name in header])
+    rows += [[_written(row.values.get(name), columns.get(name)) for name in header] for row in found]
     return csv_text(rows)
+
+
+def _row(cell: RunCell, known: dict[Columns, Columns]) -> _Row:
+    """`known`: columns of the cells before; those of most cells are the same, and are kept once."""
+    values: dict[str, Value] = {**_identity(cell), **cell.plan.cell.axes}
+    if cell.status == "completed":
+        values |= measure(cell)
+    columns = _columns(cell.plan)
+    return _Row(order(cell), tuple(cell.plan.cell.axes), values, known.setdefault(columns, columns))
 
 
 def measure(cell: RunCell) -> dict[str, Value]:
@@ -104,19 +124,20 @@ def _workload_names(plan: Plan) -> dict[tuple[str, str], str]:
     return names
 
 
-def _columns(cells: Iterable[RunCell]) -> dict[str, Column]:
-    """Metric columns of all cells: families in their fixed order, then losses."""
-    cells = list(cells)
-    found: dict[str, Column] = {}
-    for family in FAMILIES:
-        for cell in cells:
-            names = _workload_names(cell.plan)
-            for workload in cell.plan.workloads:
-                if isinstance(workload, family.workload):
-                    found |= {names[workload.name, column.name]: column for column in family.columns}
-    for cell in cells:
-        found |= {column.name: column for module in (losses, serial, np, sp) for column in module.columns(cell.plan)}
-    return found
+def _columns(plan: Plan) -> Columns:
+    """Metric columns of a cell: those of each family in their fixed order, then losses."""
+    names = _workload_names(plan)
+    families = [
+        tuple((names[workload.name, column.name], column) for workload in plan.workloads if isinstance(workload, family.workload) for column in family.columns)
+        for family in FAMILIES
+    ]
+    return (*families, tuple((column.name, column) for module in (losses, serial, np, sp) for column in module.columns(plan)))
+
+
+def _merged(cells: Sequence[Columns]) -> dict[str, Column]:
+    """Metric columns of all cells, family by family."""
+    distinct = list(dict.fromkeys(cells))
+    return {name: column for family in range(len(FAMILIES) + 1) for columns in distinct for name, column in columns[family]}
 
 
 def _written(value: Value, column: Column | None) -> str:

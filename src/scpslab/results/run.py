@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,22 @@ def open_run(folder: Path) -> Run:
     Raises:
         ResultError: no run, an unreadable file, or one of another format.
     """
+    manifest, cells = _files(folder)
+    return Run(folder, manifest, tuple(sorted(map(open_cell, cells), key=order)))
+
+
+def each_cell(folder: Path) -> Iterator[RunCell]:
+    """The cells of a run one after the other, in no order: whoever drops each has never all plans in memory.
+
+    Raises:
+        ResultError: as `open_run`.
+    """
+    _, cells = _files(folder)
+    yield from map(open_cell, cells)
+
+
+def _files(folder: Path) -> tuple[dict[str, Any], list[Path]]:
+    """The manifest of a run, and the folders of its cells."""
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
     if is_campaign(folder):
@@ -117,7 +134,7 @@ def open_run(folder: Path) -> Run:
     manifest, cells = run.manifest(), run.planned_cells()
     if not cells:
         raise ResultError(f"{run.cells}: found no cell with a plan.json; expected at least one. {AGAIN}")
-    return Run(folder, manifest, tuple(sorted((open_cell(cell.path) for cell in cells), key=_order)))
+    return manifest, [cell.path for cell in cells]
 
 
 def open_cell(folder: Path) -> RunCell:
@@ -138,7 +155,7 @@ def open_cell(folder: Path) -> RunCell:
     return RunCell(folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None)
 
 
-def _order(cell: RunCell) -> tuple[object, ...]:
+def order(cell: RunCell) -> tuple[object, ...]:
     """Sort key of the cells: axis by axis, numbers by size. The order in which cells ended must not show in results.csv."""
     axes = cell.plan.cell.axes
     return ([natural(str(value)) for value in axes.values()], cell.plan.cell.repeat, cell.id)

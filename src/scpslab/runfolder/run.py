@@ -35,13 +35,13 @@ class RunFolder:
         self.manifest_file, self.resolved, self.results = path / MANIFEST, path / RESOLVED, path / RESULTS
         self.cells, self.figures = path / CELLS, path / FIGURES
 
-    @classmethod
-    def named(cls, parent: Path, scenario: str, resolved_yaml: str, engine: str, own: Mapping[str, bytes] | None = None) -> RunFolder:
-        """The folder of a resolved scenario on an engine. `own`: further files on which its plans depend, by name; a change of one makes another folder."""
+    @staticmethod
+    def name_of(scenario: str, resolved_yaml: str, engine: str, own: Mapping[str, bytes] | None = None) -> str:
+        """The name for a resolved scenario on an engine. `own`: further files on which its plans depend, by name; a change of one makes another name."""
         digest = hashlib.sha256(f"{engine}\n{resolved_yaml}".encode())
         for name, content in sorted((own or {}).items()):
             digest.update(f"\0{name}\0".encode() + content)
-        return cls(parent / file_name(file_label(scenario), digest.hexdigest()[:8]))
+        return file_name(file_label(scenario), digest.hexdigest()[:8])
 
     @classmethod
     def all_in(cls, parent: Path) -> list[RunFolder]:
@@ -91,7 +91,7 @@ class RunFolder:
         return self.manifest_file.is_file() and any(self.cells.glob(f"*/{PLAN}"))
 
     def open(self, resolved_yaml: str, facts: dict[str, Any], own: Mapping[str, bytes] | None = None) -> dict[str, Any]:
-        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already has. `own`: see `named`.
+        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already has. `own`: see `name_of`.
 
         Raises:
             ResultError: the manifest is damaged, or a newer program wrote it.

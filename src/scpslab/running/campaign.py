@@ -46,8 +46,11 @@ def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] =
     for pattern in campaign.left_out:
         _tell(listeners, Note(f"{campaign.name}: skipped {pattern}, because no scenario has this name"))
     runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), listeners) for member in campaign.members]
-    folder = CampaignFolder(options.out / file_name(file_label(campaign.name), _hash(runs)))
-    asked = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides), "program": program()}
+    own_name = file_name(file_label(campaign.name), _hash(runs))
+    folder = CampaignFolder(options.place(own_name))
+    asked: dict[str, Any] = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides), "program": program()}
+    if options.shard:
+        asked["shard"] = {"campaign": own_name, "number": options.shard.number, "of": options.shard.of}
     with held(folder.path):
         return _run(campaign, runs, tally, listeners, _CampaignFile(folder, campaign, runs, asked))
 
@@ -107,4 +110,4 @@ def _tell(listeners: Sequence[Listener], event: Event) -> None:
 
 def _hash(runs: Sequence[ScenarioRun]) -> str:
     """The same for the same runs."""
-    return hashlib.sha256("\n".join(run.folder.path.name for run in runs).encode()).hexdigest()[:8]
+    return hashlib.sha256("\n".join(run.name for run in runs).encode()).hexdigest()[:8]

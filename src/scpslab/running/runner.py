@@ -15,23 +15,28 @@ from typing import Any, Protocol
 from scpslab import plan as plans
 from scpslab import planning, results, scenario
 from scpslab.engine import ENGINES, CellRun, Engine
-from scpslab.errors import CapabilityError, LabError, ResultError
+from scpslab.errors import CapabilityError, LabError, ResultError, UsageError
 from scpslab.plan import Plan
 from scpslab.runfolder import NewerFormat, RunFolder, held
 from scpslab.runfolder.find import RUNS
 from scpslab.runfolder.run import FILE
-from scpslab.running.cache import ResultCache, cell_key
+from scpslab.running.build import Build
 from scpslab.running.command import DEFAULT_ENGINE, command, program
 from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted
-from scpslab.running.executors import EXECUTORS
+from scpslab.running.executors import EXECUTORS, Elsewhere
+from scpslab.running.sample import Sample
+from scpslab.running.shard import DONE, FOLDER, Shard
+from scpslab.running.store import LIMIT, DamagedEntryError, Store, cell_key, stores
 from scpslab.scenario.model import Check
 from scpslab.scenario.topologies import OnDisk
 from scpslab.scratch import places, remove_dead
-from scpslab.setup import cache_dir
+from scpslab.units import UnitError, parse
 
 # A cell that failed is tried again; the others are results.
 KEPT = ("completed", "incomplete", "unsupported")
 FREE_BYTES_PER_RUN = 200 * 10**6
+# Of the cells of a run, at most this share is missing in its manifest while it runs.
+UNWRITTEN_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,21 @@ class RunOptions:
     engine: str = DEFAULT_ENGINE
     jobs: int | None = None
     executor: str = "local"
+    # Who has workers, and how many of their cells this machine runs too, for executors that run cells elsewhere.
+    cluster: str | None = None
+    check: Sample | None = None
     use_cache: bool = True
     snapshots: bool = True
     out: Path = RUNS
     overrides: list[str] = field(default_factory=list)
     trust: bool = False
+    # Only this part of the cells, and only if this machine gives the results of this build.
+    shard: Shard | None = None
+    build: Build | None = None
+
+    def place(self, name: str) -> Path:
+        """The folder of a run or campaign of this name."""
+        return self.out / FOLDER / f"{name}{self.shard.suffix}" if self.shard else self.out / name
 
 
 @dataclass(frozen=True)
@@ -89,17 +104,20 @@ class PlansRun:
         self.warnings: list[str] = []
         # What the manifest says of who asked for the run; plans from an archive have no command of their own.
         self.asked: dict[str, Any] = {}
-        self.plans = plans
-        self.cells = tuple(plans)
+        self.whole = plans
+        self.plans = {cell_id: plans[cell_id] for cell_id in options.shard.cells(plans)} if options.shard else plans
+        self.cells = tuple(self.plans)
         self.resolved = resolved
         self.own = dict(own or {})
-        self.folder = RunFolder.named(options.out, scenario.name, resolved, options.engine, self.own)
+        self.name = RunFolder.name_of(scenario.name, resolved, options.engine, self.own)
+        self.folder = RunFolder(options.place(self.name))
         self.engine: Engine = ENGINES[options.engine]()
         self.engine.snapshots = options.snapshots
-        self.cache = ResultCache(cache_dir() / "results")
-        self.executor = EXECUTORS[options.executor](options.jobs)
+        self.stores = stores()
+        self.executor = EXECUTORS[options.executor](options.jobs, Elsewhere(options.cluster, options.check, options.use_cache))
         self.statuses: dict[str, str] = {}
         self._told: set[str] = set()
+        self._unwritten = 0
 
     def run(self) -> RunResult:
         """Runs every cell that has no result yet, then derives results.csv. The listeners receive events (events.py).
@@ -110,18 +128,20 @@ class PlansRun:
             KeyboardInterrupt: finished cells are kept.
         """
         _check_room(self.options.out)
-        remove_dead(*places(), self.cache.root)
+        _most_bytes()
+        remove_dead(*places())
         with held(self.folder.path):
             return self._run()
 
     def _run(self) -> RunResult:
         for warning in self.warnings:
             self._tell(Note(warning))
-        self.engine.prepare(lambda text: self._tell(Note(text)), self.plans.values())
+        self.engine.prepare(lambda text: self._tell(Note(text)), self.whole.values())
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in self.plans.items()}
-        engine_hashes = sorted({self.engine.hash(plan) for plan in self.plans.values()})
+        engine_hashes = sorted({self.engine.hash(plan) for plan in self.whole.values()})
         facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hashes": engine_hashes, "seed": self.scenario.seed}
-        self.manifest = self._open(facts | self.asked | {"program": program(), "machine": _machine() | self.engine.facts()})
+        facts |= self.asked | {"program": program(), "machine": _machine() | self.engine.facts()}
+        self.manifest = self._open(facts | self._as_shard())
         self._drop_foreign_cells()
         started = time.monotonic()
         name, folder = self.scenario.name, self.folder.path
@@ -129,18 +149,33 @@ class PlansRun:
         try:
             self._carry_out()
             wall_s = round(time.monotonic() - started, 2)
-            self.manifest |= {"status": "completed", "wall_s": wall_s}
+            # The order in which cells ended must not show.
+            self.manifest["cells"] = dict(sorted(self.manifest["cells"].items()))
+            self.manifest |= {"status": DONE if self.options.shard else "completed", "wall_s": wall_s}
             self.folder.write_manifest(self.manifest)
-            results.collect(folder)
+            if self.cells:
+                results.collect(folder)
         except KeyboardInterrupt:
             self._tell(RunInterrupted(name, folder))
             raise
         except Exception as error:
             self._tell(RunFailed(name, folder, error))
             raise
+        if (most_bytes := _most_bytes()) is not None:
+            self.stores[0].trim(most_bytes=most_bytes)
         self._tell(RunDone(name, folder, wall_s))
         counts = list(self.statuses.values())
         return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.checks)
+
+    def _as_shard(self) -> dict[str, Any]:
+        """What the manifest of a shard says besides. Builds are compared before the first cell runs."""
+        if self.options.build is None and self.options.shard is None:
+            return {}
+        build = Build.of(self.whole, self.engine)
+        if self.options.build is not None:
+            build.require(self.options.build)
+        shard = self.options.shard
+        return {"shard": {"run": self.name, "number": shard.number, "of": shard.of, "build": dict(build.digests)}} if shard else {}
 
     def _expected(self) -> dict[str, planning.Expected]:
         """What each cell takes. An engine whose results can be repeated has virtual time; in the others time is real."""
@@ -168,7 +203,10 @@ class PlansRun:
             self.executor.run(self.engine, cells, self)
         except KeyboardInterrupt:
             self.manifest["status"] = "interrupted"
-            self.folder.write_manifest(self.manifest)
+            self._write_manifest()
+            raise
+        except Exception:
+            self._write_manifest()
             raise
         finally:
             self.engine.close()
@@ -179,15 +217,39 @@ class PlansRun:
         entry = self.manifest["cells"].get(cell_id, {})
         usable = self.options.use_cache and entry.get("key") == key and entry.get("status") in KEPT
         status = self._status_of(cell_id) if usable else None
-        if status is None and self.options.use_cache and self.engine.deterministic and self.cache.fetch(key, self.folder.cell(cell_id).path):
-            status = self._status_of(cell_id)
-            if status is None:
-                self.cache.forget(key)
+        if self.options.use_cache and self.engine.deterministic:
+            for store in self.stores if status is None else ():
+                status = status or self._fetched(store, cell_id)
         if status is None:
             return False
         self._note(cell_id, key, status)
         self._tell(CellDone(cell_id, status, cached=True))
         return True
+
+    def _fetched(self, store: Store, cell_id: str) -> dict[str, Any] | None:
+        """The status of a cell whose result a store has; None if it has none that can be read."""
+        key = self.keys[cell_id]
+        try:
+            if not store.fetch(key, self.folder.cell(cell_id).path):
+                return None
+        except DamagedEntryError as error:
+            self._tell(Note(str(error)))
+            return None
+        status = self._status_of(cell_id)
+        if status is None:
+            store.forget(key)
+        return status
+
+    def _keep(self, cell_id: str) -> None:
+        """Keeps a result. The first store is this machine's; without the others the run goes on."""
+        own, *shared = self.stores
+        own.keep(self.keys[cell_id], self.folder.cell(cell_id).path)
+        for store in shared:
+            try:
+                store.keep(self.keys[cell_id], self.folder.cell(cell_id).path)
+            except OSError as error:
+                self._tell(Note(f"{store.root}: found {error.strerror}; expected a folder that takes results. This run keeps them on this machine only."))
+                self.stores.remove(store)
 
     def _status_of(self, cell_id: str) -> dict[str, Any] | None:
         """The status of a cell in the run folder; None if a file from which results are derived is missing or damaged."""
@@ -209,12 +271,32 @@ class PlansRun:
         """The executor has a cell's result. The run keeps it before it tells the listeners."""
         key = self.keys[cell_id]
         self._note(cell_id, key, status)
-        self.folder.write_manifest(self.manifest)
+        self._unwritten += 1
+        # Written after each cell, the manifests of a long run would be most of its work. A killed run finds the rest in the store, if its results are kept.
+        if not self.engine.deterministic or self._unwritten >= len(self.manifest["cells"]) * UNWRITTEN_SHARE:
+            self._write_manifest()
         if self.engine.deterministic and status["status"] in KEPT:
-            self.cache.keep(key, self.folder.cell(cell_id).path)
+            self._keep(cell_id)
         if cell_id not in self._told:
             self._told.add(cell_id)
             self._tell(CellDone(cell_id, status, cached=False))
+
+    def withdrawn(self, cell_id: str) -> None:
+        """The executor found out that a result is wrong: it is no result any more, here and in the stores."""
+        for store in self.stores:
+            store.forget(self.keys[cell_id])
+        self.manifest["cells"].pop(cell_id, None)
+        self.statuses.pop(cell_id, None)
+        shutil.rmtree(self.folder.cell(cell_id).path, ignore_errors=True)
+        self._write_manifest()
+
+    def note(self, text: str) -> None:
+        """The executor has something to say."""
+        self._tell(Note(text))
+
+    def _write_manifest(self) -> None:
+        self.folder.write_manifest(self.manifest)
+        self._unwritten = 0
 
     def _tell(self, event: Event) -> None:
         for listener in self.listeners:
@@ -266,6 +348,14 @@ def _check_room(out: Path) -> None:
         )
     if not os.access(place, os.W_OK):
         raise LabError(f"{out}: found no permission to write; expected a folder that you may write to. Choose another folder with --out.")
+
+
+def _most_bytes() -> int | None:
+    """The size up to which this machine keeps results; None: no limit."""
+    try:
+        return parse("size", named) if (named := os.environ.get(LIMIT)) else None
+    except UnitError as error:
+        raise UsageError(f"{LIMIT}: {error}. Correct it, or unset it.") from error
 
 
 def _machine() -> dict[str, Any]:

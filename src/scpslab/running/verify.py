@@ -1,18 +1,23 @@
-"""Runs the runs of an archive again and compares every byte."""
+"""Runs the runs of an archive, or some cells of a run folder, again and compares every byte."""
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.engine import ENGINES
 from scpslab.errors import ResultError
-from scpslab.results.archive import ArchivedRun, digests_of, read_archive
-from scpslab.runfolder.run import TOPOLOGIES
+from scpslab.results.archive import ArchivedRun, digests_of, read_archive, write_archive
+from scpslab.results.collect import rows_as_csv
+from scpslab.results.run import each_cell
+from scpslab.runfolder.run import CELLS, RESULTS, TOPOLOGIES
 from scpslab.running.events import Listener
 from scpslab.running.rebuilt import contradictions
 from scpslab.running.runner import PlansRun, RunOptions
+from scpslab.running.sample import Sample
 from scpslab.scratch import scratch
 
 
@@ -29,6 +34,7 @@ class Comparison:
     """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and whether the inputs were the same.
 
     `contradictions` says where the archived plans are not those that the archived scenario gives; `notes` says what was taken from the archive unchecked.
+    `cells` are those that were run again, of `of`.
     """
 
     run: str
@@ -39,6 +45,8 @@ class Comparison:
     has_same_engine: bool
     contradictions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    of: int = 0
 
     @property
     def is_same(self) -> bool:
@@ -51,9 +59,16 @@ LONGEST_WALL_S = 3600
 
 
 def verify(
-    path: Path, options: RunOptions, listeners: Sequence[Listener] = (), keep: Path | None = None, longest_wall_s: int = LONGEST_WALL_S
+    path: Path,
+    options: RunOptions,
+    listeners: Sequence[Listener] = (),
+    keep: Path | None = None,
+    longest_wall_s: int = LONGEST_WALL_S,
+    sample: Sample | None = None,
 ) -> list[Comparison]:
-    """Runs every plan of an archive without the result cache, in the folder `keep` or in a folder that is removed afterwards, and compares.
+    """Runs every plan of an archive or run folder, or a sample of its cells, without the result cache, and compares.
+
+    The re-run is in the folder `keep`, or in a folder that is removed afterwards.
 
     No cell may ask for more than `longest_wall_s` of wall time: a stranger's cell that never ends would keep this machine busy.
 
@@ -61,7 +76,7 @@ def verify(
         ResultError: the archive cannot be read, its results are measurements that no run repeats, or a cell has a longer wall limit.
         CapabilityError: this machine cannot run labs.
     """
-    archived = read_archive(path)
+    archived = [_of_folder(path)] if path.is_dir() else read_archive(path)
     for run in archived:
         engine = ENGINES.get(run.digest.engine)
         if engine is None or not engine.deterministic:
@@ -70,10 +85,18 @@ def verify(
                 f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}, which gives the same bytes again. Export a run of that engine."
             )
         _check_wall_limits(path, run, longest_wall_s)
+    folder = path if path.is_dir() else None
+    chosen = {run.digest.run: tuple(sample.of(list(run.plans), secrets.token_bytes(32))) if sample else tuple(run.plans) for run in archived}
     if keep is not None:
-        return _all(archived, options, listeners, keep)
-    with scratch() as folder:
-        return _all(archived, options, listeners, folder)
+        return [_one(run, chosen[run.digest.run], options, listeners, keep, folder) for run in archived]
+    with scratch() as out:
+        return [_one(run, chosen[run.digest.run], options, listeners, out, folder) for run in archived]
+
+
+def _of_folder(folder: Path) -> ArchivedRun:
+    """A run folder as its archive has it."""
+    with scratch() as place:
+        return read_archive(write_archive([folder.resolve()], place / folder.resolve().name))[0]
 
 
 def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> None:
@@ -86,26 +109,32 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
             )
 
 
-def _all(archived: Sequence[ArchivedRun], options: RunOptions, listeners: Sequence[Listener], out: Path) -> list[Comparison]:
-    return [_one(run, options, listeners, out) for run in archived]
-
-
-def _one(archived: ArchivedRun, options: RunOptions, listeners: Sequence[Listener], out: Path) -> Comparison:
+def _one(archived: ArchivedRun, chosen: tuple[str, ...], options: RunOptions, listeners: Sequence[Listener], out: Path, folder: Path | None) -> Comparison:
+    """`folder`: where the run is, if it is not in an archive; its results.csv is then derived again too."""
     digest = archived.digest
     found_contradictions = tuple(contradictions(archived, is_trusted=options.trust))
     mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
-    run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, archived.plans, mine, listeners, archived.own)
-    folder = run.run().folder
-    found, expected = digests_of(folder), digest.files
+    plans = {cell: archived.plans[cell] for cell in chosen}
+    run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, plans, mine, listeners, archived.own)
+    found, expected = digests_of(run.run().folder), digest.files
+    if len(chosen) < len(archived.plans):
+        found.pop(RESULTS)
+        # Folders of cells have the cells' names.
+        expected = {name: value for name, value in expected.items() if name.startswith(f"{CELLS}/") and name.split("/")[1] in chosen}
+        if folder is not None:
+            expected[RESULTS] = digest.files[RESULTS]
+            found[RESULTS] = hashlib.sha256(rows_as_csv(each_cell(folder)).encode()).hexdigest()
     return Comparison(
         digest.run,
         tuple(name for name in expected if found.get(name) == expected[name]),
         tuple(name for name in expected if name in found and found[name] != expected[name]),
         tuple(name for name in expected if name not in found),
         tuple(name for name in found if name not in expected),
-        _keys(run.manifest) == _keys(archived.manifest),
+        _keys(run.manifest, chosen) == _keys(archived.manifest, chosen),
         found_contradictions,
         tuple(_not_run(archived)) if not options.trust else (),
+        chosen,
+        len(archived.plans),
     )
 
 
@@ -118,7 +147,8 @@ def _not_run(archived: ArchivedRun) -> Iterator[str]:
             )
 
 
-def _keys(manifest: dict[str, object]) -> dict[str, object]:
-    """For each cell, the hash of everything that determines it: plan, lab program, guest image, kernel."""
+def _keys(manifest: dict[str, object], chosen: Sequence[str]) -> dict[str, object]:
+    """For each chosen cell, the hash of everything that determines it: plan, lab program, guest image, kernel."""
     cells = manifest.get("cells")
-    return {name: entry.get("key") if isinstance(entry, dict) else None for name, entry in cells.items()} if isinstance(cells, dict) else {}
+    entries = cells if isinstance(cells, dict) else {}
+    return {name: entry.get("key") if isinstance(entry := entries.get(name), dict) else None for name in chosen}

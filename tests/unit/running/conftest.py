@@ -23,9 +23,9 @@ def run_fake(monkeypatch, tmp_path):
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("scpslab.running.runner.places", lambda: ())
 
-    def run(name="links/transfer", *, repeats: bool = True):
+    def run(name="links/transfer", *, repeats: bool = True, run=run_scenario, listeners=(), **options):
         monkeypatch.setattr(module.Fake, "deterministic", repeats)
         monkeypatch.setitem(run_scenario.__globals__["ENGINES"], "virtual", module.Fake)
-        return run_scenario(name, RunOptions(out=tmp_path / "runs", jobs=1))
+        return run(name, RunOptions(**({"out": tmp_path / "runs", "jobs": 1} | options)), listeners)
 
     return run

@@ -69,7 +69,7 @@ def place(tmp_path, monkeypatch):
     """A made-up engine and a made-up executor, registered; and a campaign of two small scenarios."""
     monkeypatch.setitem(ENGINES, "step", StepEngine)
     monkeypatch.setitem(EXECUTORS, "backwards", BackwardsExecutor)
-    monkeypatch.setattr("scpslab.running.runner.cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr("scpslab.running.store.cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(StepEngine, "at", "")
     campaign = tmp_path / "two.yaml"
     campaign.write_text(
@@ -128,7 +128,7 @@ def test_a_cell_is_begun_when_the_one_before_it_is_kept(place):
 
     def look(event):
         if isinstance(event, CellStarted):
-            kept.append(len(list((place / "cache" / "results").glob("*/status.json"))))
+            kept.append(len(list((place / "cache" / "results").glob("*/*.cell"))))
 
     run_scenario("links/transfer", options(place), [look])
 

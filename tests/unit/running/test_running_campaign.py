@@ -52,7 +52,7 @@ class PaperEngine(Engine):
 def campaign(tmp_path, monkeypatch):
     """Two small scenarios, and the engine that runs them."""
     monkeypatch.setitem(ENGINES, "paper", PaperEngine)
-    monkeypatch.setattr("scpslab.running.runner.cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr("scpslab.running.store.cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(PaperEngine, "ran", [])
     path = tmp_path / "two.yaml"
     path.write_text(

@@ -27,7 +27,7 @@ def test_a_damaged_run_is_mended_by_running_again(run_fake, tmp_path, damage):
     run_fake()
     before = contents(tmp_path)
     for name in FILES:
-        for path in (*tmp_path.glob(f"runs/**/{name}"), *tmp_path.glob(f"cache/results/*/{name}")):
+        for path in (*tmp_path.glob(f"runs/**/{name}"), *tmp_path.glob("cache/results/*/*.cell")):
             path.write_bytes(damage)
 
         result = run_fake()

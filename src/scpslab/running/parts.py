@@ -1,0 +1,40 @@
+"""Cuts the cells of a run into parts for different machines: cells of one network stay together, and the parts take about the same time.
+
+Everything depends on the plans alone, so that every machine cuts alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from scpslab.lab.template import Template
+from scpslab.plan import Plan
+from scpslab.planning import expected
+
+# No vectors of bit errors are drawn to compare networks; where they need more room, a part has a second template of the same network.
+NO_VECTORS = Path("/nonexistent")
+
+
+def by_network(plans: Mapping[str, Plan]) -> list[str]:
+    """The cells with those of one network next to each other; networks and their cells are in the order of the plans."""
+    networks: dict[str, list[str]] = {}
+    for cell_id, plan in plans.items():
+        networks.setdefault(Template.of(plan, NO_VECTORS).id, []).append(cell_id)
+    return [cell_id for cells in networks.values() for cell_id in cells]
+
+
+def cut(plans: Mapping[str, Plan], parts: int) -> list[list[str]]:
+    """The cells in `parts` parts, some of which may be empty. The parts are expected to take the same time."""
+    cells = by_network(plans)
+    costs = {cell_id: expected(plans[cell_id]).wall_s for cell_id in cells}
+    total, before = sum(costs.values()), 0.0
+    found: list[list[str]] = [[] for _ in range(parts)]
+    # Small runs of one campaign would all be in the same few parts.
+    first = int(hashlib.sha256("\n".join(sorted(plans)).encode()).hexdigest(), 16)
+    for cell_id in cells:
+        middle = before + costs[cell_id] / 2
+        found[(first + int(middle / total * parts)) % parts].append(cell_id)
+        before += costs[cell_id]
+    return found

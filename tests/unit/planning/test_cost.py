@@ -1,0 +1,46 @@
+"""Costs: sums over cells, no cell faster than itself, and storage only where it was measured."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from scpslab import planning, scenario
+from scpslab.cli.cost import cost_text
+from scpslab.planning import Cost
+
+NAME = "links/transfer"
+
+
+def test_a_cost_is_the_sum_of_its_cells():
+    plans = [planning.plan(cell) for cell in scenario.cells(scenario.load(NAME))]
+    times = [planning.expected(plan).wall_s for plan in plans]
+    cost = Cost.of(plans)
+    assert cost.cells == len(plans)
+    assert cost.busy_s == pytest.approx(sum(times))
+    assert cost == Cost.of(plans[:1]) + Cost.of(plans[1:])
+    assert cost.wall_s(1) == pytest.approx(sum(times))
+    assert cost.wall_s(1000) == max(times)
+    assert cost.memory_mib(3) - cost.memory_mib(2) == 2 * plans[0].limits.memory_mib
+
+
+def test_storage_is_said_where_it_was_measured(run_dir, tmp_path):
+    assert "storage: not known" in cost_text(NAME, [], runs=tmp_path / "none")
+    (run_dir / "manifest.json").write_text(f'{{"format": 1, "scenario": "{NAME}"}}')
+    for cell in (run_dir / "cells").iterdir():
+        shutil.rmtree(cell)
+        cell.mkdir()
+        (cell / "plan.json").write_bytes(bytes(2_000_000))
+    assert "storage: 6 MB for 3 of the 3 cells" in cost_text(NAME, [], runs=run_dir.parent)
+    (run_dir / "manifest.json").write_text("damaged")
+    assert "storage: not known" in cost_text(NAME, [], runs=run_dir.parent)
+    assert "3 cells in 1 scenario," in cost_text(NAME, [], runs=run_dir.parent)
+
+
+def test_a_campaign_costs_what_its_scenarios_cost(tmp_path):
+    file = tmp_path / "both.yaml"
+    file.write_text(f"kind: campaign\nversion: 1\ntitle: Two\nruns:\n- {{scenario: {NAME}}}\n- {{scenario: links/round-trip, variant: [test]}}\n")
+    both = cost_text(str(file), [], runs=tmp_path)
+    assert "in 2 scenarios" in both
+    assert int(both.split()[0]) == sum(int(cost_text(one, [], runs=tmp_path).split()[0]) for one in (NAME, "links/round-trip:test"))

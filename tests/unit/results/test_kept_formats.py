@@ -1,0 +1,76 @@
+"""Files of every format that a release has written are read (docs/formats.md). Who raises a format's number adds a file of it to tests/data/formats."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from scpslab import plan, scenario
+from scpslab.results import archive
+from scpslab.results.collect import rows_as_csv
+from scpslab.results.run import open_run
+from scpslab.runfolder import FORMAT as RUN_FORMAT
+from scpslab.scenario.model import ScenarioFile
+
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data" / "formats"
+SCENARIO_VERSIONS = get_args(ScenarioFile.model_fields["version"].annotation)
+NEWEST = {"scenario": max(SCENARIO_VERSIONS), "plan": plan.FORMAT, "run": RUN_FORMAT, "archive": archive.FORMAT}
+
+
+def numbers(kind: str) -> list[int]:
+    return sorted(int(path.name.split("-")[1].split(".")[0]) for path in DATA.glob(f"{kind}-*"))
+
+
+def every(kind: str, suffix: str = "") -> list[Path]:
+    return [DATA / f"{kind}-{number}{suffix}" for number in range(1, NEWEST[kind] + 1)]
+
+
+@pytest.mark.parametrize("kind", NEWEST)
+def test_there_is_a_file_of_every_format(kind):
+    assert numbers(kind) == list(range(1, NEWEST[kind] + 1))
+
+
+@pytest.mark.parametrize("path", every("scenario", ".yaml"), ids=lambda path: path.name)
+def test_scenarios_of_every_version_are_read(path):
+    loaded = scenario.load(str(path))
+    assert (loaded.title, loaded.seed, len(loaded.model.workloads)) == ("Small", 7, 1)
+
+
+@pytest.mark.parametrize("path", every("plan", ".json"), ids=lambda path: path.name)
+def test_plans_of_every_format_are_read(path):
+    found = plan.parse(path.read_bytes())
+    assert (found.cell.id, found.topology, [work.name for work in found.workloads]) == ("ber=0,r1", "point_to_point", ["transfer"])
+
+
+@pytest.mark.parametrize("path", every("run"), ids=lambda path: path.name)
+def test_runs_of_every_format_give_their_results(path):
+    run = open_run(path)
+    assert [(cell.plan.cell.id, cell.status) for cell in run.cells] == [("ber=0,r1", "completed")]
+    (now,) = csv.DictReader(rows_as_csv(run.cells).splitlines())
+    then = next(row for row in csv.DictReader((path / "results.csv").read_text().splitlines()) if row["ber"] == "0")
+    # A later release may have more columns, and none less.
+    assert {name: now.get(name) for name in then} == then
+
+
+@pytest.mark.parametrize("path", every("archive", ".tar.gz"), ids=lambda path: path.name)
+def test_archives_of_every_format_are_read(path):
+    (run,) = archive.read_archive(path)
+    assert len(run.plans) == 3
+
+
+def test_the_page_has_the_current_numbers():
+    page = (ROOT / "docs" / "formats.md").read_text()
+    for row, number in (("scenario, campaign", "scenario"), ("plan (", "plan"), ("run folder (", "run"), ("archive of", "archive")):
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| {row}")]
+        assert line.split("|")[3].strip() == str(NEWEST[number])
+
+
+def test_a_newer_format_is_refused_with_both_numbers():
+    fields = json.loads((DATA / "plan-1.json").read_text()) | {"format": plan.FORMAT + 1}
+    with pytest.raises(plan.PlanError, match=rf"format: found {plan.FORMAT + 1}; expected at most {plan.FORMAT}"):
+        plan.read(fields)

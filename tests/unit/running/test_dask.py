@@ -1,0 +1,343 @@
+"""Executor dask on real `dask scheduler` and `dask worker` processes: the bytes of a local run, whatever happens to them. `make test-scale` kills more."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from scpslab.errors import CapabilityError, LabError, UsageError
+from scpslab.running.events import CellDone, CellStarted, Note
+from scpslab.running.executors.dask import DaskExecutor, Patience
+from scpslab.running.sample import Sample
+
+pytest.importorskip("distributed")
+DATA = Path(__file__).parents[2] / "data"
+DASK = Path(sys.executable).with_name("dask")
+KILLS = int(os.environ.get("SCPSLAB_SCALE_KILLS", "1"))
+long = pytest.mark.skipif("SCPSLAB_SCALE_KILLS" not in os.environ, reason="starts many processes: make test-scale")
+LIMIT_S = 120
+MANY = ["repeats=10"]
+CELLS = 30
+
+
+class Site:
+    """A scheduler and workers, as processes, on loopback."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.processes, self.count = folder, [], 0
+        self.memory = folder / "worker-memory"
+        self.memory.mkdir()
+        self.address = ""
+
+    def scheduler(self) -> subprocess.Popen[bytes]:
+        """Starts a scheduler; a second one where the first was."""
+        file = self.folder / "scheduler.json"
+        file.unlink(missing_ok=True)
+        port = self.address.rpartition(":")[2] or "0"
+        words = ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", "--dashboard-address", ":0", "--scheduler-file", str(file)]
+        process = self._start(words, {}, self.folder / "scheduler.log")
+        wait(lambda: file.is_file() and file.read_text().rstrip().endswith("}"))
+        self.address = json.loads(file.read_text())["address"]
+        return process
+
+    def worker(self, **environment: str) -> subprocess.Popen[bytes]:
+        """Starts a worker; `environment`: see fake_worker.py."""
+        self.count += 1
+        local = environment.pop("local", str(self.folder / f"local-{self.count}"))
+        Path(local).mkdir(exist_ok=True)
+        words = ["worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--dashboard-address", ":0", "--name", f"w{self.count}"]
+        words += ["--local-directory", local, "--preload", "fake_worker", "--memory-limit", "0"]
+        log = self.folder / f"{self.count}.log"
+        process = self._start(words, {"FAKE_MEMORY": str(self.memory), "PYTHONPATH": str(DATA)} | environment, log)
+        wait(lambda: b"Registered to" in log.read_bytes())
+        return process
+
+    def ran(self) -> list[str]:
+        """The cells that workers have run, each as often as it was."""
+        return (self.memory / "ran").read_text().split() if (self.memory / "ran").exists() else []
+
+    def end(self) -> None:
+        """Kills what is left."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def _start(self, words: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+        with log.open("ab") as file:
+            process = subprocess.Popen([DASK, *words], env=os.environ | environment, stdout=file, stderr=file)
+        self.processes.append(process)
+        return process
+
+
+def wait(condition) -> None:
+    """Until a condition of another process holds."""
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < end, "the other process did not get there"
+        threading.Event().wait(0.02)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.setattr(DaskExecutor, "patience", Patience(answer_s=5, workers_s=30, late_s=2, look_s=0.05))
+    # What a whole class shares on a disk is here the test's own.
+    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "5s")
+    made = Site(tmp_path)
+    made.scheduler()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def expected(run_fake, tmp_path):
+    """The files of a local run."""
+    found = files(run_fake(overrides=MANY, out=tmp_path / "local").folder)
+    shutil.rmtree(tmp_path / "cache")
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All files of cells, and the table."""
+    paths = [*(path for path in (folder / "cells").rglob("*") if path.is_file()), folder / "results.csv"]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def remotely(run_fake, site, **options):
+    """A run on the site's workers, and its events."""
+    events = []
+    listeners = [events.append, *options.pop("listeners", ())]
+    result = run_fake(**({"overrides": MANY, "executor": "dask", "cluster": site.address, "listeners": listeners} | options))
+    return files(result.folder), events
+
+
+def notes(events) -> str:
+    return "\n".join(event.text for event in events if isinstance(event, Note))
+
+
+@pytest.mark.parametrize("share", [True, pytest.param(False, marks=long)], ids=["shared-store", "shipped"])
+def test_workers_give_the_bytes_of_a_local_run(run_fake, site, expected, monkeypatch, tmp_path, share):
+    if share:
+        (tmp_path / "store").mkdir()
+        monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "store"))
+    site.worker()
+    site.worker()
+
+    found, events = remotely(run_fake, site)
+
+    assert found == expected
+    assert len([event for event in events if isinstance(event, CellStarted)]) == len([event for event in events if isinstance(event, CellDone)]) == CELLS
+    assert sorted(site.ran()) == sorted(event.cell for event in events if isinstance(event, CellDone))
+    assert len(list((tmp_path / "store").glob("*/*.cell"))) == (CELLS if share else 0)
+    assert list((tmp_path / "store").glob("writing/*")) == []
+
+
+@long
+def test_a_worker_of_another_build_gets_nothing(run_fake, site, expected):
+    site.worker(FAKE_HASH="other")
+    with pytest.raises(CapabilityError, match="found another lab program or SCPS stack"):
+        remotely(run_fake, site)
+    assert site.ran() == []
+    site.worker()
+    found, events = remotely(run_fake, site)
+    assert found == expected
+    assert "It gets no more cells." in notes(events)
+
+
+def test_a_worker_that_lies_is_found_and_what_it_gave_is_withdrawn(run_fake, site, expected, tmp_path, monkeypatch):
+    (tmp_path / "store").mkdir()
+    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "store"))
+    site.worker(FAKE_LIE="all is well", FAKE_S="0.02")
+    site.worker(FAKE_S="0.05")
+
+    found, events = remotely(run_fake, site, check=Sample.parse("40%"))
+
+    assert "found other bytes than on this machine" in notes(events)
+    assert found == expected
+    # Nor does anybody who takes results from the stores get a lie.
+    again, events = remotely(run_fake, site, out=tmp_path / "again", executor="local", cluster=None, check=None)
+    assert again == expected
+    assert all(event.cached for event in events if isinstance(event, CellDone))
+
+
+@long
+def test_a_lie_is_not_noticed_without_a_check(run_fake, site, expected):
+    site.worker(FAKE_LIE="all is well")
+    found, _ = remotely(run_fake, site)
+    assert found != expected
+
+
+@long
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted by root")
+def test_a_worker_with_a_full_disk_is_left_alone(run_fake, site, expected, tmp_path):
+    full = tmp_path / "full"
+    full.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "scpslab-test", str(full)], capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        site.worker(local=str(full))
+        site.worker(FAKE_S="0.05")
+        with suppress(OSError), (full / "filler").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1024))
+        found, events = remotely(run_fake, site)
+    finally:
+        site.end()
+        subprocess.run(["umount", "--lazy", str(full)], check=True)
+    assert "No space left on device" in notes(events)
+    assert found == expected
+
+
+@long
+def test_a_slow_worker_does_not_hold_up_the_run(run_fake, site, expected):
+    site.worker(FAKE_S="1000")
+    site.worker()
+    found, _ = remotely(run_fake, site)
+    assert found == expected
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_killed_workers_cost_time_only(run_fake, site, expected, seed):
+    draw = random.Random(seed)
+    workers = [site.worker(FAKE_S="0.05") for _ in range(2)]
+    moments = sorted(draw.sample(range(1, CELLS), 3))
+
+    def kill():
+        for moment in moments:
+            wait(lambda moment=moment: len(site.ran()) >= moment)
+            workers.pop(draw.randrange(len(workers))).kill()
+            workers.append(site.worker(FAKE_S="0.05"))
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    found, _ = remotely(run_fake, site)
+    thread.join()
+    assert found == expected
+
+
+@long
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_a_killed_scheduler_is_waited_for(run_fake, site, expected, seed):
+    moment = random.Random(seed).randrange(1, CELLS // 2)
+    workers = [site.worker(FAKE_S="0.05") for _ in range(2)]
+
+    def kill():
+        wait(lambda: len(site.ran()) >= moment)
+        for process in [site.processes[0], *workers]:
+            process.kill()
+            process.wait()
+        site.scheduler()
+        site.worker()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    found, events = remotely(run_fake, site)
+    thread.join()
+    assert "found no connection" in notes(events)
+    assert found == expected
+
+
+@long
+def test_a_scheduler_that_does_not_come_back_ends_the_run_which_resumes(run_fake, site, expected, monkeypatch):
+    monkeypatch.setattr(DaskExecutor, "patience", Patience(answer_s=2, workers_s=3, late_s=2, look_s=0.05))
+    site.worker(FAKE_S="0.05")
+
+    def gone(event):
+        if isinstance(event, CellDone):
+            site.end()
+
+    with pytest.raises(LabError, match="found no scheduler for 3 s"):
+        remotely(run_fake, site, listeners=[gone])
+    monkeypatch.setattr(DaskExecutor, "patience", Patience(look_s=0.05))
+    site.scheduler()
+    site.worker()
+    result = run_fake(overrides=MANY, executor="dask", cluster=site.address)
+    assert files(result.folder) == expected
+
+
+@long
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_a_killed_client_resumes(run_fake, site, expected, tmp_path, seed):
+    moment = random.Random(seed).randrange(1, CELLS)
+    site.worker(FAKE_S="0.05")
+    words = [sys.executable, str(DATA / "run_with_fake_engine.py"), str(tmp_path / "memory"), "0", "run", "links/transfer", "--set", *MANY]
+    words += ["--executor", "dask", "--cluster", site.address, "--out", str(tmp_path / "runs")]
+    with (tmp_path / "client.log").open("wb") as log:
+        client = subprocess.Popen(words, stdout=log, stderr=log)
+    wait(lambda: len(site.ran()) >= moment)
+    client.kill()
+    client.wait()
+    result = run_fake(overrides=MANY, executor="dask", cluster=site.address)
+    assert files(result.folder) == expected
+
+
+@long
+def test_an_interrupt_ends_what_workers_do(run_fake, site, expected):
+    process = site.worker(FAKE_S="0.2")
+
+    def interrupt(event):
+        if isinstance(event, CellDone):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        remotely(run_fake, site, listeners=[interrupt])
+    before = len(site.ran())
+    assert process.poll() is None
+    result = run_fake(overrides=MANY, executor="dask", cluster=site.address)
+    assert files(result.folder) == expected
+    assert before < CELLS
+
+
+@long
+def test_two_clients_share_workers_and_a_store(run_fake, site, expected, tmp_path, monkeypatch):
+    (tmp_path / "store").mkdir()
+    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "store"))
+    site.worker()
+    site.worker()
+    words = [sys.executable, str(DATA / "run_with_fake_engine.py"), str(tmp_path / "memory"), "0", "run", "links/transfer", "--set", *MANY]
+    words += ["--executor", "dask", "--cluster", site.address, "--out", str(tmp_path / "other")]
+    with (tmp_path / "client.log").open("wb") as log:
+        other = subprocess.Popen(words, stdout=log, stderr=log)
+    found, _ = remotely(run_fake, site)
+    assert other.wait(LIMIT_S) == 0
+    (run,) = (tmp_path / "other").iterdir()
+    assert found == expected == files(run)
+
+
+@long
+def test_a_network_that_is_cut_for_a_minute(run_fake, site, expected):
+    site.worker(FAKE_S="0.3")
+    scheduler = site.processes[0]
+
+    def cut():
+        wait(lambda: len(site.ran()) >= 2)
+        scheduler.send_signal(signal.SIGSTOP)
+        threading.Event().wait(60)
+        with suppress(ProcessLookupError):
+            scheduler.send_signal(signal.SIGCONT)
+
+    thread = threading.Thread(target=cut)
+    thread.start()
+    found, _ = remotely(run_fake, site)
+    thread.join()
+    assert found == expected
+
+
+def test_what_was_asked_for_must_fit(run_fake, tmp_path):
+    for options, words in [
+        ({"cluster": "tcp://127.0.0.1:1"}, "expected --executor dask"),
+        ({"executor": "dask"}, "expected --cluster"),
+        ({"executor": "dask", "cluster": "nonsense"}, "expected local, an address such as tcp://head:8786, or a YAML file"),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            run_fake(**options)

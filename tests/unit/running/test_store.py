@@ -1,0 +1,182 @@
+"""The store of results: whole or not at all, checked when read, shared without locks, and kept small."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+
+import pytest
+
+from scpslab.errors import ResultError, UsageError
+from scpslab.running.events import CellDone, Note
+from scpslab.running.runner import RunOptions
+from scpslab.running.sample import Sample
+from scpslab.running.store import DamagedEntryError, Store, packed
+from scpslab.running.verify import verify
+
+KEY, OTHER = "ab" * 16, "cd" * 16
+
+
+@pytest.fixture
+def cell(tmp_path):
+    folder = tmp_path / "cell"
+    (folder / "captures").mkdir(parents=True)
+    (folder / "logs").mkdir()
+    (folder / "plan.json").write_text("{}")
+    (folder / "logs" / "a.log").write_bytes(os.urandom(3000))
+    return folder
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def entry(store):
+    (found,) = store.entries()
+    return found.path
+
+
+def test_what_was_kept_is_had_again(tmp_path, cell):
+    store = Store(tmp_path / "store")
+    store.keep(KEY, cell)
+    assert not store.fetch(OTHER, tmp_path / "other")
+    assert store.fetch(KEY, tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(cell)
+    assert packed(cell) == entry(store).read_bytes()
+    assert list((store.root / "writing").iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-1], lambda data: data[:40], lambda data: data[:500] + b"?" + data[501:]])
+def test_a_damaged_entry_is_named_and_dropped(tmp_path, cell, damage):
+    store = Store(tmp_path / "store")
+    store.keep(KEY, cell)
+    path = entry(store)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DamagedEntryError, match=f"{KEY}.cell: found other bytes than its digest says"):
+        store.fetch(KEY, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    assert list(store.entries()) == []
+
+
+def test_many_writers_and_readers_share_a_store(tmp_path, cell):
+    store, wrong = Store(tmp_path / "store"), []
+
+    def work(number):
+        for turn in range(10):
+            store.keep(KEY, cell)
+            place = tmp_path / f"{number}-{turn}"
+            if not store.fetch(KEY, place) or contents(place) != contents(cell):
+                wrong.append(place)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_results_are_removed_by_age_and_size(tmp_path, cell):
+    store = Store(tmp_path / "store")
+    for number in range(4):
+        store.keep(f"{number:032x}", cell)
+        os.utime(store.root / "00" / f"{number:032x}.cell", (10**9 + number, 10**9 + number))
+    size = entry_size = next(store.entries()).size_bytes
+    assert store.trim(most_bytes=2 * size) == (2, 2 * entry_size)
+    assert sorted(one.path.stem[-1] for one in store.entries()) == ["2", "3"]
+    assert store.fetch(f"{2:032x}", tmp_path / "again")
+    assert store.trim(older_than_s=3600) == (1, size)
+    assert [one.path.stem[-1] for one in store.entries()] == ["2"]
+
+
+def test_files_that_go_while_they_are_looked_at_are_no_trouble(tmp_path, cell):
+    store = Store(tmp_path / "store")
+    store.keep(f"{0:032x}", cell)
+    # Listed, and not there any more.
+    (store.root / "writing" / "renamed").symlink_to(tmp_path / "gone")
+    left = store.root / "writing" / "left"
+    left.write_bytes(b"begun")
+    os.utime(left, (10**9, 10**9))
+    assert store.trim() == (0, 0)
+    assert not left.exists()
+
+
+def test_a_run_takes_results_of_another_machine(run_fake, tmp_path, monkeypatch):
+    (tmp_path / "shared").mkdir()
+    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "shared"))
+    run_fake()
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "another"))
+    events = []
+    run_fake(out=tmp_path / "there", listeners=[events.append])
+    assert [event.cached for event in events if isinstance(event, CellDone)] == [True] * 3
+
+
+def test_a_run_names_a_damaged_result_and_runs_the_cell_again(run_fake, tmp_path):
+    before = run_fake().folder
+    damaged = next((tmp_path / "cache" / "results").glob("*/*.cell"))
+    damaged.write_bytes(b"x")
+    events = []
+    after = run_fake(out=tmp_path / "again", listeners=[events.append]).folder
+    assert [event.text for event in events if isinstance(event, Note) and str(damaged) in event.text]
+    assert sorted(event.cached for event in events if isinstance(event, CellDone)) == [False, True, True]
+    assert (before / "results.csv").read_bytes() == (after / "results.csv").read_bytes()
+    assert Store(tmp_path / "cache" / "results").fetch(damaged.stem, tmp_path / "whole")
+
+
+def test_a_full_shared_store_ends_no_run(run_fake, tmp_path, monkeypatch):
+    (tmp_path / "shared").mkdir()
+    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "shared"))
+    own = Store.keep
+
+    def keep(store, key, folder):
+        if store.root.name == "shared":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        own(store, key, folder)
+
+    monkeypatch.setattr(Store, "keep", keep)
+    events = []
+    assert run_fake(listeners=[events.append]).incomplete == 3
+    assert len([event for event in events if isinstance(event, Note) and "No space left" in event.text]) == 1
+
+
+def test_a_limit_holds_after_each_run(run_fake, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCPSLAB_RESULTS_LIMIT", "0 B")
+    run_fake()
+    assert list(Store(tmp_path / "cache" / "results").entries()) == []
+    monkeypatch.setenv("SCPSLAB_RESULTS_LIMIT", "much")
+    with pytest.raises(UsageError, match="SCPSLAB_RESULTS_LIMIT: found"):
+        run_fake()
+
+
+def test_a_store_that_is_not_there_is_told(run_fake, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "none"))
+    with pytest.raises(UsageError, match="expected the folder of results that machines share"):
+        run_fake()
+
+
+def test_a_sample_finds_the_bytes_of_a_liar(run_fake, tmp_path):
+    folder = run_fake().folder
+    options = RunOptions(jobs=1)
+    (same,) = verify(folder, options, sample=Sample.parse("2"))
+    assert same.is_same
+    assert (len(same.cells), same.of) == (2, 3)
+    for status in folder.glob("cells/*/status.json"):
+        status.write_text(status.read_text().replace("fake", "false"))
+    (different,) = verify(folder, options, sample=Sample.parse("5%"))
+    assert not different.is_same
+    assert len(different.different) == 2
+    assert "results.csv" in different.different
+
+
+@pytest.mark.parametrize("text", ["", "0", "0%", "101%", "1.5", "x", "-1"])
+def test_a_sample_that_is_none_is_refused(text):
+    with pytest.raises(UsageError, match="--sample: found"):
+        Sample.parse(text)
+
+
+def test_a_shard_is_not_verified_as_a_run(run_fake):
+    from scpslab.running.shard import Shard
+
+    with pytest.raises(ResultError, match="found a shard of a run"):
+        verify(run_fake(shard=Shard(1, 1)).folder, RunOptions(jobs=1))
