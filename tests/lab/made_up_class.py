@@ -8,11 +8,12 @@ import io
 import json
 import shutil
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.course import answers, issue
-from scpslab.course.assignment import Assignment, Marking, load_assignment, load_marking
+from scpslab.course.assignment import Assignment, Marking, load_assignment, load_marking, names
 from scpslab.course.expected import Expected, expected
 from scpslab.course.folder import Course
 from scpslab.course.roster import parties, read_roster
@@ -33,6 +34,8 @@ CHEATS = {
     "swapped-plan": Code.SWAPPED_PLAN,
     "copied-numbers": Code.COPIED_NUMBERS,
 }
+# A hundred cells: only make test-course runs them.
+LONG_ASSIGNMENTS = frozenset({"three-papers"})
 HONEST = ("right", "right-in-other-words", "mistaken", "rounded", "blank")
 TEXT = "It is {} who says why: a window travels once in each round trip, and slow start needs several of them."
 TIMES = tuple(f"2026-11-22T{hour:02}:00:00Z" for hour in range(8, 20))
@@ -69,8 +72,8 @@ class MadeUpClass:
         issue.write_issue(self._course, self._course.file.term, made)
         self._variants = {one.variant.student: one.variant for one in made}
 
-    def hand_in(self, student: str, role: str, other: str) -> MadeUp:
-        """What a student hands in. `other`: a student from whom is copied."""
+    def hand_in(self, student: str, role: str, other: str, files: Mapping[str, bytes] | None = None) -> MadeUp:
+        """What a student hands in. `other`: a student from whom is copied; `files`: deliverables."""
         owner = other if role == "others-variant" else student
         mine = self._variants[owner]
         into = self._folder / student
@@ -90,6 +93,8 @@ class MadeUpClass:
             _edit_capture(into / RUNS)
         shown = self._right(other) if role == "copied-numbers" else right
         _write(workspace, self._marking, shown, role)
+        for name, content in (files or {}).items():
+            (into / name).write_bytes(content)
         content = submission.pack(workspace)
         if role == "swapped-plan":
             content = repacked(content, {submission.ARCHIVE: self._runs_of(other)})
@@ -176,11 +181,11 @@ def _write(workspace: Workspace, marking: Marking, right: Expected, role: str) -
         (workspace.folder / WRITE_UP).write_text(said)
 
 
-def repacked(content: bytes, members: dict[str, bytes]) -> bytes:
-    """A submission with other members, and with their digests."""
+def repacked(content: bytes, members: Mapping[str, bytes | None]) -> bytes:
+    """A submission with other members, and with their digests; None: without that member."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
         found = {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
-    found |= members
+    found = {name: one for name, one in {**found, **members}.items() if one is not None}
     contents = json.loads(found.pop(submission.CONTENTS))
     contents["members"] = {name: hashlib.sha256(one).hexdigest() for name, one in found.items()}
     return packed({submission.CONTENTS: json.dumps(contents).encode(), **found})
@@ -197,9 +202,14 @@ def packed(members: dict[str, bytes]) -> bytes:
     return target.getvalue()
 
 
+def assignments(is_whole: bool) -> list[str]:
+    """The project's assignments; those that take long only if all are asked for."""
+    return [name for name in names() if is_whole or name not in LONG_ASSIGNMENTS]
+
+
 def roles(count: int) -> list[str]:
     """The roles of a class: every cheat once, all others honest in turn."""
     return [*CHEATS, *(HONEST[number % len(HONEST)] for number in range(count - len(CHEATS)))]
 
 
-__all__ = ["CHEATS", "MadeUp", "MadeUpClass", "load_assignment", "packed", "repacked", "roles"]
+__all__ = ["CHEATS", "MadeUp", "MadeUpClass", "assignments", "load_assignment", "packed", "repacked", "roles"]

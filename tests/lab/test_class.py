@@ -1,10 +1,13 @@
-"""A class, end to end: issued, solved by a script, graded. Every cheat is named, and no honest student is held.
+"""A class, end to end: issued, solved by a script, graded. Every cheat is named, and no honest student is held. Every assignment of the project is handed in
+and graded once, with the parameters of its practice variant, whose cells other tests run, too.
 
-SCPSLAB_CLASS=60 (make test-course) takes a class of 60 with the assignment first-steps, and grades without the result cache.
+SCPSLAB_CLASS=60 (make test-course) takes a class of 60 with the assignment first-steps, and grades without the result cache; then assignments that take
+long are there, too.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -12,18 +15,29 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from scpslab.cli.course import _Reference
-from scpslab.course.assignment import find, load_assignment
-from scpslab.course.folder import make_course
-from scpslab.grading import grader
+from scpslab.course.assignment import INSTRUCTOR, SOLUTION, find, load_assignment
+from scpslab.course.check import State, check
+from scpslab.course.folder import load_course, make_course
+from scpslab.course.practice import read_practice
+from scpslab.course.runs import run_variant
+from scpslab.course.variant import signed
+from scpslab.course.workspace import plan_start, write_start
+from scpslab.grading import grader, submission
 from scpslab.grading.formats import FORMATS, Facts
 from scpslab.grading.grade import Status
+from scpslab.grading.rerun import rerun
+from scpslab.grading.review.pages import pages
 from scpslab.running import RunOptions
-from tests.lab.made_up_class import CHEATS, MadeUpClass, roles
+from tests.lab.made_up_class import CHEATS, TIMES, MadeUpClass, assignments, roles
+from tests.lab.spoilt_submissions import MARKUP, spoilt
 
 pytestmark = pytest.mark.lab
-COUNT = int(os.environ.get("SCPSLAB_CLASS", "14"))
+COUNT = int(os.environ.get("SCPSLAB_CLASS", "12"))
 IS_WHOLE = COUNT >= 60
 SMALL = Path(__file__).parents[1] / "data" / "small_assignment"
 FACTS = Facts("Made up", "term-1", "2026-11-22T20:00:00Z")
@@ -104,3 +118,67 @@ def test_every_format_takes_the_class_and_gives_no_zero_to_who_is_held(graded):
             assert all(finding.code in found["output"] for finding in grade.findings)
     table = FORMATS["table"].write([grade for _, grade in graded], FACTS)
     assert all(f"{student.id}.submission.tar.gz" in table for student, _ in graded)
+
+
+@pytest.mark.parametrize("name", assignments(IS_WHOLE))
+def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp_path):
+    course = make_course(tmp_path / "satnet", "Made up", "term-1", [name])
+    assignment = load_assignment(find(name))
+    mine = signed(dataclasses.replace(read_practice(assignment).variant, term="term-1", student="anna", members=("anna",)), course.secret())
+    workspace = write_start(plan_start(assignment, mine), assignment, mine, tmp_path / "mine", TIMES[0])
+    for key, truth in read_practice(assignment).expected.predictions.items():
+        is_interval = assignment.file.predictions[key].kind == "interval"
+        workspace.add(TIMES[1], "predict", key, f"{truth * 0.9}..{truth * 1.1}" if is_interval else str(truth))
+    for one in assignment.scenario_names:
+        run_variant(assignment, mine.parameters, RunOptions(out=workspace.runs), scenarios=[one])
+        workspace.add(TIMES[2], "run", one)
+    shutil.copytree(assignment.folder / INSTRUCTOR / SOLUTION, workspace.folder, dirs_exist_ok=True)
+    unfinished = [found for found in check(workspace) if found.state is not State.DONE]
+    handed_in = tmp_path / "mine.submission.tar.gz"
+    handed_in.write_bytes(submission.pack(workspace))
+    # Nobody has drawn this variant: a grading host without the secret takes the signature's word.
+    (grade,) = grader.grade([handed_in], grader.Settings(course, "term-1", None, RunOptions(out=tmp_path / "again"), {handed_in: "anna"}))
+
+    assert unfinished == []
+    assert (grade.status, grade.said) == (Status.GRADED, ())
+    assert {part.name: part.earned for part in grade.parts if part.earned is not None} == {
+        part.name: pytest.approx(part.points, rel=0.01) for part in grade.parts if part.earned is not None
+    }
+    assert grade.most + grade.waiting == pytest.approx(assignment.file.points)
+
+
+@pytest.fixture(scope="module")
+def without_runs(graded):
+    """A right submission, and settings with which the grader runs no cell again: it has the results of the first time."""
+    student = next(student for student, _ in graded if student.role == "right")
+    folder = student.file.parents[1]
+    course = load_course(folder / "satnet")
+    found = grader.Settings(course, "term-1", course.secret(), RunOptions(out=folder / "again"), {})
+    kept = []
+
+    def run_once(*arguments):
+        if not kept:
+            kept.append(rerun(*arguments))
+        return kept[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grader, "rerun", run_once)
+        assert grader.grade([student.file], found)[0].status is Status.GRADED
+        yield student.file, found
+
+
+@hypothesis_settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@given(st.data())
+def test_any_submission_is_graded_or_refused_with_its_reason(without_runs, tmp_path, data):
+    file, settings = without_runs
+    path = tmp_path / "some.submission.tar.gz"
+    path.write_bytes(spoilt(file.read_bytes(), data))
+
+    (grade,) = grader.grade([path], settings)
+
+    assert grader.BROKEN not in grade.reason, grade.reason
+    assert (grade.status is Status.UNGRADED) == bool(grade.reason)
+    for form in FORMATS.values():
+        form.write([grade], FACTS).encode()
+    for text in pages([grade], FACTS).values():
+        assert MARKUP not in text

@@ -53,6 +53,8 @@ WRONG = {
     "a socket, where another file was": ("import os, _socket; os.close(0); _socket.socket()", "Too many open files"),
     "a program": ("import os; os.fork()", "BlockingIOError"),
     "root": ("import os; os.setuid(0)", "PermissionError"),
+    "printing without end": ("while True: print('x' * 100_000)", "OSError: [Errno 27] File too large"),
+    "waking without end": ("self.on_timer = lambda now: ([], now); return [], now", "found more than 10420 events; expected at most 20 for each segment"),
     "memory": ("return [0] * (1 << 30), None", "MemoryError"),
     "an answer that nobody asked for": ('import os; os.write(1, b\'{"send": [], "wake": null}\\n\' * 3); return [], None', "expected one answer to each event"),
     "no JSON": ("import os; os.write(1, b'[' * 100_000 + b'\\n'); return [], None", "expected one answer to each event"),

@@ -9,20 +9,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from scpslab.course.consistency import differences, problems, sources, unknown_scenarios
-from scpslab.course.expression import Formula, FormulaError, parse
+from scpslab.course.consistency import differences, policies_of, problems, sources, unknown_scenarios
+from scpslab.course.expression import Formula, FormulaError, advised, parse
 from scpslab.course.marking import MarkingFile
-from scpslab.course.model import FILE, SCENARIO_SUFFIX, AssignmentFile, split_target
+from scpslab.course.model import FILE, MARKING, SCENARIO_SUFFIX, AssignmentFile, split_target
 from scpslab.course.numbers import NAMES, OF_RESULTS
 from scpslab.documents import Form, KeyPath, Places, load, one_of, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.errors import ScenarioError
 from scpslab.names import is_name
+from scpslab.project import ROOT
 from scpslab.scenario.load import FORM as SCENARIO_FORM
+from scpslab.workloads.policy import read_policy
 
-FOLDER = Path(__file__).resolve().parents[3] / "assignments"
+FOLDER = ROOT / "assignments"
 HANDOUT, STARTER, PRACTICE = "handout.md", "starter", "practice.json"
-INSTRUCTOR, MARKING, SOLUTION, NOTES = "instructor", "marking.yaml", "solution", "instructor.md"
+INSTRUCTOR, SOLUTION, NOTES = "instructor", "solution", "instructor.md"
 PAGE = "docs/assignment-reference.md"
 FORM = Form("an assignment", "kind, title, goals, scenarios, answers", PAGE)
 MARKING_FORM = Form("a marking", "kind, answers, difficulty", PAGE)
@@ -57,10 +59,11 @@ class Assignment:
         return found
 
     def material(self) -> str:
-        """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios and of `variant`. Comments do not count."""
+        """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios, their policies, and `variant`. Comments do not count."""
         data = {name: read(self.scenario(name), SCENARIO_FORM).data for name in self.scenario_names}
+        policies = {file: read_policy(self.folder / file) for name in self.scenario_names for file in policies_of(self.scenario(name))}
         drawn = {name: parameter.model_dump(mode="json", by_alias=True, exclude={"says"}) for name, parameter in self.file.variant.items()}
-        text = json.dumps([data, list(drawn.items())], sort_keys=True, ensure_ascii=False, default=str)
+        text = json.dumps([data, list(drawn.items()), *([policies] if policies else [])], sort_keys=True, ensure_ascii=False, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -124,13 +127,13 @@ def load_marking(assignment: Assignment) -> Marking:
     path = assignment.folder / INSTRUCTOR / MARKING
     file, places = load(path, MARKING_FORM, MarkingFile)
     formulas: dict[KeyPath, Formula] = {}
-    wrong = list(differences(assignment.file, file))
+    wrong = list(differences(assignment.file, file, path.parent))
     for at, source in sources(file):
         try:
             formulas[at] = parse(source, assignment.file.variant, NAMES)
-            wrong += [(at, said) for said in unknown_scenarios(formulas[at], assignment.file)]
+            wrong += [(at, said) for said in unknown_scenarios(formulas[at], assignment.file.scenarios)]
         except FormulaError as error:
-            wrong.append((at, f"{error}. Correct the formula."))
+            wrong.append((at, advised(error, "Correct the formula.")))
     if wrong:
         raise places.error(wrong)
     return Marking(file, places, formulas)

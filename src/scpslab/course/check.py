@@ -8,12 +8,15 @@ from enum import StrEnum
 
 from scpslab.course import answers
 from scpslab.course.answers import Answers, complaint, read_answers
-from scpslab.course.log import Line
+from scpslab.course.log import Line, recorded_results, was_interrupted
 from scpslab.course.practice import read_practice
 from scpslab.course.scoring import score_answer
-from scpslab.course.workspace import BLANK_WRITE_UP, WRITE_UP, Workspace, late
+from scpslab.course.trials import carry_out, planned
+from scpslab.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, TRIALS, WRITE_UP, Workspace, late
 from scpslab.errors import ScenarioError
 from scpslab.names import shown
+from scpslab.running import RunOptions
+from scpslab.running.events import Listener
 
 ENOUGH_WORDS = 50
 
@@ -35,18 +38,20 @@ class Finding:
     says: str
 
 
-def check(workspace: Workspace) -> list[Finding]:
-    """The state of every part.
+def check(workspace: Workspace, listeners: Sequence[Listener] = (), jobs: int | None = None) -> list[Finding]:
+    """The state of every part. Trials that students see are carried out.
 
     Raises:
         ScenarioError: the log was changed.
+        CapabilityError: there are trials, and this machine cannot run labs.
     """
     return [
         *_predictions(workspace, workspace.log()),
-        *_runs(workspace),
+        *_runs(workspace, workspace.log()),
         *_answers(workspace),
         *_write_up(workspace),
         *_deliverables(workspace),
+        *_trials(workspace, listeners, jobs),
     ]
 
 
@@ -73,14 +78,18 @@ def _predictions(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Findin
             yield Finding(State.DONE, what, f"{shown(line.value)}, before the run")
 
 
-def _runs(workspace: Workspace) -> Iterator[Finding]:
+def _runs(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
+    states = {state.scenario: state.results for state in workspace.states()}
     for name in workspace.assignment.scenario_names:
         run = workspace.run_of(name)
         what = f"run {name}"
-        if run.is_complete:
-            yield Finding(State.DONE, what, f"{len(run.cells)} cell{'' if len(run.cells) == 1 else 's'}")
-        else:
+        if not run.is_complete:
             yield Finding(State.MISSING, what, f"{len(run.finished)} of {len(run.cells)} cells: scpslab assignment run")
+        elif recorded_results(lines, name) != states[name]:
+            said = "it was interrupted before its end was in the log" if was_interrupted(lines, name) else "the log records no run with these results"
+            yield Finding(State.LOOK, what, f"{said}; repeat: scpslab assignment run {name}")
+        else:
+            yield Finding(State.DONE, what, f"{len(run.cells)} cell{'' if len(run.cells) == 1 else 's'}")
 
 
 def _answers(workspace: Workspace) -> Iterator[Finding]:
@@ -138,3 +147,14 @@ def _deliverables(workspace: Workspace) -> Iterator[Finding]:
             yield Finding(State.DONE, asked.file, f"{path.stat().st_size} bytes")
         else:
             yield Finding(State.MISSING if asked.required else State.LOOK, asked.file, asked.says)
+
+
+def _trials(workspace: Workspace, listeners: Sequence[Listener], jobs: int | None) -> Iterator[Finding]:
+    for one in planned(workspace.assignment, workspace.variant.parameters):
+        path = workspace.folder / one.trial.file
+        if not path.is_file():
+            continue
+        options = RunOptions(jobs=jobs, out=workspace.folder / TRIALS)
+        outcome = carry_out(one, path.read_bytes()[: LARGEST_FILE + 1], workspace.variant.parameters, options, listeners)
+        where = f"; {outcome.folder}" if outcome.folder is not None else ""
+        yield Finding(State.DONE if outcome.share else State.LOOK, f"trial {one.name}", f"{outcome.says}{where}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.course.assignment import Assignment, Marking
-from scpslab.course.expression import FormulaError, Value
+from scpslab.course.expression import FormulaError, Value, advised
 from scpslab.course.marking import MarkedChoice, MarkedNumber
 from scpslab.course.numbers import Rows, base_value, functions
 from scpslab.documents import KeyPath
@@ -85,7 +85,7 @@ class Evaluation:
         try:
             return self._marking.formulas[at].value(self._names, self._functions)
         except FormulaError as error:
-            raise self._marking.places.error([(at, f"{error}. Correct the formula, or the ranges of the variant.")]) from error
+            raise self._marking.places.error([(at, advised(error, "Correct the formula, or the ranges of the variant."))]) from error
 
     def number(self, at: KeyPath) -> float:
         """The same; the value must be a number."""

@@ -59,7 +59,13 @@ MATHEMATICS: dict[str, Function] = {
 
 
 class FormulaError(ValueError):
-    """A formula that is none, or that has no value here; the message says what was found and expected."""
+    """A formula that is none, or that has no value here; the message says what was found and expected, and sometimes what to do."""
+
+
+def advised(error: ValueError, advice: str) -> str:
+    """The message of an error, and what to do unless it says so itself."""
+    said = str(error)
+    return said if said.endswith((".", "?")) else f"{said}. {advice}"
 
 
 @dataclass(frozen=True)
@@ -127,9 +133,9 @@ def _check(node: ast.AST, names: Collection[str], functions: Collection[str], *,
         if not isinstance(node.func, ast.Name) or node.keywords:
             raise FormulaError('found a call with a keyword or of no plain name; expected one such as mean("transfer", "transfer_s", "stack=cubic")')
         if node.func.id not in functions:
-            raise FormulaError(f'found the function "{node.func.id}"; {one_of(node.func.id, sorted(functions))}'.removesuffix("."))
+            raise FormulaError(f'found the function "{node.func.id}"; {one_of(node.func.id, sorted(functions))}')
     elif isinstance(node, ast.Name) and not is_called and node.id not in names:
-        raise FormulaError(f'found the name "{node.id}"; {one_of(node.id, sorted(names))}'.removesuffix("."))
+        raise FormulaError(f'found the name "{node.id}"; {one_of(node.id, sorted(names))}')
 
 
 def _depth(node: ast.AST) -> int:

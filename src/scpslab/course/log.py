@@ -14,7 +14,8 @@ from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import Label, PlainText, Seed
 
 LARGEST_BYTES, MOST_LINES = 4 << 20, 10_000
-Event = Literal["start", "predict", "run"]
+# A `begin` without the `run` that follows it is a run that was interrupted; without `begin` a `run` is of an older version.
+Event = Literal["start", "predict", "begin", "run"]
 
 
 class LogError(ValueError):
@@ -100,6 +101,18 @@ def head(log: bytes) -> str:
     """The SHA-256 of the last line: whoever publishes it cannot change what came before."""
     texts = log.split(b"\n")[:-1]
     return _digest(texts[-1]) if texts else ""
+
+
+def recorded_results(lines: Sequence[Line], scenario: str) -> str | None:
+    """The digest of a scenario's results at its last recorded run; None if no run is recorded."""
+    found = [state.results for line in lines if line.event == "run" and line.name == scenario for state in line.runs if state.scenario == scenario]
+    return found[-1] if found else None
+
+
+def was_interrupted(lines: Sequence[Line], scenario: str) -> bool:
+    """Whether the last run of a scenario began and did not end."""
+    events = [line.event for line in lines if line.name == scenario and line.event in ("begin", "run")]
+    return events[-1:] == ["begin"]
 
 
 def _digest(text: bytes) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scpslab.course.model import Points, Text
+from scpslab.course.model import Points, Text, Trial
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Name
 
@@ -150,6 +150,9 @@ class MarkingFile(Part):
     predictions: dict[Name, Scoring] = key({}, says="How each prediction is scored.")
     answers: dict[Name, Marked] = key(says="How each answer is marked.")
     deliverables: dict[str, tuple[Item, ...]] = key({}, says="What a person looks for in each deliverable that has points.")
+    trials: dict[Name, Trial] = key(
+        {}, says="Runs of deliverables that students do not see. Their scenarios are in the instructor's folder, and have no parameters of variants."
+    )
     write_up: tuple[Item, ...] = key((), says="What a person looks for in the write-up.")
     regrade: Annotated[int, Field(ge=1)] = key(
         2, says="The number of cells of a submission that the grader runs again and compares byte for byte; it chooses them after the submission.", example=2

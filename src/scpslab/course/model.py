@@ -9,13 +9,14 @@ from pydantic import Field, model_validator
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import AxisValue, Name
 
-FILE, SCENARIO_SUFFIX = "assignment.yaml", ".yaml"
+FILE, MARKING, SCENARIO_SUFFIX = "assignment.yaml", "marking.yaml", ".yaml"
 
 Text = Annotated[str, Field(min_length=3)]
 # The name of a parameter is a name in formulas, where "-" is minus.
 ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 ScenarioName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Points = Annotated[float, Field(ge=0, le=1000)]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$")]
 Targets = tuple[str, ...]
 SETS = (
     "The values of the scenarios that it sets: paths as `--set` has them. `transfer:seed` sets it in scenario transfer alone. "
@@ -136,10 +137,26 @@ Answer = Annotated[NumberAnswer | ChoiceAnswer | TextAnswer, Field(discriminator
 class Deliverable(Part):
     """A file of the student's that is handed in besides the answers, from the folder of the assignment."""
 
-    file: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$")] = key(says="Its name.", example="controller.py")
+    file: FileName = key(says="Its name.", example="controller.py")
     says: Text = key(says="What it holds.", example="Your rate controller.")
     required: bool = key(True, says="Whether `submit` refuses to go on without it.", example=False)
-    points: Points = key(0, says="The most that the rubric gives for it.", example=5)
+    points: Points = key(0, says="The most that its rubric and its trials give together.", example=5)
+
+
+class Trial(Part):
+    """A run of a student's policy: the scenario with the student's file beside it. Each cell gives a share of the points, and the trial their mean."""
+
+    scenario: ScenarioName = key(says="The scenario beside this file, without `.yaml`; its workload of kind `policy` names the file.", example="channel")
+    file: FileName = key(says="The deliverable that is put beside the scenario.", example="controller.py")
+    says: Text = key(says="What is tried.", example="A hop with a short queue.")
+    share: Text = key(
+        says="Formula of the share of the points, from the results of one completed cell; below 0 it is 0, above 1 it is 1. Other cells give nothing.",
+        example='mean("channel", "utilization") / 0.8',
+    )
+    points: Points = key(0, says="Points for it, which are a part of the deliverable's.", example=2)
+    shows: tuple[Name, ...] = key(
+        ("transfer_s", "utilization", "efficiency"), says="Columns of results.csv that the student reads.", example=["goodput_bps", "efficiency"]
+    )
 
 
 class AssignmentFile(Part):
@@ -159,6 +176,7 @@ class AssignmentFile(Part):
     predictions: dict[Name, Prediction] = key({}, says="What is predicted before the runs.")
     answers: Annotated[dict[Name, Answer], Field(min_length=1)] = key(says="What is asked.")
     deliverables: tuple[Deliverable, ...] = key((), says="Further files to hand in.")
+    trials: dict[Name, Trial] = key({}, says="Runs of deliverables that `check` carries out, too. Those that students do not see are in marking.yaml.")
     write_up: bool = key(True, says="Whether `write-up.md` is handed in.", example=True)
     write_up_points: Points = key(0, says="The most that the rubric gives for the write-up.", example=5)
 

@@ -68,7 +68,7 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
 
     def text_of(name: Value) -> Value:
         if name not in drawn:
-            raise FormulaError(f'found drawn("{name}"); {one_of(name, drawn)}'.removesuffix("."))
+            raise FormulaError(f'found drawn("{name}"); {one_of(name, drawn)}')
         return str(drawn[str(name)])
 
     return {
@@ -92,7 +92,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
     if scenario not in rows:
-        raise FormulaError(f'found the scenario "{scenario}" without results; {one_of(scenario, rows)}'.removesuffix("."))
+        raise FormulaError(f'found the scenario "{scenario}" without results; {one_of(scenario, rows)}')
     found = list(rows[str(scenario)])
     for condition in where:
         axis, equals, value = str(condition).partition("=")
@@ -107,7 +107,7 @@ def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
 
 def _numbers(found: Sequence[Row], scenario: Value, column: Value, where: tuple[Value, ...]) -> list[float]:
     if str(column) not in found[0]:
-        raise FormulaError(f'found no column "{column}" in the results of {scenario}; {one_of(column, found[0])}'.removesuffix("."))
+        raise FormulaError(f'found no column "{column}" in the results of {scenario}; {one_of(column, found[0])}')
     texts = [row[str(column)] for row in found if row.get("status") == "completed" and row[str(column)] != ""]
     try:
         numbers = [float(text) for text in texts]

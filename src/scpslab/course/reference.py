@@ -24,6 +24,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("answers: kind choice", model.ChoiceAnswer),
     ("answers: kind text", model.TextAnswer),
     ("deliverables", model.Deliverable),
+    ("trials", model.Trial),
     ("marking.yaml", marking.MarkingFile),
     ("marking: difficulty", marking.Difficulty),
     ("marking: difficulty.bands", marking.Band),
@@ -66,7 +67,7 @@ Cells with one bulk transfer, a capture without filter at its sender and a verdi
 `resends`, the data packets whose first byte was sent before; `resends_queue`, `resends_corrupt`, `resends_outage`, `resends_policy`, by what became of
 the latest earlier copy; `resends_superfluous`, of which an earlier copy was not lost; and `resend_causes`, these words in order of time.
 
-Formulas of `variant` may read the parameters above them, and no results.
+Formulas of `variant` may read the parameters above them, and no results. Those of trials read the results of one cell of the trial's own scenario.
 """
 
 

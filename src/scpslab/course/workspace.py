@@ -17,7 +17,7 @@ from scpslab.course.variant import Variant, VariantError
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.scratch import replace_text
 
-VARIANT, LOG, RUNS, WRITE_UP = "variant.json", "log.jsonl", "runs", "write-up.md"
+VARIANT, LOG, RUNS, TRIALS, WRITE_UP = "variant.json", "log.jsonl", "runs", "trials", "write-up.md"
 LARGEST_FILE, MOST_FILES = 4 << 20, 200
 BLANK_WRITE_UP = """# Write-up
 

@@ -71,7 +71,8 @@ def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
 
 def _texts(grade: Grade) -> dict[str, str]:
     """The digests of what a student wrote in sentences, by name; capitals, spaces and what everybody has do not count."""
-    texts = {part.name: part.given for part in grade.parts if part.kind in ("answer", "write-up") and part.earned is None}
+    written = (part for part in grade.parts if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None))
+    texts = {part.name: part.given for part in written}
     plain = {name: " ".join(re.findall(r"\w+", text.casefold())) for name, text in texts.items()}
     blank = " ".join(re.findall(r"\w+", BLANK_WRITE_UP.casefold()))
     return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in plain.items() if len(text) >= SHORTEST_TEXT and text != blank}

@@ -32,14 +32,16 @@ class Code(StrEnum):
     OTHER_VERSION = "other-version"
     BROKEN_LOG = "broken-log"
     REPLAYED_LOG = "replayed-log"
+    INTERRUPTED_RUN = "interrupted-run"
     LATE_PREDICTION = "late-prediction"
     COPIED_NUMBERS = "copied-numbers"
     EQUAL_TEXTS = "equal-texts"
     EQUAL_LOGS = "equal-logs"
 
 
-# These take nobody's points by themselves: a late prediction costs its own points and says so, and equality may be chance.
-REMARKS = frozenset({Code.LATE_PREDICTION, Code.COPIED_NUMBERS, Code.EQUAL_TEXTS, Code.EQUAL_LOGS})
+# These take nobody's points by themselves: an interrupted run has the right bytes,
+# a late prediction costs its own points and says so, and equality may be chance.
+REMARKS = frozenset({Code.INTERRUPTED_RUN, Code.LATE_PREDICTION, Code.COPIED_NUMBERS, Code.EQUAL_TEXTS, Code.EQUAL_LOGS})
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from scpslab.course.folder import Course
 from scpslab.course.secret import Secret
 from scpslab.course.variant import Variant
 from scpslab.errors import ScpslabError
-from scpslab.grading import classwide, logs, marked, runs, submission
+from scpslab.grading import classwide, logs, marked, runs, submission, trials
 from scpslab.grading.binding import Binding, Bound, twice
 from scpslab.grading.grade import Code, Finding, Grade
 from scpslab.grading.plans import plans
-from scpslab.grading.rerun import Rerun, choose, rerun
+from scpslab.grading.rerun import Rerun, choose, rerun, rerun_alike
 from scpslab.grading.submission import Submission
 from scpslab.running.events import Listener
 from scpslab.running.runner import RunOptions
@@ -75,10 +75,15 @@ def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[L
     given = read_answers(handed_in.answers, handed_in.path / answer_files.FILE).given
     findings = [*binding.findings(handed_in, variant, settings.submitters.get(path)), *runs.against_plans(archived, mine)]
     count = settings.cells if settings.cells is not None else marking.file.regrade
-    reruns = rerun(assignment, variant, mine, choose(mine, marking, settings.secret, handed_in.sha256, count), settings.options, listeners)
+    chosen = choose(mine, marking, settings.secret, handed_in.sha256, count)
+    reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners)
+    tried = trials.of_submission(bound, handed_in.files, settings.options, listeners)
     # A run of other plans has other bytes, which says nothing new.
     if not any(finding.code is Code.SWAPPED_PLAN for finding in findings):
-        findings += runs.against_rerun(archived, submitted, reruns)
+        differing = list(runs.against_rerun(archived, submitted, reruns))
+        if any(finding.code in runs.EDITED for finding in differing):
+            rerun_alike(reruns, rerun(assignment, variant, mine, chosen, _once_more(settings.options), listeners))
+        findings += differing
     graded = Grade(
         path,
         handed_in.sha256,
@@ -88,11 +93,23 @@ def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[L
         cells=tuple(f"{name}/{cell}" for name, one in reruns.items() for cell in one.cells),
         write_up=handed_in.write_up,
     )
-    return _marked(graded, handed_in, bound, given, reruns, findings), variant
+    return _marked(graded, handed_in, bound, given, _Ran(reruns, tried), findings), variant
 
 
-def _marked(graded: Grade, handed_in: Submission, bound: Bound, given: Mapping[str, Any], reruns: Mapping[str, Rerun], before: Sequence[Finding]) -> Grade:
-    variant, assignment, marking = bound.variant, bound.assignment, bound.marking
+def _once_more(options: RunOptions) -> RunOptions:
+    return replace(options, use_cache=False, out=options.out / "once-more")
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """What the grader has run for a submission."""
+
+    reruns: Mapping[str, Rerun]
+    trials: trials.Tried
+
+
+def _marked(graded: Grade, handed_in: Submission, bound: Bound, given: Mapping[str, Any], ran: _Ran, before: Sequence[Finding]) -> Grade:
+    variant, assignment, marking, reruns = bound.variant, bound.assignment, bound.marking, ran.reruns
     right = expected(assignment, marking, variant.parameters, {name: one.for_formulas for name, one in reruns.items()})
     lines, findings = logs.read_log(handed_in.log, variant)
     is_chained = not findings
@@ -104,6 +121,7 @@ def _marked(graded: Grade, handed_in: Submission, bound: Bound, given: Mapping[s
     parts = [
         *predictions,
         *marked.answers(assignment, marking, right, given),
+        *trials.parts(ran.trials),
         *marked.others(assignment, marking, handed_in.write_up, handed_in.files),
     ]
     numbers = classwide.numbers(right, variant.parameters, reruns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from scpslab.course import log
-from scpslab.course.log import Line, LogError
+from scpslab.course.log import Line, LogError, recorded_results, was_interrupted
 from scpslab.course.variant import Variant
 from scpslab.grading.grade import Code, Finding
 from scpslab.grading.rerun import Rerun
@@ -26,14 +26,20 @@ def read_log(content: bytes, variant: Variant) -> tuple[list[Line], list[Finding
 def against_runs(lines: Sequence[Line], runs: Mapping[str, ArchivedRun], reruns: Mapping[str, Rerun]) -> Iterator[Finding]:
     """Runs that the log records with other results. The grader's own results count, where it has them all: edited results are another finding."""
     for name, run in runs.items():
-        recorded = [state.results for line in lines if line.event == "run" and line.name == name for state in line.runs if state.scenario == name]
+        recorded = recorded_results(lines, name)
         mine = reruns.get(name)
         expected = mine.digests.get(RESULTS) if mine is not None and mine.is_whole else None
         known = {run.digest.files.get(RESULTS), expected}
-        if not recorded:
-            yield Finding(Code.REPLAYED_LOG, f'{name}: found no "run" in the log; expected the one that gave the submitted results')
-        elif recorded[-1] not in known:
-            yield Finding(Code.REPLAYED_LOG, f"{name}: the log records results {recorded[-1][:12] or 'none'}; expected those of this variant, {_some(known)}")
+        if recorded is not None and recorded in known:
+            continue
+        if was_interrupted(lines, name):
+            yield Finding(
+                Code.INTERRUPTED_RUN, f"{name}: the log has the beginning of the run and not its end; expected both. The results are compared all the same"
+            )
+        elif recorded is None:
+            yield Finding(Code.REPLAYED_LOG, f"{name}: found no run in the log; expected the one that gave the submitted results")
+        else:
+            yield Finding(Code.REPLAYED_LOG, f"{name}: the log records results {recorded[:12] or 'none'}; expected those of this variant, {_some(known)}")
 
 
 def _some(digests: set[str | None]) -> str:

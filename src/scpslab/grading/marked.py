@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scpslab.course.assignment import Assignment, Marking
+from scpslab.course.assignment import STARTER, Assignment, Marking
 from scpslab.course.check import given_predictions
 from scpslab.course.expected import Expected
 from scpslab.course.given import GivenError
@@ -18,6 +18,7 @@ from scpslab.grading.grade import Code, Finding, Part
 from scpslab.names import shown
 
 NO_PREDICTION, NO_ANSWER, BY_A_PERSON = "no prediction", "no answer", "a person marks it"
+UNCHANGED = "as it was handed out"
 LATE = "made after the run: no points"
 MOST_SHOWN_BYTES = 64 << 10
 
@@ -53,7 +54,12 @@ def others(assignment: Assignment, marking: Marking, write_up: str, files: Mappi
         said = f"{len(content)} bytes" if content is not None else "not handed in"
         text = content[:MOST_SHOWN_BYTES].decode("utf-8", "replace") if content is not None else ""
         rubric = marking.file.deliverables.get(deliverable.file, ())
-        yield Part("deliverable", deliverable.file, deliverable.says, deliverable.points, None if deliverable.points else 0.0, said, text, rubric)
+        # The rest of its points is for trials.
+        points = sum(item.points for item in rubric)
+        starter = assignment.folder / STARTER / deliverable.file
+        if starter.is_file() and content == starter.read_bytes():
+            said, text = UNCHANGED, ""
+        yield Part("deliverable", deliverable.file, deliverable.says, points, None if points else 0.0, said, text, rubric)
     if file.write_up:
         earned = None if file.write_up_points else 0.0
         yield Part("write-up", WRITE_UP, "The write-up.", file.write_up_points, earned, BY_A_PERSON, write_up, marking.file.write_up)

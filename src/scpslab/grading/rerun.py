@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +20,7 @@ from scpslab.results.archive import digests_of
 from scpslab.runfolder import RunFolder
 from scpslab.running.events import Listener
 from scpslab.running.runner import PlansRun, RunOptions
+from scpslab.running.sample import shuffled
 
 # The parts of marking.yaml whose formulas decide what is right; those of `difficulty` only chose the variant.
 MARKED = ("predictions", "answers")
@@ -55,8 +53,7 @@ def choose(plans: Plans, marking: Marking, secret: Secret | None, sha256: str, c
     read = {str(arguments[0]) for formula in formulas for name, arguments in formula.calls if name in OF_RESULTS}
     every = [(name, cell) for name, cells in plans.items() for cell in cells]
     unknown = secret.choice_key if secret is not None else secrets.token_bytes(32)
-    order = sorted(every, key=lambda one: hmac.digest(unknown, json.dumps([sha256, *one]).encode(), hashlib.sha256))
-    drawn = set(order[:count])
+    drawn = set(shuffled(every, unknown, sha256)[:count])
     chosen = {name: tuple(cell for cell in cells if name in read or (name, cell) in drawn) for name, cells in plans.items()}
     return {name: cells for name, cells in chosen.items() if cells}
 
@@ -79,6 +76,20 @@ def rerun(assignment: Assignment, variant: Variant, plans: Plans, chosen: Chosen
             raise LabError(f"{run.folder.path}: found cells that failed while grading; expected results. Grade again; the submission is not at fault.")
         found[name] = _of(run.folder.path, cells, run.manifest, is_whole=len(cells) == len(plans[name]))
     return found
+
+
+def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None:
+    """Makes sure that this machine gives the same bytes twice, before it is said of a student that theirs are edited.
+
+    Raises:
+        LabError: it does not.
+    """
+    differing = [path for name in first for path, digest in first[name].digests.items() if second[name].digests.get(path) != digest]
+    if differing:
+        raise LabError(
+            f"found other bytes in {len(differing)} files of this machine's own two runs, {differing[0]} first; expected the same. The submission is not "
+            'at fault: grade on another machine, and look at "scpslab doctor" here.'
+        )
 
 
 def _of(folder: Path, cells: tuple[str, ...], manifest: Mapping[str, Any], *, is_whole: bool) -> Rerun:

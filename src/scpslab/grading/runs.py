@@ -18,6 +18,7 @@ from scpslab.runfolder.run import CELLS, RESULTS
 from scpslab.running.command import DEFAULT_ENGINE
 
 MOST_SHOWN = 3
+EDITED = frozenset({Code.EDITED_CAPTURES, Code.EDITED_RECORDS, Code.EDITED_RESULTS})
 UPDATE = "Everybody of a course needs the same version of scpslab"
 
 

@@ -187,7 +187,9 @@ def _contents(path: Path, content: bytes | None) -> Contents:
         raise _refused(path, f"found no {CONTENTS}", 'a submission as "scpslab assignment submit" writes it')
     try:
         return schema.read(Contents, strict_json.loads(content))
-    except (strict_json.JsonError, PlanError) as error:
+    except strict_json.JsonError as error:
+        raise _refused(path, f"{CONTENTS}: {error}", "the list of its files") from error
+    except PlanError as error:
         raise ResultError(f"{path}: {CONTENTS}: {error}. {AGAIN}.") from error
 
 

@@ -137,3 +137,24 @@ def test_blank_answers_are_answers(assignment, started, tmp_path):
 def test_answers_of_another_form_are_told_with_their_line(assignment, tmp_path, line, says):
     found = list(read_answers(f"{line}\n".encode(), tmp_path / "answers.yaml").complaints(assignment.file))
     assert any(says in said and said.startswith(f"{tmp_path}/answers.yaml:1: ") for said in found)
+
+
+def logged(*events):
+    """A log with these events of the scenario `transfer`, and the digest of its results at each."""
+    content = b""
+    for event, results in events:
+        content = log.appended(content, "v", AT, event, "transfer", "", [RunState(scenario="transfer", finished=2, results=results)])
+    return log.read(content, "v")
+
+
+def test_a_run_that_began_and_did_not_end_was_interrupted():
+    assert log.was_interrupted(logged(("begin", "")), "transfer")
+    assert log.was_interrupted(logged(("begin", ""), ("run", "a" * 64), ("begin", "b" * 64)), "transfer")
+    assert not log.was_interrupted(logged(("begin", ""), ("run", "a" * 64)), "transfer")
+    assert not log.was_interrupted(logged(("start", "")), "transfer")
+    assert not log.was_interrupted(logged(("begin", "")), "other")
+
+
+def test_the_last_run_is_the_recorded_one():
+    assert log.recorded_results(logged(("run", "a" * 64), ("run", "b" * 64), ("begin", "c" * 64)), "transfer") == "b" * 64
+    assert log.recorded_results(logged(("begin", "a" * 64)), "transfer") is None

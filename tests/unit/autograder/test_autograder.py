@@ -1,0 +1,167 @@
+"""The autograder's archive and what its container runs: what travels, who handed in, which file; and a result without a score whatever goes wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from scpslab.autograder import __main__ as container
+from scpslab.autograder.build import Wheels, write_archive
+from scpslab.autograder.handed_in import submission_of, users
+from scpslab.autograder.layout import COURSE, METADATA, RESULTS, SOURCE, STUDENTS
+from scpslab.autograder.wheels import PARTS, check_own
+from scpslab.course.assignment import find, load_assignment, load_marking
+from scpslab.course.folder import load_course, make_course
+from scpslab.course.roster import Student
+from scpslab.errors import ScenarioError, ScpslabError, UsageError
+from scpslab.grading.grade import Code, Grade, Status
+from scpslab.version import version
+
+ROSTER = (Student("anna", email="Anna@example.org"), Student("bo", email="bo@example.org", group="g1"))
+
+
+@pytest.fixture
+def archive(tmp_path):
+    course = make_course(tmp_path / "satnet", "Satellites", "2026w", ["first-steps", "read-a-trace"])
+    wheel = tmp_path / "x-1-py3-none-any.whl"
+    wheel.write_bytes(b"wheel")
+    write_archive(tmp_path / "a.zip", course, "2027s", load_assignment(find("first-steps")), ROSTER, Wheels([wheel], ["x==1"], ["3.11", "3.13"]))
+    return tmp_path / "a.zip"
+
+
+def test_the_archive_has_two_scripts_that_run_the_wheels_and_one_assignment(archive):
+    with zipfile.ZipFile(archive) as found:
+        names = set(found.namelist())
+        modes = {name: found.getinfo(name).external_attr >> 16 & 0o777 for name in ("setup.sh", "run_autograder", "pythons")}
+        assert modes == {"setup.sh": 0o755, "run_autograder": 0o755, "pythons": 0o644}
+        assert found.read("pythons") == b"3.11 3.13\n"
+        assert found.read(STUDENTS).decode().split() == ["student,email", "anna,Anna@example.org", "bo,bo@example.org"]
+    assert "wheels/x-1-py3-none-any.whl" in names
+    assert {name for name in names if "/instructor/" in name} == {"course/assignments/first-steps/instructor/marking.yaml"}
+
+
+def test_the_course_in_it_grades_one_assignment_of_one_term_and_has_no_secret(archive, tmp_path):
+    with zipfile.ZipFile(archive) as found:
+        found.extractall(tmp_path / "out")
+        content = b"".join(found.read(name) for name in found.namelist())
+    course = load_course(tmp_path / "out" / COURSE)
+    assert (course.file.assignments, course.file.term) == (("first-steps",), "2027s")
+    assert course.assignment("first-steps").material() == load_assignment(find("first-steps")).material()
+    secret = (tmp_path / "satnet" / "secret").read_bytes().split()[-1]
+    assert secret not in content
+    with pytest.raises(UsageError, match="secret"):
+        course.secret()
+
+
+def test_the_scenarios_of_trials_travel_and_solutions_do_not(tmp_path):
+    course = make_course(tmp_path / "satnet", "Satellites", "2026w", ["write-your-own"])
+    write_archive(tmp_path / "a.zip", course, "2026w", load_assignment(find("write-your-own")), ROSTER, Wheels([], [], ["3.11"]))
+    with zipfile.ZipFile(tmp_path / "a.zip") as found:
+        private = {name.rpartition("/")[2] for name in found.namelist() if "/instructor/" in name}
+        found.extractall(tmp_path / "out")
+    assert private == {"marking.yaml", "answers.yaml", "change.yaml", "noisy.yaml", "outage.yaml", "shallow.yaml", "short.yaml", "slow.yaml"}
+    assert load_marking(load_course(tmp_path / "out" / COURSE).assignment("write-your-own")).file.trials
+
+
+def test_the_same_input_gives_the_same_archive(archive, tmp_path):
+    course = load_course(tmp_path / "satnet")
+    wheels = Wheels([tmp_path / "x-1-py3-none-any.whl"], ["x==1"], ["3.11", "3.13"])
+    write_archive(tmp_path / "b.zip", course, "2027s", load_assignment(find("first-steps")), ROSTER, wheels)
+    assert (tmp_path / "b.zip").read_bytes() == archive.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("students", "said"),
+    [
+        ((Student("a"), Student("b", email="b@x")), "no e-mail address of a;"),
+        ((Student("a", email="X@x"), Student("b", email="x@x")), 'address "x@x" of a and b'),
+    ],
+)
+def test_a_roster_that_does_not_tell_students_apart_is_refused(archive, tmp_path, students, said):
+    with pytest.raises(ScenarioError, match=said):
+        write_archive(tmp_path / "c.zip", load_course(tmp_path / "satnet"), "t", load_assignment(find("first-steps")), students, Wheels([], [], []))
+    assert not (tmp_path / "c.zip").exists()
+
+
+def metadata(folder: Path, *emails: str) -> Path:
+    path = folder / METADATA
+    path.write_text(json.dumps({"id": 1, "users": [{"email": email, "id": 2, "name": "N"} for email in emails]}))
+    return path
+
+
+def test_students_are_known_by_their_addresses_whatever_the_case(tmp_path):
+    assert users(metadata(tmp_path, "ANNA@example.ORG", "bo@example.org"), ROSTER) == ("anna", "bo")
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"users": []}', '{"users": [{"id": 1}]}', '{"users": [{"email": "eve@example.org"}]}'])
+def test_who_is_not_known_has_no_grade_and_the_reason_is_said(tmp_path, text):
+    (tmp_path / METADATA).write_text(text)
+    with pytest.raises(UsageError, match="Nothing was decided"):
+        users(tmp_path / METADATA, ROSTER)
+
+
+def test_the_one_file_is_found_and_links_are_not_followed(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "x.submission.tar.gz").write_bytes(b"")
+    (tmp_path / "notes.pdf").write_bytes(b"")
+    (tmp_path / "y.submission.tar.gz").symlink_to("/etc/passwd")
+    assert submission_of(tmp_path).name == "x.submission.tar.gz"
+    (tmp_path / "z.submission.tar.gz").write_bytes(b"")
+    with pytest.raises(ScpslabError, match="x.submission.tar.gz.*z.submission.tar.gz"):
+        submission_of(tmp_path)
+
+
+def test_whatever_goes_wrong_there_is_a_result_without_a_score(tmp_path):
+    assert container.main(["grade"], tmp_path) == 0
+    found = json.loads((tmp_path / RESULTS).read_text())
+    assert "score" not in found
+    assert "no course.yaml" in found["output"]
+
+
+def test_a_broken_grader_is_no_students_fault(archive, tmp_path, monkeypatch):
+    with zipfile.ZipFile(archive) as found:
+        found.extractall(tmp_path / SOURCE)
+    metadata(tmp_path, "bo@example.org")
+    (tmp_path / "submission").mkdir()
+    (tmp_path / "submission" / "x").write_bytes(b"")
+    monkeypatch.setattr(container.grader, "grade", lambda *_: 1 // 0)
+    assert container.grade(tmp_path).status is Status.UNGRADED
+    assert "ZeroDivisionError" in container.grade(tmp_path).reason
+
+
+def test_all_of_a_group_must_be_members_of_the_variant():
+    one = Grade(Path("x"), members=("anna", "bo"))
+    assert container._of_all(one, ["bo"]).findings == ()
+    assert [finding.code for finding in container._of_all(one, ["bo", "eve"]).findings] == [Code.OTHER_VARIANT]
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "said"),
+    [
+        ("other-1.0-py3-none-any.whl", None, "no wheel of scpslab"),
+        ("scpslab-0.0.1-py3-none-any.whl", None, "found version 0.0.1"),
+        (f"scpslab-{version()}-py3-none-any.whl", None, "no built parts"),
+        (
+            f"scpslab-{version()}-py3-none-any.whl",
+            {"parts": [{"name": "kernel", "sha256": "0" * 64}]},
+            "kernel: found SHA-256 000000000000; expected 111111111111",
+        ),
+    ],
+)
+def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, name, parts, said):
+    with zipfile.ZipFile(tmp_path / name, "w") as wheel:
+        if parts is not None:
+            wheel.writestr(PARTS, json.dumps(parts))
+    monkeypatch.setattr("scpslab.autograder.wheels.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
+    with pytest.raises(UsageError, match=said):
+        check_own(tmp_path / name)
+
+
+def test_what_the_container_runs_needs_no_library_for_pictures():
+    program = "import sys; sys.modules['matplotlib'] = None; import scpslab.autograder.__main__"
+    subprocess.run([sys.executable, "-c", program], check=True)

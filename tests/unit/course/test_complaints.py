@@ -1,0 +1,202 @@
+"""What is wrong between the files of an assignment is said with line, key, what was found, what was expected and what to do; all of a file at once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.unit.course.conftest import ASSIGNMENT, MARKING
+
+from scpslab.course.assignment import load_assignment, load_marking
+from scpslab.errors import ScenarioError
+
+LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: ([\w.\[\]-]+: )?found .+; expected .+[.?]")
+TRIED = """deliverables:
+  - {file: policy.py, says: A policy., points: 3}
+trials:
+  own:
+    scenario: own
+    file: policy.py
+    says: My own hop.
+    share: mean("own", "utilization")
+    points: 1
+"""
+HIDDEN = """deliverables:
+  policy.py: [{says: It can be read., points: 1}]
+trials:
+  noisy:
+    scenario: noisy
+    file: policy.py
+    says: A noisy hop.
+    share: mean("noisy", "utilization")
+    points: 1
+"""
+SCENARIO = """kind: scenario
+version: 1
+title: Own
+topology: point_to_point
+workloads:
+  - {kind: policy, name: transfer, policy: FILE, from: h1, to: h2, size: 1 kB}
+"""
+
+
+def complaints(load, *arguments):
+    with pytest.raises(ScenarioError) as caught:
+        load(*arguments)
+    lines = str(caught.value).splitlines()
+    assert [line for line in lines if not LINE.fullmatch(line)] == []
+    return [re.sub(r"^.*?([^/]+\.yaml:)", r"\1", line) for line in lines]
+
+
+def spoil(folder, name, old, new):
+    path = folder / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    return 1 + path.read_text()[: text.index(old)].count("\n")
+
+
+@pytest.fixture
+def tried(folder):
+    """The assignment with a trial that students see, and one that they do not."""
+    (folder / "assignment.yaml").write_text(ASSIGNMENT + TRIED)
+    (folder / "instructor" / "marking.yaml").write_text(MARKING + HIDDEN)
+    (folder / "own.yaml").write_text(SCENARIO.replace("FILE", "policy.py"))
+    (folder / "instructor" / "noisy.yaml").write_text(SCENARIO.replace("FILE", "policy.py"))
+    load_marking(load_assignment(folder))
+    return folder
+
+
+ASSIGNMENTS = {
+    "a scenario that is not there": (
+        "scenarios: [transfer]",
+        "scenarios: [transfre]",
+        'scenarios[0]: found no file "transfre.yaml" beside it',
+        "Did you mean transfer?",
+    ),
+    "a formula with an unknown name": ("value: rate * 2", "value: rat * 2", 'variant.buffer: found the name "rat"', "Did you mean rate?"),
+    "a range upside down": ("from: 10 ms, to: 300 ms", "from: 300 ms, to: 10 ms", "variant.delay: found from 300 ms to 10 ms", "Correct the parameter."),
+    "values of two types": ("values: [1 Mbit/s, 2", "values: [1, 2", "variant.rate.values: found values of several types", "Write them alike."),
+    "a target in no scenario": (
+        '"transfer:parameters',
+        '"trans:parameters',
+        'variant.buffer.set: found "trans:parameters.data_buffer"',
+        "Did you mean transfer?",
+    ),
+    "a prediction before no scenario": ("unit: s}", "unit: s, before: [other]}", 'predictions.time.before: found "other"', "Choose one of these."),
+    "a prediction with an answer's name": ("  time: {", "  why: {", "predictions.why: found the name of an answer", "Rename the prediction."),
+}
+MARKINGS = {
+    "an answer that is not asked": ("  bdp:", "  bpd:", 'answers.bpd: found "bpd", which assignment.yaml does not ask', "Did you mean bdp?"),
+    "another kind of answer": (
+        "  why:\n    kind: text\n    rubric: [{says: Says why., points: 2}]",
+        "  why: {kind: number, expected: 1 + 1}",
+        'answers.why.kind: found "number"',
+        "Correct the word.",
+    ),
+    "another sum of points": ("points: 2}]", "points: 3}]", "answers.why.rubric: found 3 points in the rubric; expected 2", "Correct one of the two."),
+    "a formula that is none": ("expected: rate * 2 * delay / 8 / 1000", "expected: rate *", 'answers.bdp.expected: found "rate *"', "Correct the formula."),
+    "a formula that could do harm": (
+        "value: rate * delay / 8 / 1000, share",
+        "value: rate.real, share",
+        "answers.bdp.wrong[0].value: found Attribute",
+        "Correct the formula.",
+    ),
+    "results of no scenario": (
+        'mean("transfer", "transfer_s"',
+        'mean("transfre", "transfer_s"',
+        "predictions.time.truth: found mean('transfre', …)",
+        "Did you mean transfer?",
+    ),
+    "a scoring of another kind": (
+        "kind: choice, truth",
+        "kind: log-ratio, truth",
+        'predictions.fastest.kind: found "log-ratio" for a prediction of kind choice',
+        "Choose one of these.",
+    ),
+    "a scoring upside down": ("zero: 3", "zero: 1.1", "predictions.time.zero: found 1.1, not above full (1.2)", "Correct the values."),
+    "a band without a bound": ("at_least: 20, at_most: 100, ", "", "difficulty.bands[0]: found no bound", ""),
+}
+TRIALS = {
+    "a file that is no deliverable": (
+        "assignment.yaml",
+        "    file: policy.py",
+        "    file: polcy.py",
+        'trials.own.file: found "polcy.py", which is no deliverable',
+    ),
+    "a scenario that is not there": ("assignment.yaml", "scenario: own", "scenario: onw", 'trials.own.scenario: found no file "onw.yaml"'),
+    "a scenario of the student's": (
+        "assignment.yaml",
+        "scenario: own",
+        "scenario: transfer",
+        'trials.own.scenario: found "transfer", which students run themselves',
+    ),
+    "a formula of another scenario": ("assignment.yaml", 'mean("own"', 'mean("transfer"', "trials.own.share: found mean('transfer', …)"),
+    "a hidden scenario that is not there": (
+        "instructor/marking.yaml",
+        "scenario: noisy",
+        "scenario: nosy",
+        'trials.noisy.scenario: found no file "nosy.yaml" in instructor',
+    ),
+    "a hidden formula that is none": (
+        "instructor/marking.yaml",
+        'share: mean("noisy"',
+        'share: median("noisy"',
+        'trials.noisy.share: found the function "median"',
+    ),
+    "a name twice": ("instructor/marking.yaml", "  noisy:\n", "  own:\n", "trials.own: found the name of a trial of assignment.yaml"),
+    "another sum of points": (
+        "instructor/marking.yaml",
+        "points: 1\n",
+        "points: 2\n",
+        "deliverables.policy.py: found 4 points in the rubric and the trials; expected 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ASSIGNMENTS)
+def test_a_mistake_in_assignment_yaml_has_its_line(what, folder):
+    old, new, said, advice = ASSIGNMENTS[what]
+    number = spoil(folder, "assignment.yaml", old, new)
+
+    (found,) = [line for line in complaints(load_assignment, folder) if said in line]
+
+    assert found.startswith(f"assignment.yaml:{number}: {said}"), found
+    assert found.endswith(advice), found
+
+
+@pytest.mark.parametrize("what", MARKINGS)
+def test_a_mistake_in_marking_yaml_has_its_line(what, folder):
+    old, new, said, advice = MARKINGS[what]
+    number = spoil(folder, "instructor/marking.yaml", old, new)
+
+    (found,) = [line for line in complaints(load_marking, load_assignment(folder)) if said in line]
+
+    place = int(re.match(r"marking\.yaml:(\d+): ", found)[1])
+    assert number <= place <= number + new.count("\n") + 1, found
+    assert found.endswith(advice), found
+
+
+@pytest.mark.parametrize("what", TRIALS)
+def test_a_mistake_in_a_trial_has_its_line(what, tried):
+    file, old, new, said = TRIALS[what]
+    spoil(tried, file, old, new)
+
+    found = complaints(lambda: load_marking(load_assignment(tried)))
+
+    assert any(re.match(rf"{file.rpartition('/')[2]}:\d+: {re.escape(said)}", line) for line in found), found
+
+
+def test_a_trial_whose_scenario_has_another_policy_is_refused(tried):
+    (tried / "own.yaml").write_text(SCENARIO.replace("FILE", "other.py"))
+
+    (found,) = complaints(load_assignment, tried)
+
+    assert "trials.own.scenario: found the policies other.py in own.yaml; expected a workload of kind policy with policy.py" in found
+
+
+def test_all_mistakes_are_said_at_once(folder):
+    spoil(folder, "assignment.yaml", "value: rate * 2", "value: rat * 2")
+    spoil(folder, "assignment.yaml", "scenarios: [transfer]", "scenarios: [transfre]")
+
+    assert len(complaints(load_assignment, folder)) >= 2
