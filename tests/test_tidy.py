@@ -23,7 +23,17 @@ RUST_FILE_LINES = 800
 BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "constants", "manager"}
 # The guest has a plain Python with Mininet: what runs there may import nothing else.
 GUEST_PARTS = ("lab", "plan", "topology")
-GUEST_IMPORTS = {"mininet", "scpslab.kinds", "scpslab.lab", "scpslab.topology", "scpslab.units", "scpslab.names", "scpslab.plan", "scpslab.strict_json"}
+GUEST_IMPORTS = {
+    "mininet",
+    "scpslab.kinds",
+    "scpslab.lab",
+    "scpslab.topology",
+    "scpslab.units",
+    "scpslab.names",
+    "scpslab.plan",
+    "scpslab.project",
+    "scpslab.strict_json",
+}
 # setup/job.py: something moves in a terminal while a build takes its minutes, whoever asked for it.
 PRINTERS = ("cli/", "lab/", "setup/__main__.py", "setup/job.py")
 # What a lab, on whatever kernel, knows nothing of.
@@ -57,8 +67,10 @@ LATER = {
     "engine": LAB_ALONE - {"engine"},
     "runfolder": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan"},
     "running": {"figures", "claims", "report", "course", "grading", "cli", "doctor"},
+    "cluster": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels", "disciplines"},
     "course": {"figures", "claims", "report", "grading", "cli", "doctor"},
-    "grading": {"claims", "cli", "doctor"},
+    "grading": {"claims", "cli", "doctor", "autograder"},
+    "autograder": {"figures", "claims", "report", "cli", "doctor"},
     "results": {"engine", "running", "figures", "claims", "report", "cli", "doctor"},
     "figures": {"engine", "running", "claims", "report", "cli", "doctor"},
     "claims": {"engine", "running", "report", "cli", "doctor"},
@@ -122,8 +134,10 @@ def test_the_lab_program_has_with_it_what_it_imports():
 
 def test_what_is_installed_to_run_is_imported_by_the_program():
     """What tests alone need is in the extra `dev`."""
-    modules = {"pyyaml": "yaml"}
-    wanted = [re.split(r"[<>=~! ]", line)[0] for line in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]]
+    modules = {"dask-jobqueue": "dask_jobqueue", "pyyaml": "yaml"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [line for extra, lines in project["optional-dependencies"].items() if extra not in ("dev", "site") for line in lines]
+    wanted = [re.split(r"[<>=~! ]", line)[0] for line in [*project["dependencies"], *extras]]
     text = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     assert [name for name in wanted if not re.search(rf"^\s*(?:from|import) {modules.get(name, name)}\b", text, re.MULTILINE)] == []
 
@@ -363,3 +377,8 @@ def test_conformance_tables_have_every_item_of_the_checklist(name):
     checklist = next(text for text in re.split(r"^## ", page.read_text(), flags=re.MULTILINE) if "onformance checklist\n" in text)
     rows = [int(number) for number in re.findall(r"^\| (\d+) \|", table.read_text(), flags=re.MULTILINE)]
     assert rows == sorted(items(checklist)) == list(range(1, len(rows) + 1))
+
+
+def test_the_citation_names_the_current_version():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()

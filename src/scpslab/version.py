@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import scpslab
+from scpslab.project import IS_INSTALLED, PARTS_INDEX, ROOT
 
-ROOT = Path(scpslab.__file__).parents[2]
 # What decides results and pictures. A new file elsewhere, such as a scenario of the user, is no change of the program.
 PROGRAM = ("src", "stack", "images", "topologies", "scenarios", "analysis", "pyproject.toml", "requirements.lock")
 GIT_S = 20
@@ -33,8 +33,13 @@ class Commit:
 
 @cache
 def commit() -> Commit | None:
-    """The commit of the clone that runs; None outside a clone, or without git."""
-    return commit_of(ROOT)
+    """The commit of the clone that runs, or from which the installed wheel was made; None if neither is known, or without git."""
+    if not IS_INSTALLED:
+        return commit_of(ROOT)
+    if not PARTS_INDEX.is_file():
+        return None
+    found = json.loads(PARTS_INDEX.read_text())["program"]
+    return Commit(found["commit"], found["changed"]) if found["commit"] else None
 
 
 def commit_of(root: Path) -> Commit | None:

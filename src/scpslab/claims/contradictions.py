@@ -11,8 +11,9 @@ from pydantic import Field
 from scpslab.claims.load import Paper
 from scpslab.claims.model import Text
 from scpslab.documents import Form, Part, key, load, one_of
+from scpslab.project import ROOT
 
-FILE = Path(__file__).resolve().parents[3] / "analysis" / "contradictions.yaml"
+FILE = ROOT / "analysis" / "contradictions.yaml"
 FORM = Form("a contradictions file", "kind, contradictions", "docs/claims.md")
 
 

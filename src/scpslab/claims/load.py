@@ -10,10 +10,11 @@ from scpslab.claims.model import ClaimsFile
 from scpslab.documents import Complaint, Form, Places, one_of
 from scpslab.documents import load as load_document
 from scpslab.errors import ScenarioError
+from scpslab.project import ROOT
 from scpslab.runfolder import RunFolder
 from scpslab.runfolder.run import CLAIMS
 
-FOLDER = Path(__file__).resolve().parents[3] / "analysis" / "claims"
+FOLDER = ROOT / "analysis" / "claims"
 FORM = Form("a claims file", "kind, title, series, claims", "docs/claims.md")
 # The questions that the papers left open, as statements of the same form.
 QUESTIONS = FOLDER.parent / "questions"

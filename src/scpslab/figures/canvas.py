@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, ScalarFormatter
 from PIL import Image
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -42,6 +43,8 @@ WIDTH_INCHES, AXES_INCHES = 8.0, 3.9
 MOST_PANELS_ACROSS, ROW_INCHES = 3, 2.9
 LEFT_INCHES, RIGHT_INCHES, TITLE_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.78, 0.25, 0.62, 0.6, 0.12
 CAPTION_LINE_INCHES, LEGEND_LINE_INCHES, CAPTION_LETTERS = 0.145, 0.195, 130
+# From here on an axis counts in thousands, millions, …: "1.5 M" rather than "1.5", and "1e6" somewhere else.
+LARGE = 1e5
 COLUMNS = ((4, 18), (3, 28), (2, 48))
 STACK_WIDTH_INCHES, STACK_ROW_INCHES, STACK_LEFT_INCHES, STACK_GAP = 5.6, 1.55, 0.85, 0.16
 STACK_LINE_INCHES, TITLE_LINE_INCHES = 0.16, 0.21
@@ -115,6 +118,7 @@ def new_panels(words: Words, names: Sequence[str]) -> Iterator[tuple[Figure, lis
             unused.remove()
         panels = panels[: len(names)]
         yield figure, panels
+        _shorten_numbers(panels)
         lines = textwrap.wrap(words.caption, CAPTION_LETTERS)
         above = textwrap.wrap(words.conditions, CONDITIONS_LETTERS)
         title_inches = TITLE_INCHES + max(0, len(above) - 1) * CAPTION_LINE_INCHES
@@ -149,6 +153,7 @@ def new_stack(words: Words, heights: Sequence[float]) -> Iterator[tuple[Figure, 
         figure.words = words
         panels = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights).flat)
         yield figure, panels
+        _shorten_numbers(panels)
         width, corner = STACK_WIDTH_INCHES, MARGIN_INCHES / STACK_WIDTH_INCHES
         lines, title_lines = textwrap.wrap(words.caption, STACK_CAPTION_LETTERS), textwrap.wrap(words.title, STACK_TITLE_LETTERS)
         above = textwrap.wrap(words.conditions, STACK_CONDITIONS_LETTERS)
@@ -167,6 +172,12 @@ def new_stack(words: Words, heights: Sequence[float]) -> Iterator[tuple[Figure, 
         if labels:
             figure.legend(handles, labels, loc="lower left", bbox_to_anchor=(corner, caption_inches / height), borderaxespad=0, ncols=columns)
         figure.align_ylabels(panels)
+
+
+def _shorten_numbers(panels: Sequence[Axes]) -> None:
+    for axis in (axis for axes in panels for axis in (axes.xaxis, axes.yaxis)):
+        if isinstance(axis.get_major_formatter(), ScalarFormatter) and max(abs(end) for end in axis.get_view_interval()) >= LARGE:
+            axis.set_major_formatter(EngFormatter())
 
 
 def _legend(panels: Sequence[Axes], most: Sequence[tuple[int, int]] = COLUMNS) -> tuple[list[Any], list[str], int]:

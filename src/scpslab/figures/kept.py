@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-import scpslab
 from scpslab.errors import ResultError
 from scpslab.figures.recipe import RECIPES
+from scpslab.project import CARRIED, PACKAGE
 from scpslab.runfolder import RunFolder
 from scpslab.runfolder.reading import json_object
 from scpslab.scratch import replace_text
 
 FILE = "drawn.json"
-PACKAGE = Path(scpslab.__file__).parent
 # Another version of these may draw other bytes.
 LIBRARIES = ("matplotlib", "numpy", "pillow")
 
@@ -71,7 +70,9 @@ def _files(root: Path) -> Iterator[Path]:
     if root.is_file():
         yield root
     for path in sorted(root.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".png", ".svg", ".pdf", ".xpl") and path.name != FILE:
+        # The package of an installation holds the project's other files too.
+        is_other = "__pycache__" in path.parts or (root == PACKAGE and path.is_relative_to(CARRIED))
+        if path.is_file() and not is_other and path.suffix not in (".png", ".svg", ".pdf", ".xpl") and path.name != FILE:
             yield path
 
 

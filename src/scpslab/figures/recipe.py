@@ -16,8 +16,9 @@ from pydantic import Field, PrivateAttr
 from scpslab.documents import Document, Form, Part, complaints, key, one_of, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.figures.conditions import Conditions
+from scpslab.project import ROOT
 
-RECIPES = Path(__file__).resolve().parents[3] / "analysis" / "figures"
+RECIPES = ROOT / "analysis" / "figures"
 FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figures")
 EXTENDS = "extends"
 MERGED_KEYS = ("x", "y", "conditions")

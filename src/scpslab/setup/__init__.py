@@ -4,6 +4,6 @@ Order of reading: images.py (the parts, their recipes, and the folders that keep
 and folders.py serve them.
 """
 
-from scpslab.setup.images import Images, Program, cache_dir, ensure, ensure_stack, ensure_tools
+from scpslab.setup.images import Images, Program, cache_dir, ensure, ensure_appliance, ensure_stack, ensure_tools
 
-__all__ = ["Images", "Program", "cache_dir", "ensure", "ensure_stack", "ensure_tools"]
+__all__ = ["Images", "Program", "cache_dir", "ensure", "ensure_appliance", "ensure_stack", "ensure_tools"]

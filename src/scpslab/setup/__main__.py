@@ -1,6 +1,6 @@
 """`python -m scpslab.setup`: builds everything that engines need and prints the time of each step. `--programs FOLDER`: only the programs of node images.
 
-`--pin` and `--published` are a maintainer's (pin.py).
+`--pin`, `--published` (pin.py) and `--pack FOLDER` (pack.py) are a maintainer's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from scpslab.errors import ScpslabError
 from scpslab.setup.images import PARTS, cache_dir, compare, ensure, ensure_programs, find, timings
+from scpslab.setup.pack import pack
 from scpslab.setup.pin import pin, publish
 
 
@@ -21,6 +22,9 @@ def main() -> int:
     try:
         if sys.argv[1:2] == ["--programs"] and len(sys.argv) == 3:
             ensure_programs(Path(sys.argv[2]), _say)
+            return 0
+        if sys.argv[1:2] == ["--pack"] and len(sys.argv) == 3:
+            pack(Path(sys.argv[2]), _say)
             return 0
         if sys.argv[1:] in (["--pin"], ["--published"]):
             (pin if sys.argv[1] == "--pin" else publish)(_say)

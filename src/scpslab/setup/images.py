@@ -1,10 +1,11 @@
-"""The parts that engines need: built once, kept by content in the user's cache folder, shared by all clones of the project."""
+"""The parts that engines need: found in the user's cache folder, unpacked from the wheel that carries them, or built; kept by content, shared by all clones."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
 import json
+import math
 import os
 import platform
 import shutil
@@ -14,14 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import scpslab
+from scpslab import project
 from scpslab.errors import CapabilityError
-from scpslab.setup import docker, guest, kernel, published, stack, tools, trust
+from scpslab.setup import docker, guest, kernel, packed, published, stack, tools, trust
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.job import Job
 
-PROJECT = Path(scpslab.__file__).parents[2]
+PROJECT = project.ROOT
 NEEDED_BYTES = 4 * 10**9
+# Besides what is unpacked: a run and its results.
+ROOM_TO_RUN_BYTES = 10**8
 PUBLISHED = "images/published.txt"
 # Beside a product: what it was made with, and where its versions differ from the recipe's.
 MADE = "made.json"
@@ -72,9 +75,12 @@ TOOLS = Part("tools", "guest programs", "images/guest/tools", tools.build, "bin"
 GUEST = Part("guest", "guest image", "images/guest", guest.build, "guest.erofs", files_of, ("mkfs.erofs",))
 KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", kernel.build, "linux", files_of, ("gcc", "ld"))
 STACK = Part("stack", "SCPS stack", "stack", stack.build, "scps", stack.sources, ("rustc", "gcc"))
+APPLIANCE = Part("appliance", "appliance's kernel", "images/appliance", kernel.build_appliance, "bzImage", kernel.appliance_sources, ("gcc", "ld"))
 DOCKER = Part("docker", "Docker and the images of nodes, for guests", ".", docker.build, "docker.erofs", docker.sources)
 # The parts that every cell needs. The quickest comes first, so that missing packages show early.
 PARTS = (TOOLS, GUEST, KERNEL)
+# What a wheel carries (pack.py).
+CARRIED = (*PARTS, STACK, APPLIANCE)
 
 
 def cache_dir() -> Path:
@@ -89,25 +95,44 @@ def recipe_hash(part: Part) -> str:
     folder = PROJECT / part.recipe
     digest = hashlib.sha256()
     for file in part.sources(folder):
-        digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes() + b"\0")
+        digest.update(os.path.relpath(file, folder).encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def place(part: Part, cache: Path) -> Path:
-    """The folder of a part in the cache, whether it exists or not. Machines of several kinds may share a home folder, and with it the cache."""
-    machine = platform.machine()
+def place(part: Part, cache: Path, machine: str = LAB_KERNEL_MACHINE) -> Path:
+    """The folder of a part for a kind of machine in the cache, whether it exists or not: machines of several kinds may share a home folder, and the cache.
+
+    Everything in a guest is for x86-64, whatever runs it; only engine `host` and the images of nodes have programs of this machine.
+    """
     kind = "" if machine == LAB_KERNEL_MACHINE else f"-{machine}"
-    return cache / part.name / f"{recipe_hash(part)}{kind}"
+    own = packed_of(part, machine)
+    # Other compilers make other bytes of the same recipe; an installation uses the bytes that it came with.
+    return cache / part.name / (f"{own.recipe}-{own.sha256[:16]}" if own else f"{recipe_hash(part)}{kind}")
 
 
-def find(part: Part, cache: Path) -> Path | None:
-    """The path of a part in the cache; None if it is not there.
+def packed_of(part: Part, machine: str = LAB_KERNEL_MACHINE) -> packed.Packed | None:
+    """The part as this installation carries it; None in a clone, and for machines of other kinds."""
+    return packed.index(project.PACKED_PARTS).get(part.name) if machine == LAB_KERNEL_MACHINE else None
+
+
+def carried() -> bool:
+    """Whether this installation carries all parts that cells need, so that nothing is ever built."""
+    return all(packed_of(part) for part in PARTS)
+
+
+def find(part: Part, cache: Path, say: Callable[[str], None] = lambda _: None, machine: str = LAB_KERNEL_MACHINE) -> Path | None:
+    """The path of a part in the cache, where a part that the installation carries is unpacked at first use; None if it must be built.
 
     Raises:
-        CapabilityError: the part is there, but root may not run it.
+        CapabilityError: the part is there, but root may not run it; or it cannot be unpacked.
     """
-    product = place(part, cache) / part.product
-    return trust.check(product) if product.exists() else None
+    product = place(part, cache, machine) / part.product
+    if not product.exists():
+        own = packed_of(part, machine)
+        if own is None:
+            return None
+        _unpack(part, own, cache, say)
+    return trust.check(product)
 
 
 def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
@@ -116,13 +141,9 @@ def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
     Raises:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the cache.
     """
-    if platform.machine() != LAB_KERNEL_MACHINE:
-        raise CapabilityError(
-            f"lab kernel: found a machine of type {platform.machine()}; expected {LAB_KERNEL_MACHINE}. Use --engine host as root (docs/vagrant.md)."
-        )
     cache = cache_dir()
     with _disk_trouble(cache):
-        products = {part.name: find(part, cache) or _build(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
+        products = {part.name: _have(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
         boot = _boot_dir(cache, products["tools"], {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products})
         digest = hashlib.sha256()
         for name in ("kernel", "guest", "tools", *(["docker"] if with_docker else [])):
@@ -130,27 +151,38 @@ def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
     return Images(products["kernel"], boot, products["tools"], digest.hexdigest()[:16])
 
 
-def ensure_stack(say: Callable[[str], None]) -> Program:
-    """Finds the `scps` program in the cache, or builds it. Only cells with the stack `scps` or a serial line need it.
+def ensure_stack(say: Callable[[str], None], machine: str = LAB_KERNEL_MACHINE) -> Program:
+    """Finds the `scps` program in the cache, or builds it. Only cells with the stack `scps` or a serial line need it. `machine`: the kind that runs it.
 
     Raises:
         CapabilityError: as `ensure`.
     """
     cache = cache_dir()
     with _disk_trouble(cache):
-        path = find(STACK, cache) or _build(STACK, cache, say)
+        path = _have(STACK, cache, say, machine)
         return Program(path, _content_hash(path)[:16])
 
 
-def ensure_tools(say: Callable[[str], None]) -> Path:
-    """Finds the folder of the lab's small programs in the cache, or builds it.
+def ensure_appliance(say: Callable[[str], None]) -> Path:
+    """Finds the kernel of the machine in which the lab kernel runs where it cannot run by itself, or builds it.
 
     Raises:
         CapabilityError: as `ensure`.
     """
     cache = cache_dir()
     with _disk_trouble(cache):
-        return find(TOOLS, cache) or _build(TOOLS, cache, say)
+        return _have(APPLIANCE, cache, say)
+
+
+def ensure_tools(say: Callable[[str], None]) -> Path:
+    """Finds the folder of the lab's small programs for this machine in the cache, or builds it.
+
+    Raises:
+        CapabilityError: as `ensure`.
+    """
+    cache = cache_dir()
+    with _disk_trouble(cache):
+        return _have(TOOLS, cache, say, platform.machine())
 
 
 def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
@@ -159,7 +191,7 @@ def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
     Raises:
         CapabilityError: as `ensure`.
     """
-    tools, stack = ensure_tools(say), ensure_stack(say)
+    tools, stack = ensure_tools(say), ensure_stack(say, platform.machine())
     with _disk_trouble(folder):
         folder.mkdir(parents=True)
         for program in (tools / "labtool", tools / "iperf3-sleep.so", stack.path):
@@ -226,12 +258,24 @@ def _content_hash(product: Path) -> str:
     return note.read_text().strip()
 
 
+def _have(part: Part, cache: Path, say: Callable[[str], None], machine: str = LAB_KERNEL_MACHINE) -> Path:
+    """A part for a kind of machine: found, or built if this is one."""
+    if found := find(part, cache, say, machine):
+        return found
+    if platform.machine() != machine:
+        raise CapabilityError(
+            f"{part.title}: found none in {cache}, and a machine of type {platform.machine()} cannot build it; expected one from a machine of type {machine}. "
+            "Install the wheel, which carries all parts, or copy the cache folder of such a machine (docs/platforms.md); or use --engine host as root."
+        )
+    return _build(part, cache, say)
+
+
 def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
-    target = place(part, cache)
+    target = place(part, cache, platform.machine())
     with _locked(cache, part, say):
         if target.exists():
             return trust.check(target / part.product)
-        _check_room(cache)
+        _check_room(cache, NEEDED_BYTES, "the build")
         work = target.with_name(target.name + ".part")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
@@ -250,8 +294,7 @@ def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
             raise
         work.rename(target)
         say(f"{part.title}: built in {sum(taken_s for _, taken_s in job.steps):.0f} s")
-    verdict = compare(part, cache)
-    if verdict is not None and verdict.same is False:
+    if platform.machine() == LAB_KERNEL_MACHINE and (verdict := compare(part, cache)) and verdict.same is False:
         say(verdict.text)
     return target / part.product
 
@@ -266,24 +309,42 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_room(cache: Path) -> None:
-    free = shutil.disk_usage(cache).free
-    if free < NEEDED_BYTES:
+def _unpack(part: Part, own: packed.Packed, cache: Path, say: Callable[[str], None]) -> None:
+    """Unpacks a part of the installation: whole, and with the bytes that the wheel was made with, or not at all."""
+    target = place(part, cache)
+    with _disk_trouble(cache), _locked(cache, part, say):
+        if target.exists():
+            return
+        _check_room(cache, own.unpacked_bytes + ROOM_TO_RUN_BYTES, part.title)
+        say(f"{part.title}: unpacking, once ({own.unpacked_bytes / 1e6:.0f} MB in {cache})")
+        work = target.with_name(target.name + ".part")
+        shutil.rmtree(work, ignore_errors=True)
+        try:
+            packed.unpack(own, project.PACKED_PARTS, work)
+            packed.check(own, project.PACKED_PARTS, _content_hash(work / part.product))
+        except BaseException:
+            shutil.rmtree(work, ignore_errors=True)
+            raise
+        work.rename(target)
+
+
+def _check_room(cache: Path, needed_bytes: int, purpose: str) -> None:
+    free, needed = shutil.disk_usage(cache).free, f"{math.ceil(needed_bytes / 1e8) / 10:.1f}".removesuffix(".0")
+    if free < needed_bytes:
         raise CapabilityError(
-            f"{cache}: found {free / 1e9:.1f} GB free; expected {NEEDED_BYTES / 1e9:.0f} GB for the build. "
-            "Free disk space, or set SCPSLAB_CACHE to another folder."
+            f"{cache}: found {free / 1e9:.1f} GB free; expected {needed} GB for {purpose}. Free disk space, or set SCPSLAB_CACHE to another folder."
         )
 
 
 @contextmanager
 def _locked(cache: Path, part: Part, say: Callable[[str], None]) -> Iterator[None]:
-    """Lets one process at a time build a part."""
+    """Lets one process at a time build or unpack a part."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{part.name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"{part.title}: waiting for another process that is building it")
+            say(f"{part.title}: waiting for another process that is making it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

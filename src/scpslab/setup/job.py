@@ -18,6 +18,7 @@ LAST_LINES = 6
 UNDER_WAY = " …"
 # Messages of the tools, and the advice for each.
 HINTS = (
+    ("gelf.h", "Install the headers that the kernel's own tools need: sudo apt-get install libelf-dev."),
     ("No space left on device", "Free disk space, or set SCPSLAB_CACHE (and TMPDIR) to a folder on another disk."),
     ("Temporary failure resolving", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
     ("Could not resolve", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),

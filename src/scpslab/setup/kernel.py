@@ -1,9 +1,14 @@
-"""The lab kernel: Debian's Linux source, our configuration and patch, built as a program of the user (User-Mode Linux)."""
+"""The lab kernel: Debian's Linux source, our configuration and patch, built as a program of the user (User-Mode Linux).
+
+From the same source, the kernel of the appliance: a small x86-64 machine in which the lab kernel runs where it cannot run by itself.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from scpslab.errors import CapabilityError
@@ -11,6 +16,7 @@ from scpslab.setup import source, versions
 from scpslab.setup.job import Job
 
 VERSION = "6.12"
+FRAGMENT = "config.fragment"
 PACKAGE = f"linux-source-{VERSION}"
 # Otherwise the kernel contains the name and time of the building machine, and mixes them into its random numbers.
 FIXED = {"KBUILD_BUILD_TIMESTAMP": "2024-01-01", "KBUILD_BUILD_USER": "scpslab", "KBUILD_BUILD_HOST": "lab", "KBUILD_BUILD_VERSION": "1"}
@@ -33,23 +39,60 @@ def build(job: Job) -> None:
     Raises:
         CapabilityError: a tool is missing, a download failed, or the kernel did not accept an option of the fragment.
     """
+    with _source(job, job.recipe / versions.FILE) as tree:
+        with job.step("configure"):
+            for patch in sorted(job.recipe.glob("*.patch")):
+                job.run(["patch", "-p1", "--input", str(patch)], cwd=tree)
+            shutil.copyfile(job.recipe / FRAGMENT, tree / ".config")
+            job.run(["make", "ARCH=um", *UNUSED_TOOLS, "olddefconfig"], cwd=tree)
+            check_options(job.recipe / FRAGMENT, tree / ".config")
+        with job.step("compile"):
+            _make(job, tree, "um", "linux")
+            job.run(["strip", "--strip-debug", "-o", str(job.target), str(tree / "linux")])
+
+
+def build_appliance(job: Job) -> None:
+    """Builds the kernel of the recipe folder (config.fragment, init.c, initramfs.txt), with its first process inside, from the lab kernel's source.
+
+    Raises:
+        CapabilityError: as `build`.
+    """
+    with _source(job, _lab_kernel(job.recipe)) as tree:
+        with job.step("configure"):
+            # Everything that the fragment does not name is left out: this kernel drives one kind of machine.
+            job.run(["make", "ARCH=x86_64", *UNUSED_TOOLS, f"KCONFIG_ALLCONFIG={job.recipe / FRAGMENT}", "allnoconfig"], cwd=tree)
+            check_options(job.recipe / FRAGMENT, tree / ".config")
+        with job.step("compile"):
+            job.run(["gcc", "-O2", "-g0", "-Wall", "-Wextra", "-static", "-s", "-o", str(tree / "usr/appliance-init"), str(job.recipe / "init.c")])
+            shutil.copyfile(job.recipe / "initramfs.txt", tree / "usr/appliance.txt")
+            _make(job, tree, "x86_64", "bzImage")
+            shutil.copyfile(tree / "arch/x86/boot/bzImage", job.target)
+
+
+def appliance_sources(folder: Path) -> list[Path]:
+    """The files of the appliance's recipe: those of its folder, and the version of the source, which is the lab kernel's."""
+    return [*sorted(file for file in folder.iterdir() if file.is_file()), _lab_kernel(folder)]
+
+
+def _lab_kernel(folder: Path) -> Path:
+    return folder.parent / "lab-kernel" / versions.FILE
+
+
+@contextmanager
+def _source(job: Job, wanted: Path) -> Iterator[Path]:
+    """The unpacked source that a file of versions names; removed at the end, unless the build failed and its whole folder is."""
     work = job.work / "source"
     work.mkdir()
     with job.step("download the source"):
-        package = source.fetch(versions.read(job.recipe / versions.FILE), work, job)
+        package = source.fetch(versions.read(wanted), work, job)
     with job.step("unpack the source"):
         tree = _unpack(package, work, job)
-    with job.step("configure"):
-        for patch in sorted(job.recipe.glob("*.patch")):
-            job.run(["patch", "-p1", "--input", str(patch)], cwd=tree)
-        fragment = job.recipe / "config.fragment"
-        shutil.copyfile(fragment, tree / ".config")
-        job.run(["make", "ARCH=um", *UNUSED_TOOLS, "olddefconfig"], cwd=tree)
-        check_options(fragment, tree / ".config")
-    with job.step("compile"):
-        job.run(["make", "ARCH=um", *UNUSED_TOOLS, f"-j{len(os.sched_getaffinity(0))}", "linux"], cwd=tree, env=FIXED)
-        job.run(["strip", "--strip-debug", "-o", str(job.target), str(tree / "linux")])
+    yield tree
     shutil.rmtree(work)
+
+
+def _make(job: Job, tree: Path, architecture: str, goal: str) -> None:
+    job.run(["make", f"ARCH={architecture}", *UNUSED_TOOLS, f"-j{len(os.sched_getaffinity(0))}", goal], cwd=tree, env=FIXED)
 
 
 def _unpack(package: Path, work: Path, job: Job) -> Path:

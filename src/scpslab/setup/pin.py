@@ -10,7 +10,7 @@ from pathlib import Path
 from scpslab.scratch import replace_text, scratch
 from scpslab.setup import guest, kernel, published, versions
 from scpslab.setup.apt import Apt, Place, mirror, sources_line
-from scpslab.setup.images import GUEST, KERNEL, PARTS, PROJECT, PUBLISHED, STACK, Part, cache_dir, made
+from scpslab.setup.images import CARRIED, GUEST, KERNEL, PROJECT, PUBLISHED, Part, cache_dir, made
 from scpslab.setup.job import Job
 from scpslab.setup.versions import Package, Versions
 
@@ -38,7 +38,7 @@ def _pin(folder: Path, say: Callable[[str], None]) -> None:
 def publish(say: Callable[[str], None]) -> None:
     """Puts the parts that are built here into the file of published parts, in place of those of earlier recipes."""
     file = PROJECT / PUBLISHED
-    mine = [found[0] for part in (*PARTS, STACK) if (found := made(part, cache_dir())) and not found[1]]
+    mine = [found[0] for part in CARRIED if (found := made(part, cache_dir())) and not found[1]]
     recipes = {entry.part: entry.recipe for entry in mine}
     kept = [entry for entry in published.read(file) if recipes.get(entry.part, entry.recipe) == entry.recipe]
     others = [entry for entry in kept if (entry.part, entry.tools) not in {(new.part, new.tools) for new in mine}]

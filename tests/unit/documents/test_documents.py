@@ -10,9 +10,15 @@ import pytest
 
 from scpslab import scenario
 from scpslab.claims.load import load as load_claims
+from scpslab.course.assignment import FORM as ASSIGNMENT_FORM
+from scpslab.course.assignment import MARKING_FORM
+from scpslab.course.marking import MarkingFile
+from scpslab.course.model import AssignmentFile
+from scpslab.documents import load
 from scpslab.errors import ScenarioError
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load as load_recipe
+from scpslab.running.clusters import load_cluster
 from scpslab.scenario.campaign import load_campaign
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: [\w.\[\]-]+: found .+; expected .+[.?]")
@@ -31,6 +37,14 @@ class Kind:
 
 
 KINDS = {
+    "cluster": Kind(
+        load_cluster,
+        "kind: cluster\nversion: 1\nscheduler: slurm\nworkers: 20\nwalltime: 4 h\n",
+        "walltime",
+        "waltime",
+        ("workers: 20", "workers: many"),
+        '4: workers: found "many"; expected a whole number',
+    ),
     "scenario": Kind(
         lambda path: scenario.load(str(path)),
         (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text(),
@@ -84,6 +98,50 @@ y:
         "axes",
         ("max: 5", 'max: "5"'),
         '11: y.max: found "5"; expected a number',
+    ),
+    "assignment": Kind(
+        lambda path: load(path, ASSIGNMENT_FORM, AssignmentFile),
+        """kind: assignment
+version: 1
+title: A small one
+goals: [To be small]
+minutes: 5
+scenarios: [transfer]
+variant:
+  delay: {kind: range, from: 10 ms, to: 300 ms, step: 5 ms, set: [parameters.data_delay]}
+predictions:
+  time: {kind: number, question: "How long?", unit: s}
+answers:
+  bdp:
+    kind: number
+    question: What is the product?
+    points: 2
+""",
+        "question",
+        "qustion",
+        ("points: 2", 'points: "2"'),
+        '15: answers.bdp.points: found "2"; expected a number',
+    ),
+    "marking": Kind(
+        lambda path: load(path, MARKING_FORM, MarkingFile),
+        """kind: marking
+version: 1
+predictions:
+  time: {kind: log-ratio, truth: 'mean("transfer", "transfer_s")', full: 1.2, zero: 3}
+answers:
+  bdp:
+    kind: number
+    expected: rate * 2 * delay / 8
+    wrong:
+      - value: rate * delay / 8
+        share: 0.25
+        comment: One way only.
+write_up: [{says: Says why., points: 3}]
+""",
+        "comment",
+        "coment",
+        ("share: 0.25", "share: 1.25"),
+        "11: answers.bdp.wrong[0].share: found 1.25; expected at most 1",
     ),
 }
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

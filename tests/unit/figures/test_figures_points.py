@@ -34,6 +34,16 @@ def rows_of(figure):
     return [text.get_text() for text in axes.texts], dots
 
 
+def test_large_numbers_are_short(run_dir):
+    figure = drawn(run_dir, metric="goodput_bps")
+    (axes,) = figure.axes
+    figure.canvas.draw()
+
+    assert axes.get_xlim()[1] > 1e5
+    assert axes.xaxis.get_offset_text().get_text() == ""
+    assert "100 k" in [label.get_text() for label in axes.get_xticklabels()]
+
+
 def test_each_repeat_is_a_dot_in_the_row_of_its_point(run_dir):
     figure = drawn(run_dir)
     labels, dots = rows_of(figure)

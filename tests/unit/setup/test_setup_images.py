@@ -126,18 +126,25 @@ def test_the_cache_folder_follows_the_documented_variables(monkeypatch):
 
 
 def test_programs_of_another_machine_are_not_taken_for_its_own(recipes, monkeypatch):
-    """A home that machines of two kinds share."""
-    folder, _, (tools, _, _) = recipes
-    images.ensure(lambda _: None)
+    """A home that machines of two kinds share: guests need x86-64's everywhere, engine host needs this machine's."""
+    folder, built, (tools, _, _) = recipes
+    there = images.ensure(lambda _: None)
     monkeypatch.setattr(images.platform, "machine", lambda: "aarch64")
-    assert images.find(tools, folder / "cache") is None
+    assert images.find(tools, folder / "cache") == there.tools_dir
+    assert images.find(tools, folder / "cache", machine="aarch64") is None
+    monkeypatch.setattr(images, "TOOLS", tools)
+    before = len(built)
+    assert images.ensure(lambda _: None) == there
+    assert len(built) == before
+    assert images.ensure_tools(lambda _: None) != there.tools_dir
+    assert len(built) == before + 1
 
 
 def test_another_machine_is_told_of_engine_host(recipes, monkeypatch):
     """Before anything is downloaded for a kernel that it cannot run."""
     _, built, _ = recipes
     monkeypatch.setattr(images.platform, "machine", lambda: "aarch64")
-    with pytest.raises(CapabilityError, match=r"found a machine of type aarch64; expected x86_64\. Use --engine host"):
+    with pytest.raises(CapabilityError, match=r"a machine of type aarch64 cannot build it; expected one from a machine of type x86_64.*--engine host"):
         images.ensure(lambda _: None)
     assert built == []
 

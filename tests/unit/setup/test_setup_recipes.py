@@ -90,3 +90,14 @@ def test_a_program_that_is_not_there_is_named_with_what_to_run(tmp_path):
 )
 def test_what_a_tool_says_becomes_advice(tmp_path, said, advice):
     assert advice in job.failure("tool", 1, said, tmp_path / "log")
+
+
+def test_the_appliances_recipe_has_the_version_of_the_lab_kernels_source(tmp_path, monkeypatch):
+    for name in ("appliance/config.fragment", "lab-kernel/versions.txt"):
+        (tmp_path / "images" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "images" / name).write_text("one")
+    monkeypatch.setattr(images, "PROJECT", tmp_path)
+    before = images.recipe_hash(images.APPLIANCE)
+    assert images.recipe_hash(images.APPLIANCE) == before
+    (tmp_path / "images/lab-kernel/versions.txt").write_text("two")
+    assert images.recipe_hash(images.APPLIANCE) != before

@@ -1,0 +1,62 @@
+"""Packs the built parts for a wheel: a maintainer's work (`make wheel`)."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from scpslab.errors import CapabilityError
+from scpslab.setup import packed
+from scpslab.setup.folders import whole_folder
+from scpslab.setup.images import CARRIED, MADE, Part, cache_dir, ensure, ensure_appliance, ensure_stack, link_or_copy, made, place
+from scpslab.setup.packed import Packed
+from scpslab.version import commit
+
+# Beside the parts in the cache: the archives, because packing takes minutes.
+FOLDER = "packed"
+SUFFIX = ".tar.xz"
+
+
+def pack(folder: Path, say: Callable[[str], None]) -> None:
+    """Builds the parts that a wheel carries, and packs them into `folder`, which is emptied.
+
+    Raises:
+        CapabilityError: as `ensure`.
+    """
+    ensure(say)
+    ensure_stack(say)
+    ensure_appliance(say)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    parts = [_pack(part, folder, say) for part in CARRIED]
+    found = commit()
+    packed.write_index(parts, {"commit": found.id if found else None, "changed": found.changed if found else None}, folder)
+    say(f"{folder}: {sum((folder / part.archive).stat().st_size for part in parts) / 1e6:.1f} MB")
+
+
+def _pack(part: Part, folder: Path, say: Callable[[str], None]) -> Packed:
+    """Packs one part: its product, and the note of what it was made with."""
+    cache = cache_dir()
+    base = place(part, cache)
+    product = base / part.product
+    files = [*(sorted(product.iterdir()) if product.is_dir() else [product]), base / MADE]
+    entry, _ = made(part, cache) or _no_note(base)
+    size = sum(file.stat().st_size for file in files)
+    described = Packed(part.name, entry.recipe, entry.sha256, size, f"{part.name}{SUFFIX}")
+    content = hashlib.sha256(f"{entry.sha256} {(base / MADE).read_text()}".encode()).hexdigest()[:24]
+
+    def fill(work: Path) -> None:
+        say(f"{part.title}: packing, once")
+        packed.pack(described, files, base, work)
+
+    archive = whole_folder(cache / FOLDER / f"{part.name}-{content}", fill) / described.archive
+    link_or_copy(archive, folder / described.archive)
+    say(f"{part.title}: {size / 1e6:.1f} MB, packed {archive.stat().st_size / 1e6:.1f} MB")
+    return described
+
+
+def _no_note(folder: Path) -> NoReturn:
+    raise CapabilityError(f"{folder}: found no {MADE}; expected a part that this scpslab has built. Run: scpslab clean --images, then the same command again.")

@@ -1,0 +1,33 @@
+"""A hook of hatchling: a wheel carries the built parts of the folder in SCPSLAB_PARTS (`make wheel`), and is then one for x86-64 Linux.
+
+Without that variable the wheel has no parts and suits any machine: its user's machine builds them at first use, as in a clone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+VARIABLE = "SCPSLAB_PARTS"
+FILES = "scpslab/project_files"
+# The parts are static programs for Linux 3.2 and newer: any C library of the machine will do.
+TAG = "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"
+
+
+class PartsHook(BuildHookInterface):
+    """Adds files to the wheel that are no files of the repository."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Adds the parts, and sets the wheel's tag."""
+        if version != "standard" or not (given := os.environ.get(VARIABLE)):
+            return
+        folder = Path(given).absolute()
+        files = sorted(folder.iterdir())
+        if not any(file.name == "parts.json" for file in files):
+            raise SystemExit(f"error: {VARIABLE}={given}: found no parts.json; expected a folder of packed parts. Run: make wheel.")
+        build_data["force_include"] |= {str(file): f"{FILES}/parts/{file.name}" for file in files}
+        build_data["pure_python"] = False
+        build_data["tag"] = TAG
