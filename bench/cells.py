@@ -1,23 +1,18 @@
 """What a small cell costs in processor time, and what a virtual second costs in which nothing happens.
 
 A cell costs differently with a guest booted for it, as the first of a network whose template is forked, and as each further one.
-
-A fork's processes are its own children, and some are killed: this program takes in whatever is orphaned, so that the system counts all of it.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
-import resource
 import statistics
 import sys
 import tempfile
-import time
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from meter import Cost, Meter, take_in_orphans
 from rich.console import Console
 from rich.table import Table
 
@@ -25,9 +20,9 @@ from scpslab import planning, scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
+from scpslab.setup.images import DOCKER, cache_dir, find
 
 ROUNDS, FURTHER = 3, 4
-PR_SET_CHILD_SUBREAPER = 36
 STAR = ("links/terminals:test", "parameters.terminals=32")
 CELLS: dict[str, tuple[str, ...]] = {
     "FY97 network, 100 kB": ("fy97/fig04", "sweep={}", "repeats=1", "workloads.transfer.size=100 kB"),
@@ -37,22 +32,22 @@ CELLS: dict[str, tuple[str, ...]] = {
     "serial link with PPP, 10 kB": ("tests/same_bytes/serial.yaml", "sweep={}", "workloads.transfer.size=10 kB"),
     "star with 32 terminals, 20 kB from eight": STAR,
 }
+DOCKER_CELL = ("fy97/fig04:test", "sweep={}", "repeats=1", "workloads.transfer.size=50 kB", "containers=docker")
+# What is left of a cell whose whole experiment is one packet and its answer: the first packet has left before its end.
+ONE_PACKET = ("fy97/fig04", "sweep={}", "repeats=1", "probes=[]", "workloads=[{kind: ping, name: echo, from: ws1, to: ws2, count: 1}]")
 IDLE_S = 20_000
 IDLE = ("limits.virtual=30000 s", "limits.wall=3000 s")
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Seconds of a cell."""
-
-    processor_s: float
-    wall_s: float
-
-
 def main() -> None:
     """Measures in turns, so that a slower minute of the machine hits all, and prints the table."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    take_in_orphans()
     plans = {name: plan_of(words) for name, words in CELLS.items()}
+    plans["FY97 network, one packet and its answer"] = plan_of(ONE_PACKET)
+    if find(DOCKER, cache_dir()):
+        plans["FY97 network of Docker nodes, 50 kB"] = plan_of(DOCKER_CELL)
+    else:
+        print("Docker nodes: not measured; their images are not built. Run first: scpslab run fy97/fig04:test --set containers=docker")
     VirtualEngine().prepare(print, plans.values())
     found: dict[tuple[str, str], list[Cost]] = {}
     for _ in range(ROUNDS):
@@ -61,7 +56,7 @@ def main() -> None:
             further = Cost((all_.processor_s - first.processor_s) / FURTHER, (all_.wall_s - first.wall_s) / FURTHER)
             for kind, one in (("booted", booted), ("first", first), ("further", further)):
                 found.setdefault((name, kind), []).append(one)
-    Console().print(table(found))
+    Console().print(table(list(plans), found))
     Console().print(idle_table())
 
 
@@ -76,32 +71,26 @@ def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
     engine.prepare(print, [plan])
     engine.snapshots = snapshots
     core = min(os.sched_getaffinity(0))
-    before, started = used_s(), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder:
+    with Meter() as meter, tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder:
         for number in range(count):
             seeded = replace(plan, cell=replace(plan.cell, kernel_seed=f"{number:02x}" * 32))
             status = engine.run(CellRun(seeded, Path(folder) / str(number), core))
             if status["status"] != "completed":
                 sys.exit(f"error: {plan.cell.id}: found a cell that {status['status']}: {status['reason']}; expected it to complete.")
+        memory_bytes = max((one.memory_bytes or 0 for one in engine.templates()), default=0)
         engine.close()
-    with suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)
-    return Cost(used_s() - before, time.monotonic() - started)
+    return replace(meter.cost, memory_bytes=memory_bytes)
 
 
-def used_s() -> float:
-    """Processor seconds of this process and of all that it has waited for."""
-    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
-
-
-def table(found: dict[tuple[str, str], list[Cost]]) -> Table:
+def table(names: list[str], found: dict[tuple[str, str], list[Cost]]) -> Table:
     """Medians, and the ratio of a further cell to a booted one."""
-    made = Table("", "booted, CPU s", "first, CPU s", "further, CPU s", "further, wall s", "ratio", title=f"medians of {ROUNDS} rounds on one core")
-    for name in CELLS:
+    columns = ("", "booted, CPU s", "first, CPU s", "further, CPU s", "further, wall s", "ratio", "template, MB")
+    made = Table(*columns, title=f"medians of {ROUNDS} rounds on one core")
+    for name in names:
         booted, first, further = (statistics.median(one.processor_s for one in found[name, kind]) for kind in ("booted", "first", "further"))
         wall_s = statistics.median(one.wall_s for one in found[name, "further"])
-        made.add_row(name, f"{booted:.2f}", f"{first:.2f}", f"{further:.2f}", f"{wall_s:.2f}", f"{further / booted:.2f}")
+        memory_mb = found[name, "first"][0].memory_bytes / 1e6
+        made.add_row(name, f"{booted:.2f}", f"{first:.2f}", f"{further:.2f}", f"{wall_s:.2f}", f"{further / booted:.2f}", f"{memory_mb:.0f}")
     return made
 
 
