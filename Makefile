@@ -2,10 +2,14 @@
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
 SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh \
-	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test images/base/endpoint images/base/install-packages images/base/roles.sh images/scps-ri/scps-ri \
+	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test tools/wheel tools/wheel-test tools/image/build tools/release images/base/endpoint images/base/install-packages images/base/roles.sh images/scps-ri/scps-ri \
+	src/scpslab/autograder/setup.sh src/scpslab/autograder/run_autograder \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
-.PHONY: install-stack uninstall-stack image-ri test-ri same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published help demo test development test-quick setup packages python images lint fmt docs bench ci clean
+# A file's tests share what is costly to make, so they stay together; the longest files, those with labs, come first.
+ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+
+.PHONY: test-appliance test-scale test-autograder test-course wheel wheel-test image release install-stack uninstall-stack image-ri test-ri same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site help demo test development test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -13,8 +17,8 @@ help: ## this list
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
 	./scpslab run fy97/fig04:kernel-demo
 
-test: setup development ## run all tests (virtual labs included; no root; the Rust part needs cargo)
-	$(PYTHON) -m pytest
+test: setup development ## run all tests, on up to four cores (virtual labs included; no root; the Rust part needs cargo)
+	$(PYTHON) -m pytest $(ON_ALL_CORES)
 	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test
 
 install-stack: ## install the SCPS stack alone, the program scps and its manual pages, under PREFIX (/usr/local); DESTDIR as usual; needs cargo
@@ -34,11 +38,20 @@ test-forks: setup development ## test that forks of templates are what guests of
 	SCPSLAB_DOCKER_FORKS=1 SCPSLAB_FORK_SETTINGS=1 SCPSLAB_RUN_KILLS=30 SCPSLAB_TEMPLATE_KILLS=30 SCPSLAB_FORK_KILLS=30 $(PYTHON) -m pytest \
 		tests/lab/test_snapshots.py tests/lab/test_fork_settings.py tests/lab/test_fork_randomness.py tests/lab/test_fork_failures.py tests/lab/test_killed_runs.py
 
-test-course: setup development ## test a class of 60 made-up students end to end: issued, solved, cheated in seven ways, graded without the result cache (30 minutes)
-	SCPSLAB_CLASS=60 $(PYTHON) -m pytest --capture=no tests/lab/test_class.py
+test-appliance: setup development ## test that cells in the appliance have the bytes of native ones, and that a killed machine is replaced (needs qemu-system-x86; builds its kernel once; half an hour)
+	SCPSLAB_APPLIANCE_TESTS=1 $(PYTHON) -m pytest --capture=no tests/lab/test_appliance.py
+
+test-scale: development ## test runs on Dask clusters: workers, scheduler and client killed 30 times each, full disk, lies, a scheduler that is silent for a minute (one hour; some tests need root)
+	SCPSLAB_SCALE_KILLS=30 $(PYTHON) -m pytest tests/unit/running/test_dask.py
+
+test-course: setup development ## test a class of 60 made-up students end to end: issued, solved, cheated in seven ways, graded without the result cache; every assignment solved and graded (40 minutes)
+	SCPSLAB_CLASS=60 $(PYTHON) -m pytest --capture=no tests/lab/test_class.py tests/lab/test_assignments.py
+
+test-autograder: setup development wheel ## test the autograder's archive in a container with Gradescope's limits: honest and cheating submissions, time, memory (20 minutes; needs Docker Engine and root)
+	SCPSLAB_AUTOGRADER_WHEEL="$$(ls dist/*.whl)" $(PYTHON) -m pytest --capture=no tests/lab/test_autograder.py
 
 test-quick: development ## run the tests that start no lab: seconds, and no images needed
-	$(PYTHON) -m pytest -m "not lab"
+	$(PYTHON) -m pytest -m "not lab" $(ON_ALL_CORES)
 
 setup: images ## set up everything that is missing: packages, python, images
 
@@ -60,7 +73,7 @@ pin: python ## write the package versions that the mirror has today into the rec
 published: images ## write the hashes of the parts built here into images/published.txt (maintainers, after a change of a recipe)
 	@$(PYTHON) -m scpslab.setup --published
 
-lint: development ## check formatting, style, types, shell, YAML, repository rules, Rust
+lint: development site ## check formatting, style, types, shell, YAML, repository rules, links of the site, Rust
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
@@ -101,14 +114,35 @@ fmt: development ## format the code, and fix what the linters can fix automatica
 docs: python ## regenerate the scenario's JSON Schema and reference, and the tables of plan keys
 	./scpslab schema
 
+site: python ## build the documentation's site into site/, to be opened without a server; fails on a broken link or anchor
+	@tools/setup-python --site
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build
+
 same-bytes: setup ## run some 30 cells of every kind with this tree and with the commit REF, and compare all bytes (five minutes; OPTIONS=--but-drawn)
 	@test -n "$(REF)" || { echo "error: REF: found none; expected the commit to compare with. Run: make same-bytes REF=main~1" >&2; exit 2; }
 	$(PYTHON) tools/same_bytes.py "$(REF)" $(OPTIONS)
 
-bench: setup ## measure what cells cost, and compare with the ns-3 simulator, in one run (needs libns3-dev; a few minutes)
+bench: setup ## measure what cells and whole runs cost, and compare with the ns-3 simulator, in one run (needs libns3-dev; a quarter of an hour)
 	@tools/bench
 
 ci: lint test ## run everything that must pass before a change lands
 
-clean: ## remove the Python environment and tools' caches; runs and the cache folder stay (see scpslab clean)
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+wheel: images .venv-release/done ## make the wheel that carries all built parts, and the sdist, in dist/
+	tools/wheel
+
+wheel-test: wheel ## install the wheel in fresh Debian 12 and 13 without compilers, root and network, run the demo, and compare its bytes (needs Docker Engine)
+	tools/wheel-test
+
+image: wheel ## build the Docker image scpslab from the wheel, and run the demo in it: no root, read-only, same bytes as here (needs Docker Engine)
+	tools/image/build --check
+
+release: wheel ## what a release consists of, in dist/: wheel, sdist, SBOM, provenance of every part, checksums (docs/formats.md, docs/licenses.md)
+	tools/release
+
+.venv-release/done: tools/release.lock
+	python3 -m venv --clear .venv-release
+	.venv-release/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes --requirement $<
+	touch $@
+
+clean: ## remove the Python environment, the site and tools' caches; runs and the cache folder stay (see scpslab clean)
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache
