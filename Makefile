@@ -9,7 +9,7 @@ SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo
 # A file's tests share what is costly to make, so they stay together; the longest files, those with labs, come first.
 ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
-.PHONY: test-appliance test-scale test-autograder test-course wheel wheel-test image release install-stack uninstall-stack image-ri test-ri same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site help demo test development test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: test-appliance test-scale test-autograder test-course wheel wheel-test image image-arm64 release install-stack uninstall-stack image-ri test-ri same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site help demo test development test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -64,8 +64,8 @@ python: packages ## make the Python environment in .venv: what the laboratory ne
 development: python ## add to .venv what tests and lints need
 	@tools/setup-python --development
 
-images: python ## build lab kernel, guest image and guest programs into the user's cache folder
-	@$(PYTHON) -m scpslab.setup
+images: python ## build lab kernel, guest image and guest programs into the user's cache folder; WHEEL=FILE.whl takes them from there
+	@$(PYTHON) -m scpslab.setup $(if $(WHEEL),--from "$(WHEEL)")
 
 pin: python ## write the package versions that the mirror has today into the recipes of kernel and guest (maintainers; docs/decisions/0021)
 	@$(PYTHON) -m scpslab.setup --pin
@@ -135,6 +135,9 @@ wheel-test: wheel ## install the wheel in fresh Debian 12 and 13 without compile
 
 image: wheel ## build the Docker image scpslab from the wheel, and run the demo in it: no root, read-only, same bytes as here (needs Docker Engine)
 	tools/image/build --check
+
+image-arm64: wheel ## build the image for arm64, scpslab-arm64, with QEMU for the appliance; emulated on other machines (needs Docker Engine and qemu-user-static)
+	tools/image/build --arm64
 
 release: wheel ## what a release consists of, in dist/: wheel, sdist, SBOM, provenance of every part, checksums (docs/formats.md, docs/licenses.md)
 	tools/release

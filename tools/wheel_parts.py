@@ -1,4 +1,4 @@
-"""A hook of hatchling: a wheel carries the built parts of the folder in SCPSLAB_PARTS (`make wheel`), and is then one for x86-64 Linux.
+"""A hook of hatchling: a wheel carries the built parts of the folder in SCPSLAB_PARTS (`make wheel`), and is then one for Linux.
 
 Without that variable the wheel has no parts and suits any machine: its user's machine builds them at first use, as in a clone.
 """
@@ -13,8 +13,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "SCPSLAB_PARTS"
 FILES = "scpslab/project_files"
-# The parts are static programs for Linux 3.2 and newer: any C library of the machine will do.
-TAG = "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"
+# The parts are static programs for x86-64 Linux 3.2 and newer: any C library of the machine will do. Machines of other kinds run them in the appliance.
+SYSTEMS = ("manylinux_2_17", "manylinux2014", "musllinux_1_1")
+TAG = "py3-none-" + ".".join(f"{system}_{kind}" for system in SYSTEMS for kind in ("aarch64", "x86_64"))
 
 
 class PartsHook(BuildHookInterface):

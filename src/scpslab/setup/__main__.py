@@ -1,6 +1,6 @@
 """`python -m scpslab.setup`: builds everything that engines need and prints the time of each step. `--programs FOLDER`: only the programs of node images.
 
-`--pin`, `--published` (pin.py) and `--pack FOLDER` (pack.py) are a maintainer's.
+`--from WHEEL`: takes them from a wheel first (from_wheel.py). `--pin`, `--published` (pin.py) and `--pack FOLDER` (pack.py) are a maintainer's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scpslab.errors import ScpslabError
+from scpslab.setup.from_wheel import take
 from scpslab.setup.images import PARTS, cache_dir, compare, ensure, ensure_programs, find, timings
 from scpslab.setup.pack import pack
 from scpslab.setup.pin import pin, publish
@@ -26,6 +27,9 @@ def main() -> int:
         if sys.argv[1:2] == ["--pack"] and len(sys.argv) == 3:
             pack(Path(sys.argv[2]), _say)
             return 0
+        if sys.argv[1:2] == ["--from"] and len(sys.argv) == 3:
+            for name in take(Path(sys.argv[2]), _say):
+                _say(f"{name}: the wheel has one of another recipe")
         if sys.argv[1:] in (["--pin"], ["--published"]):
             (pin if sys.argv[1] == "--pin" else publish)(_say)
             return 0

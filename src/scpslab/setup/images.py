@@ -131,7 +131,7 @@ def find(part: Part, cache: Path, say: Callable[[str], None] = lambda _: None, m
         own = packed_of(part, machine)
         if own is None:
             return None
-        _unpack(part, own, cache, say)
+        unpack(part, own, project.PACKED_PARTS, cache, say)
     return trust.check(product)
 
 
@@ -265,7 +265,7 @@ def _have(part: Part, cache: Path, say: Callable[[str], None], machine: str = LA
     if platform.machine() != machine:
         raise CapabilityError(
             f"{part.title}: found none in {cache}, and a machine of type {platform.machine()} cannot build it; expected one from a machine of type {machine}. "
-            "Install the wheel, which carries all parts, or copy the cache folder of such a machine (docs/platforms.md); or use --engine host as root."
+            "Take them from a wheel: make images WHEEL=FILE.whl; or copy the cache folder of such a machine (docs/platforms.md); or use --engine host as root."
         )
     return _build(part, cache, say)
 
@@ -309,8 +309,12 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unpack(part: Part, own: packed.Packed, cache: Path, say: Callable[[str], None]) -> None:
-    """Unpacks a part of the installation: whole, and with the bytes that the wheel was made with, or not at all."""
+def unpack(part: Part, own: packed.Packed, folder: Path, cache: Path, say: Callable[[str], None]) -> None:
+    """Unpacks a part from a folder of packed parts into the cache: whole, and with the bytes that the wheel was made with, or not at all.
+
+    Raises:
+        CapabilityError: the packed part is damaged, or the cache cannot take it.
+    """
     target = place(part, cache)
     with _disk_trouble(cache), _locked(cache, part, say):
         if target.exists():
@@ -320,8 +324,8 @@ def _unpack(part: Part, own: packed.Packed, cache: Path, say: Callable[[str], No
         work = target.with_name(target.name + ".part")
         shutil.rmtree(work, ignore_errors=True)
         try:
-            packed.unpack(own, project.PACKED_PARTS, work)
-            packed.check(own, project.PACKED_PARTS, _content_hash(work / part.product))
+            packed.unpack(own, folder, work)
+            packed.check(own, folder, _content_hash(work / part.product))
         except BaseException:
             shutil.rmtree(work, ignore_errors=True)
             raise

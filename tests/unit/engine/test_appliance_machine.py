@@ -184,6 +184,23 @@ def test_the_appliance_is_for_other_machines_and_for_those_that_forbid_ptrace(mo
     assert "Linux aarch64" in native.trouble()
 
 
+def test_kvm_is_used_only_where_it_makes_a_machine(tmp_path, monkeypatch):
+    device = tmp_path / "kvm"
+    assert not machine_module.can_virtualise(device)
+    device.write_bytes(b"no device")
+    machine_module.can_virtualise.cache_clear()
+    assert not machine_module.can_virtualise(device)
+    machine_module.can_virtualise.cache_clear()
+    monkeypatch.setattr(machine_module.fcntl, "ioctl", lambda *_: os.dup(0))
+    assert machine_module.can_virtualise(device)
+    monkeypatch.setattr(machine_module, "KVM", device)
+    monkeypatch.setattr(machine_module.platform, "machine", lambda: "x86_64")
+    monkeypatch.setenv(native.VARIABLE, native.FORCED)
+    assert machine_module.is_accelerated()
+    monkeypatch.setenv(native.VARIABLE, native.EMULATED)
+    assert not machine_module.is_accelerated()
+
+
 @pytest.mark.parametrize(
     ("why", "has_qemu", "accelerated", "state", "found"),
     [

@@ -6,13 +6,14 @@ import errno
 import json
 import shutil
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from scpslab import project
-from scpslab.errors import CapabilityError
-from scpslab.setup import images, pack, packed
+from scpslab.errors import CapabilityError, UsageError
+from scpslab.setup import from_wheel, images, pack, packed
 from scpslab.setup.job import Job
 
 
@@ -173,3 +174,75 @@ def test_packing_elsewhere_and_later_gives_the_same_bytes(recipe, monkeypatch):
 
 def test_a_clone_has_no_packed_parts():
     assert packed.index(project.PACKED_PARTS) == {}
+
+
+@pytest.fixture
+def clone(recipe, monkeypatch):
+    """A clone with an empty cache folder, and a wheel file in a folder; the names of the wheel's parts."""
+    folder, parts, built = recipe
+    pack.pack(folder / "parts", lambda _: None)
+    built.clear()
+    (folder / "dist").mkdir()
+    with zipfile.ZipFile(folder / "dist" / "scpslab-1-any.whl", "w") as wheel:
+        for file in (folder / "parts").iterdir():
+            wheel.write(file, str(from_wheel.INSIDE / file.name))
+        wheel.writestr("scpslab/__init__.py", "")
+        wheel.writestr("../outside", "never written")
+    monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "empty"))
+    monkeypatch.setattr(from_wheel, "CARRIED", parts)
+    packed.index.cache_clear()
+    return folder, parts, built
+
+
+@pytest.mark.parametrize("given", ["dist", "dist/scpslab-1-any.whl"])
+def test_a_clone_takes_the_parts_of_a_wheel_of_the_same_recipes(clone, given):
+    folder, parts, built = clone
+    said: list[str] = []
+    assert from_wheel.take(folder / given, said.append) == []
+    assert not built
+    assert [images.find(part, images.cache_dir()) is not None for part in parts] == [True, True]
+    assert (images.find(parts[1], images.cache_dir())).read_text() == "guest" * 1000
+    assert not list(folder.rglob("outside"))
+    count = len(said)
+    assert from_wheel.take(folder / given, said.append) == []
+    assert len(said) == count
+
+
+def test_parts_of_other_recipes_are_left_in_the_wheel(clone):
+    folder, parts, _ = clone
+    (folder / "recipes" / "guest" / "list").write_text("changed")
+    assert from_wheel.take(folder / "dist", lambda _: None) == ["guest"]
+    assert images.find(parts[1], images.cache_dir()) is None
+    (folder / "recipes" / "tools" / "list").write_text("changed")
+    with pytest.raises(UsageError, match="of other recipes only; expected those of this clone"):
+        from_wheel.take(folder / "dist", lambda _: None)
+
+
+def test_what_is_no_wheel_with_parts_is_named(clone):
+    folder, _, _ = clone
+    empty = folder / "empty-folder"
+    empty.mkdir()
+    with pytest.raises(UsageError, match="found 0 wheels; expected a wheel of scpslab"):
+        from_wheel.take(empty, lambda _: None)
+    (empty / "scpslab-1.whl").write_text("no archive")
+    with pytest.raises(UsageError, match="not a zip file; expected a wheel"):
+        from_wheel.take(empty, lambda _: None)
+    with zipfile.ZipFile(empty / "scpslab-1.whl", "w") as wheel:
+        wheel.writestr("scpslab/__init__.py", "")
+    with pytest.raises(UsageError, match="no built parts; expected a wheel"):
+        from_wheel.take(empty, lambda _: None)
+
+
+def test_a_damaged_part_of_a_wheel_leaves_nothing(clone):
+    folder, parts, _ = clone
+    wheel = folder / "dist" / "scpslab-1-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    name = str(from_wheel.INSIDE / "guest.tar.xz")
+    files[name] = files[name][: len(files[name]) // 2]
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for one, data in files.items():
+            archive.writestr(one, data)
+    with pytest.raises(CapabilityError):
+        from_wheel.take(wheel, lambda _: None)
+    assert images.find(parts[1], images.cache_dir()) is None

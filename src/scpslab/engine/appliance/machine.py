@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from scpslab.setup.images import LAB_KERNEL_MACHINE
 
 QEMU = "qemu-system-x86_64"
 KVM = Path("/dev/kvm")
+# linux/kvm.h; the answer is a file descriptor.
+KVM_CREATE_VM = 0xAE01
 # What software emulation costs at most: a second of work on this machine itself is 10 to so many in the emulated one (docs/decisions/0802).
 SLOWER = 20
 # Besides the guests' memory: the kernel, the guest image's pages, Python, and the files of a cell.
@@ -67,7 +71,18 @@ def find_qemu() -> str:
 def is_accelerated() -> bool:
     """Whether this machine's processor runs the machine's programs itself."""
     is_wanted = os.environ.get(native.VARIABLE) != native.EMULATED
-    return is_wanted and platform.machine() == LAB_KERNEL_MACHINE and os.access(KVM, os.R_OK | os.W_OK)
+    return is_wanted and platform.machine() == LAB_KERNEL_MACHINE and can_virtualise(KVM)
+
+
+@cache
+def can_virtualise(device: Path) -> bool:
+    """Whether KVM makes a machine. In some virtual machines its device can be opened, and yet no machine can be made."""
+    try:
+        with device.open("r+b", buffering=0) as kvm:
+            os.close(fcntl.ioctl(kvm, KVM_CREATE_VM, 0))
+    except OSError:
+        return False
+    return True
 
 
 def command(parts: Parts, folder: Path, memory_mib: int) -> list[str]:
