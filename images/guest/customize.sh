@@ -19,6 +19,8 @@ chroot "$root" ovsdb-tool create /usr/share/scpslab/ovs.db /usr/share/openvswitc
 rm -f "$root"/usr/share/scpslab/.ovs.db.*
 
 rm -rf "$root"/var/cache/* "$root"/var/log/* "$root"/var/lib/apt/lists/* "$root"/etc/ssh/ssh_host_* "$root"/var/lib/dpkg/*-old
+# The builder took the notices of copyright out of packages; the guest has none.
+sed -i '/^path-include=/d' "$root/etc/dpkg/dpkg.cfg.d/99mmdebstrap"
 # Where the packages came from is the builder's business.
 rm -f "$root"/etc/apt/sources.list "$root"/etc/apt/apt.conf.d/99mmdebstrap
 rm -f "$root"/etc/machine-id "$root"/var/lib/dbus/machine-id "$root"/var/lib/systemd/random-seed "$root"/etc/resolv.conf

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from scpslab.errors import CapabilityError
-from scpslab.setup import versions
+from scpslab.setup import notices, versions
 from scpslab.setup.apt import SUITE, Apt, Place, places
 from scpslab.setup.job import Job
 from scpslab.setup.versions import Versions
@@ -51,6 +51,7 @@ def install(job: Job, found: list[Place], wanted: Versions | None) -> dict[str, 
                 f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
                 f"--include={','.join(lines(job.recipe / 'packages.txt'))}",
                 *(f"--dpkgopt=path-exclude={path}" for path in lines(job.recipe / "excluded.txt")),
+                f"--dpkgopt=path-include=/{notices.DEBIAN}/*/copyright",
                 "--aptopt=APT::Install-Recommends false",
                 "--aptopt=Acquire::Languages none",
                 "--aptopt=Acquire::Retries 3",
@@ -68,6 +69,7 @@ def install(job: Job, found: list[Place], wanted: Versions | None) -> dict[str, 
         # The same modes for every user; device nodes come from the kernel.
         job.run(["tar", "--extract", "--file", str(archive), "--directory", str(root), "--no-same-owner", "--preserve-permissions", "--exclude=./dev/*"])
         archive.unlink()
+        (job.work / notices.FILE).write_text(notices.take_from_debian(root))
         job.run(["mkfs.erofs", "--all-root", "-T0", "-x-1", "-U", UUID, "--quiet", str(job.target), str(root)])
         installed = _installed((root / "var/lib/dpkg/status").read_text(encoding="utf-8", errors="replace"))
         # Read-only folders of packages would keep a plain user from removing the tree.

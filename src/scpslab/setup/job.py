@@ -74,13 +74,13 @@ class Job:
         """
         self._done(argv, cwd, env)
 
-    def output(self, argv: Sequence[str]) -> str:
+    def output(self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
         """Runs a command to its end, and returns what it said; its errors go to the log, too.
 
         Raises:
             CapabilityError: as `run`.
         """
-        return self._done(argv, None, None)
+        return self._done(argv, cwd, env)
 
     def _done(self, argv: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None) -> str:
         # Some of the tools are in /sbin folders, which a user's path may lack.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from scpslab.errors import CapabilityError
-from scpslab.setup import packed
+from scpslab.setup import notices, packed
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.images import CARRIED, MADE, Part, cache_dir, ensure, ensure_appliance, ensure_stack, link_or_copy, made, place
 from scpslab.setup.packed import Packed
@@ -38,11 +38,11 @@ def pack(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def _pack(part: Part, folder: Path, say: Callable[[str], None]) -> Packed:
-    """Packs one part: its product, and the note of what it was made with."""
+    """Packs one part: its product, the notices of copyright, and the note of what it was made with."""
     cache = cache_dir()
     base = place(part, cache)
     product = base / part.product
-    files = [*(sorted(product.iterdir()) if product.is_dir() else [product]), base / MADE]
+    files = [*(sorted(product.iterdir()) if product.is_dir() else [product]), base / MADE, *sorted(base.glob(notices.FILE))]
     entry, _ = made(part, cache) or _no_note(base)
     size = sum(file.stat().st_size for file in files)
     described = Packed(part.name, entry.recipe, entry.sha256, size, f"{part.name}{SUFFIX}")

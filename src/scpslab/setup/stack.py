@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from scpslab.setup import notices
 from scpslab.setup.apt import SUITE, sources_line
 from scpslab.setup.job import Job
 
@@ -19,6 +21,8 @@ RUSTFLAGS = "-C target-feature=+crt-static -C strip=symbols"
 # Messages about a panic name the files of libraries, which are in a folder of the user.
 NAMED = "/cargo"
 BUILD = ["cargo", "build", "--release", "--locked", "--bin", "scps", "--target", TARGET]
+# Besides what it says to people: which libraries it compiled.
+MESSAGES = ["--message-format", "json-render-diagnostics"]
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 BUILDER_PACKAGES = "ca-certificates,cargo,gcc,libc6-dev,rustc"
 
@@ -49,12 +53,20 @@ def build(job: Job) -> None:
     if version is not None and version >= LEAST_CARGO:
         with job.step("compile"):
             home = os.environ.get("CARGO_HOME") or Path.home() / ".cargo"
-            job.run([*BUILD, "--target-dir", str(folder)], cwd=job.recipe, env={"RUSTFLAGS": _flags(home)})
+            said = job.output([*BUILD, *MESSAGES, "--target-dir", str(folder)], cwd=job.recipe, env={"RUSTFLAGS": _flags(home)})
         (folder / TARGET / "release" / "scps").rename(job.target)
         shutil.rmtree(folder)
+        (job.work / notices.FILE).write_text(notices.of_crates(libraries(said)))
     else:
         with job.step(f"compile in a root file system with Debian's cargo (here: {_named(version)})"):
             _build_in_debian(job)
+
+
+def libraries(said: str) -> list[tuple[str, Path]]:
+    """Names with versions, and source folders, of the libraries that cargo compiled, from its messages in JSON (The Cargo Book, "External tools")."""
+    messages = (json.loads(line) for line in said.splitlines() if line.startswith('{"reason":"compiler-artifact"'))
+    folders = {Path(message["manifest_path"]).parent for message in messages if message["package_id"].startswith("registry+")}
+    return [(folder.name, folder) for folder in folders]
 
 
 def _flags(cargo_home: Path | str) -> str:

@@ -31,6 +31,10 @@ class Recorder:
         else:
             self.target.write_text("program")
 
+    def output(self, argv, **_options):
+        self.run(argv)
+        return "   Compiling scps-cli"
+
 
 @pytest.mark.parametrize(("version", "tool"), [((1, 95), "cargo"), ((1, 85), "cargo"), ((1, 63), "mmdebstrap"), (None, "mmdebstrap")])
 def test_an_old_or_missing_cargo_is_replaced_by_debians(version, tool, tmp_path, monkeypatch):
