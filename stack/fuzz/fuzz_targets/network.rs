@@ -38,7 +38,7 @@ fn protected(is_np: bool) -> Network {
 
 /// A segment that leaves, so that reports can quote it.
 fn leave(network: &mut Network) {
-    let envelope = Envelope { src: US, dst: PEER, protocol: protocol::TCP, precedence: None, services: Services::NONE };
+    let envelope = Envelope { src: US, dst: PEER, protocol: protocol::TCP, precedence: None, dscp: 0, services: Services::NONE };
     let room = network.room(Instant::ZERO, &envelope, 20).expect("a key");
     let mut packet = vec![0; room.len() + 20];
     let carriage = Carriage { mtu: 1500, dont_fragment: true };
@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((choice, octets)) = data.split_first() else { return };
     let is_np = choice & 1 != 0;
     let envelope =
-        Envelope { src: PEER, dst: US, protocol: protocol::ICMP, precedence: None, services: Services::NONE };
+        Envelope { src: PEER, dst: US, protocol: protocol::ICMP, precedence: None, dscp: 0, services: Services::NONE };
     let mut opened = Vec::new();
     let mut plain = network(is_np);
     if let Ok((outer, segment)) = plain.unwrap(Instant::ZERO, octets, &mut opened) {

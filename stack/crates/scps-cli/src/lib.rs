@@ -11,6 +11,7 @@ mod capture_file;
 mod commands;
 mod error;
 mod fp;
+mod gateway_settings;
 mod np_settings;
 mod pace;
 mod payload;

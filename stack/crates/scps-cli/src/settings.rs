@@ -276,9 +276,8 @@ impl Tunables {
             }
         };
         let preset = self.preset.or(file.preset).unwrap_or(Preset::Modern);
-        let (mut config, mut route) = preset.settings();
-        file.apply(&mut config, &mut route)?;
-        self.apply(&mut config, &mut route)?;
+        let (config, route) = file.over(preset.settings())?;
+        let (mut config, route) = self.over((config, route))?;
         if self.names_no_buffer() && file.names_no_buffer() {
             if let Some(buffer) = route.buffer_for_bdp() {
                 (config.send_buffer, config.receive_buffer) = (buffer, buffer);
@@ -287,7 +286,14 @@ impl Tunables {
         Ok(Resolved { preset, config, route })
     }
 
-    fn names_no_buffer(&self) -> bool {
+    /// Connection and route settings with these in place of theirs.
+    pub fn over(&self, (mut config, mut route): (Config, RouteConfig)) -> Result<(Config, RouteConfig), CliError> {
+        self.apply(&mut config, &mut route)?;
+        Ok((config, route))
+    }
+
+    /// True if no option says how large a buffer is.
+    pub fn names_no_buffer(&self) -> bool {
         self.buffer.is_none() && self.send_buffer.is_none() && self.receive_buffer.is_none()
     }
 

@@ -18,6 +18,16 @@ impl SettingsFile {
         Ok(SettingsFile { path: path.to_owned(), text })
     }
 
+    /// A text that is no file, as the command line stands for one.
+    pub fn of_text(name: &str, text: String) -> Self {
+        SettingsFile { path: name.into(), text }
+    }
+
+    /// What complaints call it.
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
     /// The folder in which other files that it names are.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))

@@ -65,6 +65,17 @@ impl StopSignals {
         Ok(StopSignals { came, bell })
     }
 
+    /// A signal that asks for something else, as something to look at and to wait for.
+    pub fn other(signal: i32) -> Result<Request, CliError> {
+        let install = || -> std::io::Result<Request> {
+            let (bell, ringer) = UnixStream::pair()?;
+            bell.set_nonblocking(true)?;
+            signal_hook::low_level::pipe::register(signal, ringer)?;
+            Ok(Request { bell })
+        };
+        install().map_err(|source| IoError::System { what: "signals", source }.into())
+    }
+
     /// Becomes readable with the first signal and stays so.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
@@ -76,6 +87,24 @@ impl StopSignals {
             0 => None,
             number => Some(Cause::Signal(number as i32)),
         }
+    }
+}
+
+/// A signal that does not end the program.
+pub struct Request {
+    bell: UnixStream,
+}
+
+impl Request {
+    /// Readable while nobody has looked.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// True if the signal came since this was asked.
+    pub fn came(&mut self) -> bool {
+        let mut octets = [0; 64];
+        std::io::Read::read(&mut self.bell, &mut octets).is_ok_and(|n| n > 0)
     }
 }
 

@@ -142,7 +142,7 @@ impl DriverArgs {
             TunDevice::open(&TunConfig {
                 name: self.tun.clone(),
                 mtu,
-                address,
+                routes: vec![(address, 32)],
                 configure: !self.tun_unconfigured,
                 offload: self.offload,
             })

@@ -44,7 +44,8 @@ impl Account {
         self.received == self.delivered + self.buffered + self.lost && self.acknowledged <= self.received
     }
 
-    pub(crate) fn add(&mut self, other: &Account) {
+    /// Adds the octets of another connection.
+    pub fn add(&mut self, other: &Account) {
         self.received += other.received;
         self.acknowledged += other.acknowledged;
         self.delivered += other.delivered;

@@ -26,6 +26,9 @@ pub enum SetUp {
     /// The near half: the client may send a far round trip earlier, and learns of a refusal by RST. The only one that answers
     /// floods of SYNs with cookies.
     AcceptFirst,
+    /// The near half, with a window of zero until the far half is connected (scps-tp §10.1). The client is connected at once and
+    /// sends nothing that a refusal would lose.
+    Early,
 }
 
 /// A port of the gateway that leads to a server, for networks without a route through the gateway.
@@ -69,6 +72,9 @@ pub struct GatewayConfig {
     pub wan: SideConfig,
     /// What comes first.
     pub set_up: SetUp,
+    /// Whether segments in the middle of connections that the gateway does not know pass, such as those that are older than it
+    /// or take another way back. Otherwise they are reset.
+    pub passes_unknown: bool,
     /// Ports that lead to servers.
     pub forwards: Vec<Forward>,
     /// What is kept at most.
@@ -109,7 +115,14 @@ impl GatewayConfig {
     /// A transparent gateway for connections from either side.
     pub fn transparent(lan: SideConfig, wan: SideConfig, set_up: SetUp) -> Self {
         let open = |side: SideConfig| SideConfig { takes_any: true, ..side };
-        GatewayConfig { lan: open(lan), wan: open(wan), set_up, forwards: Vec::new(), limits: Limits::default() }
+        GatewayConfig {
+            lan: open(lan),
+            wan: open(wan),
+            set_up,
+            passes_unknown: false,
+            forwards: Vec::new(),
+            limits: Limits::default(),
+        }
     }
 
     /// Settings of a side.

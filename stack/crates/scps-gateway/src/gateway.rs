@@ -5,7 +5,9 @@ use crate::config::{ConfigError, Forward, GatewayConfig, SetUp};
 use crate::pair::{Pair, PairId, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
-use scps_tp::{CloseReason, ConnectionId, DropReason, Endpoint, Event, ListenerId, Transmit, Trust};
+use scps_tp::{
+    CloseReason, Config, ConnectionId, DropReason, Endpoint, EndpointConfig, Event, ListenerId, Row, Transmit, Trust,
+};
 use scps_types::{Instant, Seed};
 use scps_wire::protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -47,7 +49,9 @@ impl Gateway {
         let endpoint = |side: Side, name: &str| {
             let settings = config.side(side);
             let own = Seed::from_u64(seed.keyed_hash("gateway", name.as_bytes()));
-            Endpoint::new(settings.endpoint.clone(), settings.route, own, now)
+            let resets_strangers = settings.endpoint.resets_strangers && !config.passes_unknown;
+            let settings_of_it = EndpointConfig { resets_strangers, ..settings.endpoint.clone() };
+            Endpoint::new(settings_of_it, settings.route, own, now)
         };
         let mut gateway = Gateway {
             connections_max: config.connections_max(),
@@ -78,6 +82,7 @@ impl Gateway {
         match self.config.set_up {
             SetUp::ConnectFirst => self.sides.of_mut(side).listen_asking(at, config),
             SetUp::AcceptFirst => self.sides.of_mut(side).listen(at, config),
+            SetUp::Early => self.sides.of_mut(side).listen_asking(at, Config { holds_window: true, ..config }),
         }
     }
 
@@ -85,20 +90,64 @@ impl Gateway {
 
     /// A packet from a side, beginning with the network layer's header.
     pub fn handle_input(&mut self, now: Instant, side: Side, packet: &[u8], trust: Trust) -> Fate {
-        let fate = self.receive(now, side, packet, trust);
+        self.handle_one(now, side, packet, Row::Packets(packet.len()), trust)
+    }
+
+    /// What a device received as one; `pass` gets the packets that are to be forwarded to the other side as they are.
+    pub fn handle_row(
+        &mut self,
+        now: Instant,
+        side: Side,
+        octets: &[u8],
+        row: Row,
+        trust: Trust,
+        mut pass: impl FnMut(&[u8], Row),
+    ) {
+        let size = match row {
+            Row::Packets(size) => size.max(1),
+            Row::Joined(_) => octets.len().max(1),
+        };
+        let is_taken = |packet: &[u8]| matches!(packet, [0x45, ..]) && is_transport(packet);
+        let takes_all = self.config.side(side).takes_any && !self.config.passes_unknown;
+        if takes_all && octets.len() > size && octets.chunks(size).all(is_taken) {
+            // Together, segments share acknowledgements.
+            self.sides.of_mut(side).handle_row(now, octets, row, trust);
+            self.turn(now);
+            return;
+        }
+        for packet in octets.chunks(size) {
+            let one = if let Row::Joined(segment) = row { Row::Joined(segment) } else { Row::Packets(packet.len()) };
+            if self.handle_one(now, side, packet, one, trust) == Fate::Pass {
+                pass(packet, one);
+            }
+        }
+    }
+
+    /// Takes a side's rate credit for a packet that passes to it; false if the rate has no room for it (scps-tp §10.6).
+    pub fn charge(&mut self, now: Instant, side: Side, octets: usize) -> bool {
+        self.sides.of_mut(side).charge(now, octets)
+    }
+
+    fn handle_one(&mut self, now: Instant, side: Side, packet: &[u8], row: Row, trust: Trust) -> Fate {
+        let fate = self.receive(now, side, packet, row, trust);
         self.counters.passed += u64::from(fate == Fate::Pass);
         self.turn(now);
         fate
     }
 
-    fn receive(&mut self, now: Instant, side: Side, packet: &[u8], trust: Trust) -> Fate {
+    fn receive(&mut self, now: Instant, side: Side, packet: &[u8], row: Row, trust: Trust) -> Fate {
         let endpoint = self.sides.of_mut(side);
+        let segments: &[DropReason] = if self.config.passes_unknown {
+            &[DropReason::NotOurs, DropReason::NoConnection]
+        } else {
+            &[DropReason::NotOurs]
+        };
         // RFC 791 §3.1: octet 9 is the protocol. What is no packet at all is the endpoint's to count.
+        let is_ipv4 = packet.first().is_some_and(|first| first >> 4 == 4);
         let foreign: &[DropReason] = match (&self.config.side(side).endpoint.network, packet.get(9)) {
             (NetworkConfig::Np(_), _) | (NetworkConfig::Ipv4, None) => &[],
-            (_, Some(&(protocol::TCP | protocol::SCPS_STANDALONE | protocol::SCPS_COMPRESSED))) => {
-                &[DropReason::NotOurs]
-            }
+            _ if !is_ipv4 => &[],
+            _ if is_transport(packet) => segments,
             // Errors that quote a half are the gateway's.
             (_, Some(&protocol::ICMP)) => {
                 &[DropReason::NotOurs, DropReason::ForeignReport, DropReason::BadSegment, DropReason::UnknownProtocol]
@@ -107,7 +156,7 @@ impl Gateway {
         };
         let refused = |e: &Endpoint| foreign.iter().map(|reason| e.drops(*reason)).sum::<u64>();
         let before = refused(endpoint);
-        endpoint.handle_input(now, packet, trust);
+        endpoint.handle_row(now, packet, row, trust);
         if refused(endpoint) > before {
             return Fate::Pass;
         }
@@ -232,8 +281,10 @@ impl Gateway {
             Event::Connected(_) => {
                 self.deadlines.remove(&(pair.began_at + self.config.limits.set_up, id));
                 let near = *pair.halves.of(pair.near);
-                if std::mem::replace(&mut pair.stage, Stage::Open) == Stage::Held {
-                    self.sides.of_mut(pair.near).answer(now, near);
+                let endpoint = self.sides.of_mut(pair.near);
+                match std::mem::replace(&mut pair.stage, Stage::Open) {
+                    Stage::Held => endpoint.answer(now, near),
+                    Stage::Accepted | Stage::Open => endpoint.open_window(now, near),
                 }
             }
             Event::Readable(_) => pair.pump(now, &mut self.sides, side, &mut self.buffer),
@@ -263,7 +314,8 @@ impl Gateway {
             None => (client, server),
         };
         let far = near.other();
-        let config = self.config.side(far).connection.clone();
+        let dscp = self.sides.of(near).dscp(half).unwrap_or_default();
+        let config = Config { dscp, ..self.config.side(far).connection.clone() };
         let Ok(far_half) = self.sides.of_mut(far).connect(now, from, to, config) else {
             self.counters.unconnectable += 1;
             return self.drop_half(now, near, half);
@@ -279,6 +331,10 @@ impl Gateway {
         }
         self.deadlines.insert((now + self.config.limits.set_up, id));
         let mut pair = Pair { near, client, server, halves, stage, began_at: now, is_ended: PerSide::default() };
+        if self.config.set_up == SetUp::Early {
+            pair.stage = Stage::Accepted;
+            self.sides.of_mut(near).answer(now, half);
+        }
         // What overtook the event that tells of the connection was told before.
         pair.pump(now, &mut self.sides, near, &mut self.buffer);
         self.pairs.insert(id, pair);
@@ -327,4 +383,9 @@ impl Gateway {
         let Pair { near, client, server, began_at, .. } = pair;
         self.reports.push_back(Report { pair: id, near, client, server, began_at, ended_at: now, end, from });
     }
+}
+
+/// True if an IPv4 packet's protocol is one of a transport (RFC 791 §3.1: octet 9).
+fn is_transport(packet: &[u8]) -> bool {
+    matches!(packet.get(9), Some(&(protocol::TCP | protocol::SCPS_STANDALONE | protocol::SCPS_COMPRESSED)))
 }

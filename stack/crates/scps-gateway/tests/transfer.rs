@@ -5,7 +5,7 @@ mod common;
 
 use common::{content, gateway_config, lan, satellite, space, Chain, Program, CLIENT, PORT, SERVER};
 use scps_gateway::{ConfigError, End, Forward, Gateway, SetUp, Side};
-use scps_tp::CloseReason;
+use scps_tp::{CloseReason, Config};
 use scps_types::{Duration, Instant, Seed};
 use std::net::Ipv4Addr;
 
@@ -23,7 +23,7 @@ fn through(set_up: SetUp, loss: f64, seed: u64) -> Chain {
 
 #[test]
 fn contents_are_equal_and_accounts_close_on_a_lossy_link() {
-    for set_up in [SetUp::ConnectFirst, SetUp::AcceptFirst] {
+    for set_up in [SetUp::ConnectFirst, SetUp::AcceptFirst, SetUp::Early] {
         let chain = through(set_up, 0.03, 7);
         assert_eq!(chain.ends(), [End::Finished; 2]);
         for report in &chain.reports {
@@ -115,7 +115,11 @@ fn a_reset_is_mirrored_both_ways() {
 
 #[test]
 fn a_refusal_is_a_refusal() {
-    for (set_up, expected) in [(SetUp::ConnectFirst, CloseReason::Refused), (SetUp::AcceptFirst, CloseReason::Reset)] {
+    for (set_up, expected) in [
+        (SetUp::ConnectFirst, CloseReason::Refused),
+        (SetUp::AcceptFirst, CloseReason::Reset),
+        (SetUp::Early, CloseReason::Reset),
+    ] {
         let mut chain = Chain::pair(set_up, 0.0, 5);
         let id =
             chain.open_to(4000, (SERVER, PORT + 1), Program { fin_at: Instant::from_secs(90), ..Program::default() });
@@ -124,6 +128,61 @@ fn a_refusal_is_a_refusal() {
         assert_eq!(chain.reports.len(), 2);
         assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0));
     }
+}
+
+#[test]
+fn an_early_answer_has_no_window_until_the_server_answers() {
+    let mut chain = Chain::pair(SetUp::Early, 0.0, 5);
+    let data = content(50_000, 1);
+    let id = chain.open(4000, Program::sending(data.clone()), Program::default());
+    // The satellite's round trip is half a second.
+    chain.run_for(Duration::from_millis(400));
+    assert!(chain.client.endpoint.stats(id).unwrap().established_at.is_some(), "the client is connected");
+    let waiting = |chain: &Chain| {
+        let gateway = chain.gateways[0].as_ref().unwrap();
+        gateway.account(gateway.connections().next().unwrap()).unwrap().lan.received
+    };
+    assert_eq!((waiting(&chain), chain.server.peers.len()), (0, 1));
+    chain.run_for(Duration::from_millis(200));
+    assert!(waiting(&chain) > 0);
+    assert!(chain.run(HOUR));
+    assert_eq!(chain.server_program(4000).unwrap().received, data);
+}
+
+#[test]
+fn segments_of_older_connections_pass_if_so_set() {
+    for passes in [false, true] {
+        let mut config = gateway_config(SetUp::ConnectFirst);
+        config.passes_unknown = passes;
+        let mut chain = Chain::new(&config, &[lan(), lan()], 5);
+        let mut stranger = [0x50, 0, 0, 80, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 0x20, 0, 0, 0, 0, 0];
+        let mut sum = scps_wire::checksum::Checksum::pseudo_header(CLIENT, SERVER, 6, 20);
+        sum.add(&stranger);
+        stranger[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+        let mut packet = ipv4(6, [0; 8]);
+        packet.truncate(20);
+        packet[2..4].copy_from_slice(&40u16.to_be_bytes());
+        packet[10..12].fill(0);
+        let mut sum = scps_wire::checksum::Checksum::new();
+        sum.add(&packet);
+        packet[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+        packet.extend(stranger);
+        let now = chain.now;
+        chain.links[0][0].send(now, &packet);
+        chain.run_for(Duration::from_secs(1));
+        assert_eq!(chain.passed.len(), if passes { 2 } else { 0 }, "the segment, and the server's reset");
+    }
+}
+
+#[test]
+fn the_code_point_of_a_syn_is_that_of_both_halves() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 5);
+    let config = Config { dscp: 46, ..common::plain() };
+    let client = chain.client.endpoint.connect(chain.now, (CLIENT, 4000), (SERVER, PORT), config).unwrap();
+    chain.client.programs.insert(client, Program { fin_at: Instant::from_secs(60), ..Program::default() });
+    chain.run_for(Duration::from_secs(3));
+    let (server, _) = chain.server.programs.iter().next().unwrap();
+    assert_eq!(chain.server.endpoint.dscp(*server), Some(46));
 }
 
 #[test]

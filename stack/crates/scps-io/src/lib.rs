@@ -10,8 +10,10 @@ mod clock;
 mod device;
 mod encapsulation;
 mod faults;
+mod foreign;
 mod forwarding;
 mod fp;
+mod gateway;
 #[cfg(test)]
 mod memory;
 mod sequence;
@@ -31,6 +33,7 @@ pub use encapsulation::{IpEncapsulation, NextHops};
 pub use faults::{FaultConfig, FaultStats, Faults};
 pub use forwarding::{Forwarder, Port, PortNotice};
 pub use fp::{KernelNet, TpNet};
+pub use gateway::{GatewayLoop, Passed};
 pub use sequence::SequenceRecord;
 pub use serial::SerialDevice;
 pub use stack::Stack;

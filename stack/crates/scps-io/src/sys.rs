@@ -230,15 +230,17 @@ fn with_up(value: [u8; 24]) -> u16 {
     u16::from_ne_bytes([value[0], value[1]]) | libc::IFF_UP as u16
 }
 
-/// Routes packets for `address` to the interface; an existing route is left alone.
-pub(crate) fn route_to_interface(name: &str, address: Ipv4Addr) -> io::Result<()> {
+/// Routes packets for the addresses that begin as the first `length` bits of `address` do to the interface; an existing route is left
+/// alone.
+pub(crate) fn route_to_interface(name: &str, address: Ipv4Addr, length: u8) -> io::Result<()> {
+    let mask = Ipv4Addr::from(u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0));
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let mut device = InterfaceRequest::new(name, &[])?.name;
     // SAFETY: rtentry is plain old data; all-zero is a valid value.
     let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
-    route.rt_dst = generic_address(address);
-    route.rt_genmask = generic_address(Ipv4Addr::BROADCAST);
-    route.rt_flags = libc::RTF_UP | libc::RTF_HOST;
+    route.rt_dst = generic_address(address & mask);
+    route.rt_genmask = generic_address(mask);
+    route.rt_flags = libc::RTF_UP | if length >= 32 { libc::RTF_HOST } else { 0 };
     route.rt_dev = device.as_mut_ptr().cast();
     // SAFETY: SIOCADDRT reads an rtentry; the device name it points to is a terminated array that lives on.
     match check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT, &raw const route) }) {

@@ -19,9 +19,10 @@ pub struct TunConfig {
     pub name: String,
     /// Interface MTU.
     pub mtu: u16,
-    /// Address of the stack, which the kernel must not own: routed to the interface.
-    pub address: Ipv4Addr,
-    /// Bring the interface up and add the route; otherwise whoever made the device does.
+    /// Destinations that are routed to the interface, with the length of their prefix: the address of the stack, which the kernel
+    /// must not own, or whatever goes through a gateway.
+    pub routes: Vec<(Ipv4Addr, u8)>,
+    /// Bring the interface up and add the routes; otherwise whoever made the device does.
     pub configure: bool,
     /// Join and cut rows of segments.
     pub offload: bool,
@@ -66,7 +67,9 @@ impl TunDevice {
         let fd = sys::tun_open(&config.name, config.offload).map_err(device("attach"))?;
         if config.configure {
             sys::interface_up(&config.name, config.mtu).map_err(device("set MTU and bring up"))?;
-            sys::route_to_interface(&config.name, config.address).map_err(device("add route"))?;
+            for (address, length) in &config.routes {
+                sys::route_to_interface(&config.name, *address, *length).map_err(device("add route"))?;
+            }
         }
         Ok(TunDevice {
             fd,

@@ -31,6 +31,8 @@ pub struct UdpConfig {
 pub enum UdpAddressing {
     /// IP packets: an inner address is where its first packet came from, or else at the configured peer.
     Learned,
+    /// IP packets, all of them to and from the configured peer: what others send is not heard.
+    Peer,
     /// NP datagrams: the destination that the sender names is the outer address of the next hop, unless a peer is configured.
     Hops {
         /// Its port.
@@ -97,6 +99,7 @@ impl UdpDevice {
     fn outer(&self, dst: Ipv4Addr) -> Option<SocketAddrV4> {
         match &self.addressing {
             UdpAddressing::Learned => self.learned.get(&dst).copied().or(self.remote),
+            UdpAddressing::Peer => self.remote,
             UdpAddressing::Hops { port, others } => {
                 self.remote.or_else(|| others.get(&dst).copied()).or(Some(SocketAddrV4::new(dst, *port)))
             }
@@ -169,7 +172,11 @@ impl Device for UdpDevice {
         self.stats.receive_calls += 1;
         let (learned, stats, fixed) = (&mut self.learned, &mut self.stats, self.remote);
         let learns = matches!(self.addressing, UdpAddressing::Learned);
+        let hears_all = !matches!(self.addressing, UdpAddressing::Peer);
         let result = self.inbox.receive(self.socket.as_fd(), |message| {
+            if !hears_all && fixed != Some(message.from) {
+                return;
+            }
             for packet in message.octets.chunks(message.segment) {
                 stats.received += 1;
                 if learns && packet.len() >= 20 && fixed != Some(message.from) && learned.len() < LEARNED_MAX {

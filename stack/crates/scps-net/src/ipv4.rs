@@ -40,7 +40,8 @@ impl Layer for Ipv4Layer {
             src: envelope.src,
             dst: envelope.dst,
             protocol: envelope.protocol,
-            tos: 0,
+            // The ECN field beneath stays zero: the transport does not speak it.
+            tos: envelope.dscp << 2,
             ttl: ipv4::DEFAULT_TTL,
             id: self.last_id,
             dont_fragment: carriage.dont_fragment,
@@ -62,6 +63,7 @@ impl Layer for Ipv4Layer {
                 dst: header.dst,
                 protocol: header.protocol,
                 precedence: None,
+                dscp: header.tos >> 2,
                 services: Services::NONE,
             },
             payload,
@@ -95,6 +97,7 @@ mod tests {
         dst: std::net::Ipv4Addr::new(10, 0, 0, 2),
         protocol: 6,
         precedence: None,
+        dscp: 46,
         services: Services::NONE,
     };
     const ROUTE: Carriage = Carriage { mtu: 1500, dont_fragment: true };

@@ -29,6 +29,8 @@ pub struct Envelope {
     pub protocol: u8,
     /// How urgent it is; `None` leaves that to the layer. IPv4 does not carry it.
     pub precedence: Option<Precedence>,
+    /// Differentiated-services code point, 0 to 63 (RFC 2474 §3). Only IPv4 carries it.
+    pub dscp: u8,
     /// Security services that its sender demands, beyond what an association gives in any case.
     pub services: Services,
 }

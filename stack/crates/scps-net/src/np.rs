@@ -114,7 +114,7 @@ impl Layer for NpLayer {
         let (src, dst) = self.config.tables.ends_of(header.addresses).ok_or(Refusal::BadHeader)?;
         let protocol = self.protocol(header.tpid)?;
         let precedence = header.qos.map(|qos| qos.precedence);
-        Ok((Envelope { src, dst, protocol, precedence, services: Services::NONE }, datagram.payload()))
+        Ok((Envelope { src, dst, protocol, precedence, dscp: 0, services: Services::NONE }, datagram.payload()))
     }
 
     fn report<'a>(&self, envelope: &Envelope, message: &'a [u8]) -> Result<Report<Quoted<'a>>, Refusal> {
@@ -157,7 +157,7 @@ mod tests {
     const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
     const TO_PEER: Envelope =
-        Envelope { src: US, dst: PEER, protocol: protocol::TCP, precedence: None, services: Services::NONE };
+        Envelope { src: US, dst: PEER, protocol: protocol::TCP, precedence: None, dscp: 0, services: Services::NONE };
     const ROUTE: Carriage = Carriage { mtu: 1500, dont_fragment: true };
 
     fn layer() -> NpLayer {

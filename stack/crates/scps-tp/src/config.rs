@@ -28,6 +28,10 @@ pub struct Config {
     /// Precedence of its packets, where the network layer carries one; `None` for the layer's default, or on a listener for
     /// that of the SYN (scps-np §7).
     pub precedence: Option<Precedence>,
+    /// Differentiated-services code point of its packets, 0 to 63; a listener's connections have that of the SYN unless one is set.
+    pub dscp: u8,
+    /// A connection that a listener accepts begins with a closed window, until [`crate::Endpoint::open_window`].
+    pub holds_window: bool,
     /// Security services demanded of SP, beyond what the association gives in any case (scps-sp §4.2).
     pub services: Services,
     /// Binding spaces sent in an extended capability option (scps-tp §2.3).
@@ -207,6 +211,8 @@ impl Default for Config {
             timestamps: true,
             window_scaling: true,
             precedence: None,
+            dscp: 0,
+            holds_window: false,
             services: Services::NONE,
             binding_spaces: Vec::new(),
             send_buffer: 32_768,
@@ -318,6 +324,8 @@ pub struct RouteConfig {
     pub mtu: u16,
     /// Octets of lower-layer encapsulation subtracted from the MTU (scps-tp §8).
     pub overhead: u16,
+    /// Octets that lower layers add to each packet, which take the rate's time as well.
+    pub framing: u16,
     /// What a loss means here (scps-tp §4.6).
     pub loss: LossMeaning,
     /// RTO before the first sample (scps-tp §6.3).
@@ -347,6 +355,7 @@ impl Default for RouteConfig {
             tick: Duration::from_millis(10),
             mtu: 1500,
             overhead: 0,
+            framing: 0,
             loss: LossMeaning::Congestion,
             initial_rto: Duration::from_secs(6),
             rtt: None,

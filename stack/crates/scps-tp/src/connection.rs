@@ -87,6 +87,8 @@ pub struct Connection {
     pub(crate) recovery: Recovery,
     pub(crate) probing: Probing,
     pub(crate) receiver: Receiver,
+    /// Nothing is to be sent to us before the user says so.
+    pub(crate) is_window_held: bool,
     pub(crate) ack: AckPolicy,
     pub(crate) snack: SnackGenerator,
     pub(crate) clock: TimestampClock,
@@ -126,6 +128,7 @@ impl Connection {
                 config.receive_buffer.max(1) + (1 << shift),
                 config.reassembly_pieces_max,
             )),
+            is_window_held: config.holds_window && birth.listener.is_some(),
             ack: AckPolicy::new(config.ack),
             snack: SnackGenerator::new(1, config.snack_policy.repeat, false),
             clock: TimestampClock::new(birth.timestamp_offset),
@@ -223,6 +226,18 @@ impl Connection {
         }
     }
 
+    /// The user takes data from now on, and the peer is told.
+    pub(crate) fn open_window(&mut self, now: Instant) {
+        let was_held = std::mem::take(&mut self.is_window_held);
+        match self.state {
+            State::SynReceived if was_held => self.opening.owe_update(),
+            state if was_held && state.may_receive() => {
+                self.ack.on_segment(crate::ack::AckNeed::Now, 0, now);
+            }
+            _ => {}
+        }
+    }
+
     fn start_bets_timer(&mut self, now: Instant) {
         // The reader drained what is in order and data waits beyond a hole (scps-tp §7.1).
         if self.agreed.bets && self.receiver.data().readable() == 0 && !self.receiver.data().pieces().is_empty() {
@@ -233,6 +248,9 @@ impl Connection {
     /// Octets the buffer has room for beyond `rcv_nxt`. The ring is one scale unit larger than the buffer: that unit is
     /// slack for rounding the window up, not room.
     pub(crate) fn window_room(&self) -> u64 {
+        if self.is_window_held {
+            return 0;
+        }
         (self.config.receive_buffer.max(1) as u64).saturating_sub(self.receiver.data().readable() as u64)
     }
 

@@ -9,7 +9,7 @@ use crate::ack::{Owed, Row};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
 use crate::connection::{Birth, Connection, Farewell, SocketAddr};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
-use crate::event::{DropReason, Event};
+use crate::event::{CloseReason, DropReason, Event};
 use crate::negotiation::Agreed;
 use crate::output::{Polled, Sending};
 use crate::route::{Route, RouteId};
@@ -36,6 +36,9 @@ pub struct EndpointConfig {
     pub addresses: Vec<Ipv4Addr>,
     /// Connections whose SYN is answered and not acknowledged; further SYNs are answered with cookies.
     pub half_open_max: usize,
+    /// Whether segments of no connection are answered by a reset (RFC 9293 §3.5.2). Whoever hands them on to somebody who knows them
+    /// says no.
+    pub resets_strangers: bool,
     /// How long a destination that ignored SCPS SYNs is spared them (scps-tp §1.4).
     pub fallback_lifetime: Duration,
     /// What carries segments.
@@ -49,6 +52,7 @@ impl Default for EndpointConfig {
         EndpointConfig {
             addresses: Vec::new(),
             half_open_max: 256,
+            resets_strangers: true,
             fallback_lifetime: Duration::from_secs(600),
             network: NetworkConfig::Ipv4,
             ephemeral_ports: (5001, 64_000),
@@ -196,6 +200,13 @@ impl Endpoint {
         }
     }
 
+    /// Takes the default route's rate credit for a packet that is not the endpoint's and does not wait; false if it must not leave,
+    /// because more than a bucket full is owed (scps-tp §10.6).
+    pub fn charge(&mut self, now: Instant, octets: usize) -> bool {
+        self.advance_clock(now);
+        self.routes[0].charge(octets, now)
+    }
+
     fn route_to(&self, dst: Ipv4Addr) -> RouteId {
         self.route_table.get(&dst).copied().unwrap_or_default()
     }
@@ -228,8 +239,16 @@ impl Endpoint {
     ) -> Result<ConnectionId, ConnectError> {
         self.advance_clock(now);
         let local = (local.0, if local.1 == 0 { self.choose_port(local.0, remote)? } else { local.1 });
-        if self.table.between(local, remote).is_some() {
-            return Err(ConnectError::InUse);
+        if let Some(index) = self.table.between(local, remote) {
+            // What waits for stray segments only may be followed at once (RFC 6191 §2): the new sequence numbers are other ones.
+            let is_waiting = self.table.at(index).is_some_and(|c| c.state == State::TimeWait && c.is_orphan);
+            if !is_waiting {
+                return Err(ConnectError::InUse);
+            }
+            if let Some(c) = self.table.at_mut(index) {
+                c.finish(CloseReason::Finished);
+            }
+            self.settle(index);
         }
         if let Err(Unsent::Unprotected(reason)) = self.network.room(now, &envelope_of(local, remote, &config), 0) {
             return Err(ConnectError::Unprotected(reason));
@@ -392,6 +411,11 @@ impl Endpoint {
     /// Local and remote address.
     pub fn addresses(&self, id: ConnectionId) -> Option<(SocketAddr, SocketAddr)> {
         self.table.get(id).map(|c| (c.local, c.remote))
+    }
+
+    /// Differentiated-services code point of its packets.
+    pub fn dscp(&self, id: ConnectionId) -> Option<u8> {
+        self.table.get(id).map(|c| c.config.dscp)
     }
 
     /// Largest data per segment towards the peer.
@@ -644,8 +668,8 @@ impl Endpoint {
 
 /// For whom the segments of a connection are.
 fn envelope_of(local: SocketAddr, remote: SocketAddr, config: &Config) -> Envelope {
-    let Config { precedence, services, .. } = *config;
-    Envelope { src: local.0, dst: remote.0, protocol: protocol::TCP, precedence, services }
+    let Config { precedence, dscp, services, .. } = *config;
+    Envelope { src: local.0, dst: remote.0, protocol: protocol::TCP, precedence, dscp, services }
 }
 
 /// Settings of a route whose packets the layer can write.

@@ -168,6 +168,11 @@ impl Opening {
         std::mem::take(&mut self.update_due)
     }
 
+    /// An acknowledgement is to tell the window, which the SYN-ACK could not.
+    pub(crate) fn owe_update(&mut self) {
+        self.update_due = self.syns_sent > 0;
+    }
+
     /// SYNs that left.
     pub(crate) fn syns_sent(&self) -> u32 {
         self.syns_sent

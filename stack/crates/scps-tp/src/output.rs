@@ -416,6 +416,7 @@ impl Connection {
             dst,
             protocol: if compressed.is_some() { SCPS_COMPRESSED } else { protocol },
             precedence: self.config.precedence,
+            dscp: self.config.dscp,
             services: self.config.services,
         };
         let len = header_len + draft.len;

@@ -14,6 +14,8 @@ pub struct TokenBucket {
     rate: Bitrate,
     depth: u64,
     credit: u64,
+    /// What left without credit; credit is given again when it is paid.
+    debt: u64,
     tick: Duration,
     refilled_at: Instant,
 }
@@ -31,6 +33,7 @@ impl TokenBucket {
             rate,
             depth,
             credit: units(packets.max(per_tick)).min(depth),
+            debt: 0,
             tick: config.tick,
             refilled_at: quantise(now, config.tick),
         })
@@ -40,7 +43,7 @@ impl TokenBucket {
     pub fn reconfigure(&mut self, config: &RouteConfig, now: Instant) {
         self.refill(now);
         if let Some(new) = TokenBucket::new(config, now) {
-            *self = TokenBucket { credit: self.credit.min(new.depth), ..new };
+            *self = TokenBucket { credit: self.credit.min(new.depth), debt: self.debt.min(new.depth), ..new };
         }
     }
 
@@ -48,6 +51,9 @@ impl TokenBucket {
         let now = quantise(now, self.tick);
         let elapsed = now.since(self.refilled_at).as_nanos();
         let gained = u128::from(self.rate.as_bps()) * elapsed;
+        let paid = gained.min(u128::from(self.debt));
+        self.debt -= paid as u64;
+        let gained = gained - paid;
         self.credit = u64::try_from(u128::from(self.credit) + gained).unwrap_or(u64::MAX).min(self.depth);
         self.refilled_at = self.refilled_at.max(now);
     }
@@ -61,9 +67,23 @@ impl TokenBucket {
             self.credit -= need;
             return Ok(());
         }
-        let wait = (need - self.credit).div_ceil(self.rate.as_bps());
+        let wait = (need - self.credit + self.debt).div_ceil(self.rate.as_bps());
         let at = self.refilled_at + Duration::from_nanos(wait);
         Err(round_up(at, self.tick))
+    }
+
+    /// Takes the credit for a packet that does not wait; what is not there is owed. False, and nothing taken, if a bucket full is
+    /// owed already.
+    pub fn charge(&mut self, octets: usize, now: Instant) -> bool {
+        self.refill(now);
+        let need = (octets as u64).saturating_mul(UNITS_PER_OCTET).min(self.depth);
+        if self.debt + need > self.depth {
+            return false;
+        }
+        let there = need.min(self.credit);
+        self.credit -= there;
+        self.debt += need - there;
+        true
     }
 
     /// Octets that may leave now.

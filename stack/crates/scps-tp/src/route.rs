@@ -50,7 +50,14 @@ impl Route {
 
     /// Takes rate credit for a packet, or says when there will be enough.
     pub fn take(&mut self, octets: usize, now: Instant) -> Result<(), Instant> {
+        let octets = octets + usize::from(self.config.framing);
         self.bucket.as_mut().map_or(Ok(()), |b| b.take(octets, now))
+    }
+
+    /// Takes rate credit for a packet of somebody else, who does not wait for it; false if it must not leave.
+    pub(crate) fn charge(&mut self, octets: usize, now: Instant) -> bool {
+        let octets = octets + usize::from(self.config.framing);
+        self.bucket.as_mut().is_none_or(|b| b.charge(octets, now))
     }
 
     /// Octets of rate credit, if there is a rate.

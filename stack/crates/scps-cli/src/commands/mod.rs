@@ -5,6 +5,7 @@ mod decode;
 mod feed;
 mod fp;
 mod fpd;
+mod gateway;
 mod line_spec;
 mod opening;
 mod recv;
@@ -31,6 +32,8 @@ pub enum Command {
     Fpd(Box<fpd::FpdArgs>),
     /// Forward NP datagrams between TUN devices, UDP sockets and serial lines
     Router(router::RouterArgs),
+    /// Let programs on a LAN use SCPS-TP over a satellite link without knowing it: a performance-enhancing proxy
+    Gateway(Box<gateway::GatewayArgs>),
     /// Make a key for --sp
     SpKey(sp_key::SpKeyArgs),
     /// Print the packets of a capture, one line each
@@ -47,6 +50,7 @@ impl Command {
             Command::Fp(args) => args.run(),
             Command::Fpd(args) => args.run(),
             Command::Router(args) => args.run(),
+            Command::Gateway(args) => args.run(),
             Command::SpKey(args) => args.run(),
             Command::Decode(args) => args.run(),
         }

@@ -132,7 +132,7 @@ fn open(interface: &Interface, own: Ipv4Addr) -> Result<Box<dyn Device>, CliErro
             let config = TunConfig {
                 name: device,
                 mtu: interface.link.mtu,
-                address: own,
+                routes: vec![(own, 32)],
                 configure: !unconfigured,
                 offload: false,
             };

@@ -80,7 +80,9 @@ impl Endpoint {
         };
         result.map_err(|reason| {
             reason.unwrap_or_else(|| {
-                self.reply_reset(now, envelope, &tcp, data.len());
+                if self.config.resets_strangers {
+                    self.reply_reset(now, envelope, &tcp, data.len());
+                }
                 DropReason::NoConnection
             })
         })

@@ -47,6 +47,11 @@ impl Endpoint {
         });
     }
 
+    /// Opens the window of a connection whose listener holds it closed ([`Config::holds_window`]).
+    pub fn open_window(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |c, _| c.open_window(now));
+    }
+
     /// Stops accepting.
     pub fn unlisten(&mut self, id: ListenerId) {
         self.listeners.retain(|_, l| l.id != id);
@@ -66,7 +71,8 @@ impl Endpoint {
             return Err(None);
         }
         // What answers a request is as urgent as the request (scps-np §7).
-        let config = Config { precedence: config.precedence.or(envelope.precedence), ..config };
+        let dscp = if config.dscp == 0 { envelope.dscp } else { config.dscp };
+        let config = Config { precedence: config.precedence.or(envelope.precedence), dscp, ..config };
         if tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) {
             if self.table.half_open_count() < self.config.half_open_max {
                 let index = self.open_half(now, local, remote, listener, config, tcp);

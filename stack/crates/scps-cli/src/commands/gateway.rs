@@ -1,0 +1,466 @@
+//! `scps gateway`: connections of a LAN's programs, split between their TCP and SCPS-TP over the space link.
+
+use crate::capture_file::CaptureFile;
+use crate::error::CliError;
+use crate::fp::write_whole;
+use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, Prefix};
+use crate::say;
+use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
+use clap::Args;
+use scps_gateway::{Account, Gateway, PairId, PerSide, Report, SetUp, Side, SideConfig};
+use scps_io::{cpu_time, entropy_seed, CaptureKind, Clock, Device, GatewayLoop, IoError, Observed};
+use scps_tp::{Congestion, SocketAddr};
+use scps_types::{Duration, Instant, Seed};
+use serde::Serialize;
+use signal_hook::consts::SIGUSR1;
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+/// Options of `scps gateway`.
+#[derive(Debug, Args)]
+pub struct GatewayArgs {
+    /// Settings (JSON; docs/gateway.md has every key); without them --peer, --rate, --rtt-ms and --far say what is needed
+    config: Option<PathBuf>,
+    /// Check the settings, print what the gateway would do and which commands make the kernel send it packets, and end
+    #[arg(long)]
+    check: bool,
+    /// Rate of the space link, such as "2 Mbit/s"; "none" for one that others share
+    #[arg(long)]
+    rate: Option<String>,
+    /// Round-trip time of the space link; buffers follow from it and the rate
+    #[arg(long, value_name = "MS")]
+    rtt_ms: Option<u64>,
+    /// The other gateway, for packets in UDP (port 7168 unless it is given)
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = peer)]
+    peer: Option<SocketAddrV4>,
+    /// A network behind the other gateway, such as 10.2.0.0/24: routed to the gateway; may be repeated
+    #[arg(long, value_name = "PREFIX")]
+    far: Vec<Prefix>,
+    /// Append a line of JSON for each connection that ends, and for each of --counters-every seconds, SIGUSR1 and the end one for
+    /// each connection and one for all
+    #[arg(long, value_name = "FILE")]
+    counters: Option<PathBuf>,
+    /// Write counters so often; 0 for at SIGUSR1 and at the end only
+    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    counters_every: f64,
+    /// Seed of initial sequence numbers and ports; real entropy without it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Write every packet of both sides, before UDP wraps it, to this pcap file
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write "ready" to this file once the gateway takes connections
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+}
+
+fn peer(text: &str) -> Result<SocketAddrV4, String> {
+    let with_port = || text.parse::<Ipv4Addr>().map(|address| SocketAddrV4::new(address, 7168));
+    let wrong = |_| format!("found {text:?}; expected an address such as 203.0.113.2, or with a port 203.0.113.2:7168");
+    text.parse().or_else(|_| with_port()).map_err(wrong)
+}
+
+#[derive(Serialize)]
+struct AccountLine {
+    received: u64,
+    acknowledged: u64,
+    delivered: u64,
+    buffered: u64,
+    lost: u64,
+}
+
+impl From<Account> for AccountLine {
+    fn from(account: Account) -> Self {
+        let Account { received, acknowledged, delivered, buffered, lost } = account;
+        AccountLine { received, acknowledged, delivered, buffered, lost }
+    }
+}
+
+#[derive(Serialize)]
+struct ConnectionLine {
+    event: &'static str,
+    t_s: f64,
+    connection: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lasted_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<String>,
+    from_lan: AccountLine,
+    from_wan: AccountLine,
+}
+
+#[derive(Serialize)]
+struct PassedLine {
+    packets: u64,
+    octets: u64,
+    dropped: u64,
+}
+
+#[derive(Serialize)]
+struct SideLine {
+    sent: u64,
+    received: u64,
+    refused: u64,
+    resends: u64,
+    passed: PassedLine,
+}
+
+#[derive(Serialize)]
+struct CountersLine {
+    event: &'static str,
+    t_s: f64,
+    open: u64,
+    begun: u64,
+    finished: u64,
+    broken: u64,
+    full: u64,
+    unconnectable: u64,
+    /// Of all connections, those that are open included.
+    from_lan: AccountLine,
+    from_wan: AccountLine,
+    /// received = delivered + buffered + lost, in both directions.
+    closes: bool,
+    lan: SideLine,
+    wan: SideLine,
+    allocated_bytes: usize,
+    cpu_s: f64,
+}
+
+#[derive(Serialize)]
+struct Ready {
+    event: &'static str,
+    lan: String,
+    wan: String,
+}
+
+/// Where counters go.
+struct Counters {
+    file: Option<(BufWriter<File>, PathBuf)>,
+    every: Option<Duration>,
+    next_at: Option<Instant>,
+}
+
+impl GatewayArgs {
+    /// Joins connections until a signal ends it.
+    pub fn run(&self) -> Result<ExitCode, CliError> {
+        let overrides =
+            Overrides { rate: self.rate.clone(), rtt_ms: self.rtt_ms, peer: self.peer, far: self.far.clone() };
+        let settings = GatewaySettings::read(self.config.as_deref(), &overrides)?;
+        if self.check {
+            return describe(&settings).map(|()| ExitCode::SUCCESS);
+        }
+        let seed = match self.seed {
+            Some(number) => Seed::from_u64(number),
+            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
+        };
+        let signals = StopSignals::install()?;
+        let mut wish = StopSignals::other(SIGUSR1)?;
+        scps_io::exact_timers()?;
+        let begin = |path| CaptureFile::begin(path, CaptureKind::Ip).map(|capture| Rc::new(RefCell::new(capture)));
+        let capture = self.pcap.as_deref().map(begin).transpose()?;
+        let open = |carrier: &Carrier| -> Result<Box<dyn Device>, CliError> {
+            let device = carrier.open()?;
+            Ok(match &capture {
+                Some(capture) => Box::new(Observed::new(device, Rc::clone(capture))),
+                None => device,
+            })
+        };
+        let devices = PerSide { lan: open(&settings.carriers.lan)?, wan: open(&settings.carriers.wan)? };
+        let clock = Clock::new();
+        let gateway = Gateway::new(settings.config.clone(), seed, clock.now())
+            .map_err(|error| CliError::Usage(format!("gateway: {error}.")))?;
+        let mut gateway = GatewayLoop::new(gateway, devices, settings.is_metered, clock);
+        let mut counters = Counters::open(self.counters.as_deref(), self.counters_every, gateway.now())?;
+        let name = |side| carrier_words(settings.carriers.of(side));
+        tell(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
+        if let Some(path) = &self.ready_file {
+            write_whole(path, "ready\n")?;
+        }
+        let cause = loop {
+            gateway.turn([signals.bell(), wish.bell()], counters.next_at)?;
+            counters.follow(&mut gateway, &mut wish)?;
+            if let Some(cause) = signals.came() {
+                break cause;
+            }
+        };
+        if !gateway.stop(RESETS_MAX)? {
+            warn_of_resets();
+        }
+        counters.note_ends(&mut gateway)?;
+        counters.note_all(&gateway)?;
+        tell(&totals(&gateway))?;
+        Ok(cause.exit_code())
+    }
+}
+
+impl Counters {
+    fn open(path: Option<&Path>, every_s: f64, now: Instant) -> Result<Self, CliError> {
+        let open = |path: &Path| {
+            let file = File::options().create(true).append(true).open(path).map_err(CliError::file(path))?;
+            Ok::<_, CliError>((BufWriter::new(file), path.to_owned()))
+        };
+        let file = path.map(open).transpose()?;
+        let every = (every_s > 0.0 && file.is_some()).then(|| Duration::from_secs_f64(every_s.clamp(0.01, 1e9)));
+        Ok(Counters { file, every, next_at: every.map(|every| now + every) })
+    }
+
+    /// Writes what is due.
+    fn follow(&mut self, gateway: &mut GatewayLoop, wish: &mut Request) -> Result<(), CliError> {
+        self.note_ends(gateway)?;
+        let now = gateway.now();
+        let is_due = self.next_at.is_some_and(|at| at <= now);
+        if is_due {
+            self.next_at = self.every.map(|every| now + every);
+        }
+        if wish.came() || is_due {
+            self.note_all(gateway)?;
+        }
+        Ok(())
+    }
+
+    fn note_ends(&mut self, gateway: &mut GatewayLoop) -> Result<(), CliError> {
+        let now = gateway.now();
+        let mut is_new = false;
+        while let Some(report) = gateway.gateway_mut().poll_report() {
+            self.write(&ended(now, &report))?;
+            is_new = true;
+        }
+        if is_new {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// A line for each open connection, and one for all.
+    fn note_all(&mut self, gateway: &GatewayLoop) -> Result<(), CliError> {
+        if self.file.is_none() {
+            return Ok(());
+        }
+        for id in gateway.gateway().connections() {
+            if let Some(accounts) = gateway.gateway().account(id) {
+                self.write(&still_open(gateway.now(), id, accounts))?;
+            }
+        }
+        self.write(&totals(gateway))?;
+        self.flush()
+    }
+
+    fn write(&mut self, line: &impl Serialize) -> Result<(), CliError> {
+        let Some((file, path)) = &mut self.file else { return Ok(()) };
+        let text = serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?;
+        writeln!(file, "{text}").map_err(CliError::file(path))
+    }
+
+    fn flush(&mut self) -> Result<(), CliError> {
+        let Some((file, path)) = &mut self.file else { return Ok(()) };
+        file.flush().map_err(CliError::file(path))
+    }
+}
+
+fn seconds(at: Instant) -> f64 {
+    at.as_nanos() as f64 / 1e9
+}
+
+fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Lan => "lan",
+        Side::Wan => "wan",
+    }
+}
+
+fn ended(now: Instant, report: &Report) -> ConnectionLine {
+    let words = |at: SocketAddr| format!("{}:{}", at.0, at.1);
+    ConnectionLine {
+        event: "connection",
+        t_s: seconds(now),
+        connection: report.pair.0,
+        asked_by: Some(side_name(report.near)),
+        client: Some(words(report.client)),
+        server: Some(words(report.server)),
+        lasted_s: Some(report.ended_at.since(report.began_at).as_secs_f64()),
+        end: Some(report.end.to_string()),
+        from_lan: report.from.lan.into(),
+        from_wan: report.from.wan.into(),
+    }
+}
+
+fn still_open(now: Instant, id: PairId, accounts: PerSide<Account>) -> ConnectionLine {
+    ConnectionLine {
+        event: "open",
+        t_s: seconds(now),
+        connection: id.0,
+        asked_by: None,
+        client: None,
+        server: None,
+        lasted_s: None,
+        end: None,
+        from_lan: accounts.lan.into(),
+        from_wan: accounts.wan.into(),
+    }
+}
+
+fn totals(gateway: &GatewayLoop) -> CountersLine {
+    let engine = gateway.gateway();
+    let counters = engine.counters();
+    let mut from = counters.from;
+    let mut open = 0;
+    for accounts in engine.connections().filter_map(|id| engine.account(id)) {
+        open += 1;
+        for side in Side::BOTH {
+            from.of_mut(side).add(accounts.of(side));
+        }
+    }
+    let side = |side: Side| {
+        let (stats, passed) = (gateway.device_stats(side), gateway.passed(side));
+        SideLine {
+            sent: stats.sent,
+            received: stats.received,
+            refused: stats.refused,
+            resends: engine.endpoint(side).totals().resends,
+            passed: PassedLine { packets: passed.packets, octets: passed.octets, dropped: passed.dropped },
+        }
+    };
+    CountersLine {
+        event: "counters",
+        t_s: seconds(gateway.now()),
+        open,
+        begun: counters.begun,
+        finished: counters.finished,
+        broken: counters.broken,
+        full: counters.full,
+        unconnectable: counters.unconnectable,
+        closes: from.lan.closes() && from.wan.closes(),
+        from_lan: from.lan.into(),
+        from_wan: from.wan.into(),
+        lan: side(Side::Lan),
+        wan: side(Side::Wan),
+        allocated_bytes: engine.allocated(),
+        cpu_s: cpu_time().as_secs_f64(),
+    }
+}
+
+fn carrier_words(carrier: &Carrier) -> String {
+    match carrier {
+        Carrier::Tun(tun) => format!("TUN interface {}", tun.name),
+        Carrier::Udp(udp) => match udp.remote {
+            Some(remote) => format!("UDP from {} to {remote}", udp.local),
+            None => format!("UDP at {}", udp.local),
+        },
+    }
+}
+
+/// What the gateway would do, and what the kernel has to do for it.
+fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
+    for side in Side::BOTH {
+        let config = settings.config.side(side);
+        let accepts = if config.takes_any {
+            "takes connections to any address"
+        } else {
+            "takes no connections of its own accord"
+        };
+        let carrier = carrier_words(settings.carriers.of(side));
+        say::result(format_args!("{}: {carrier}; {}; {accepts}", side_name(side), transport_words(config)))?;
+    }
+    for forward in &settings.config.forwards {
+        let (listen, to) = (forward.listen, forward.to);
+        let side = side_name(forward.side);
+        let from = forward.from;
+        say::result(format_args!(
+            "forward: {side} {}:{} leads to {}:{}, which sees {from}",
+            listen.0, listen.1, to.0, to.1
+        ))?;
+    }
+    let config = &settings.config;
+    let set_up = match config.set_up {
+        SetUp::ConnectFirst => "connect-first: a client is answered when the server has answered",
+        SetUp::AcceptFirst => "accept-first: a client is answered at once and may send",
+        SetUp::Early => "early: a client is answered at once and may send when the server has answered",
+    };
+    say::result(format_args!("set-up: {set_up}"))?;
+    let (each, most) = (config.octets_per_connection(), config.connections_max());
+    say::result(format_args!("limits: {most} connections at a time, each at most {each} octets of buffers"))?;
+    if most < config.limits.connections {
+        let asked = config.limits.connections;
+        let buffered = config.limits.buffered;
+        say::result(format_args!(
+            "        ({asked} are asked for; buffers of {buffered} octets allow fewer: set \"buffered_bytes\" or smaller \"buffer\")"
+        ))?;
+    }
+    let unknown = if config.passes_unknown { "pass" } else { "are reset" };
+    let metered = if settings.is_metered { "at the rate of the side where they leave" } else { "whatever the rate" };
+    say::result(format_args!(
+        "others: segments of connections older than the gateway {unknown}; what is not TCP passes, {metered}"
+    ))?;
+    say::result("the kernel's part, as root:")?;
+    say::result("  sysctl -w net.ipv4.ip_forward=1")?;
+    kernel_words(settings)
+}
+
+fn kernel_words(settings: &GatewaySettings) -> Result<(), CliError> {
+    let both_tun = Side::BOTH.iter().all(|side| matches!(settings.carriers.of(*side), Carrier::Tun(_)));
+    for side in Side::BOTH {
+        let Carrier::Tun(tun) = settings.carriers.of(side) else { continue };
+        if both_tun && settings.config.forwards.is_empty() {
+            // Packets are told apart by where they come in; those that the gateway sends take the main table.
+            let (table, near) = match side {
+                Side::Lan => (7168, "LAN-INTERFACE"),
+                Side::Wan => (7169, "WAN-INTERFACE"),
+            };
+            say::result(format_args!("  sysctl -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.{near}.rp_filter=0"))?;
+            say::result(format_args!("  ip rule add iif {near} lookup {table}"))?;
+            say::result(format_args!(
+                "  ip route add default dev {} table {table}    # once the gateway runs",
+                tun.name
+            ))?;
+        } else if tun.routes.is_empty() {
+            say::result(format_args!("  ip route add FAR-NETWORK dev {}    # once the gateway runs", tun.name))?;
+        } else {
+            for (address, length) in &tun.routes {
+                let who = if tun.configure { "the gateway adds it" } else { "once the gateway runs" };
+                say::result(format_args!("  ip route add {address}/{length} dev {}    # {who}", tun.name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn transport_words(config: &SideConfig) -> String {
+    let (c, route) = (&config.connection, &config.route);
+    let kind = if c.scps { "SCPS-TP" } else { "TCP" };
+    let congestion = match c.congestion {
+        Congestion::None => "no congestion control",
+        Congestion::Vj => "VJ",
+        Congestion::Vegas(_) => "Vegas",
+    };
+    let rate = match route.rate {
+        Some(rate) if route.framing > 0 => {
+            format!("rate {rate} with {} octets a packet for lower layers", route.framing)
+        }
+        Some(rate) => format!("rate {rate}"),
+        None => "no rate".to_owned(),
+    };
+    let mut words = vec![kind.to_owned(), congestion.to_owned(), rate, format!("MTU {}", route.mtu)];
+    words.extend(c.mss.map(|mss| format!("MSS at most {mss}")));
+    words.push(format!("buffers {} and {} octets", c.send_buffer, c.receive_buffer));
+    for (is_on, word) in
+        [(c.scps && c.snack, "SNACK"), (c.sack, "SACK"), (c.scps && c.compression, "compressed headers")]
+    {
+        words.extend(is_on.then(|| word.to_owned()));
+    }
+    words.join(", ")
+}
+
+fn tell(line: &impl Serialize) -> Result<(), CliError> {
+    say::result(serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?)
+}

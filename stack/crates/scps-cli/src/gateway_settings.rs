@@ -1,0 +1,528 @@
+//! Settings of a gateway (`scps gateway FILE`): strict JSON (docs/gateway.md has every key), or the command line alone.
+//!
+//! What is not given follows from the rate and the round-trip time of the link.
+
+use crate::error::CliError;
+use crate::pace::Rate;
+use crate::settings::{Preset, Tunables};
+use crate::settings_file::SettingsFile;
+use scps_gateway::{Forward, GatewayConfig, Limits, PerSide, SetUp, Side, SideConfig};
+use scps_io::{Device, TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice};
+use scps_tp::{Config, Congestion, InitialWindow, LossMeaning, RouteConfig, VegasConfig};
+use scps_types::Duration;
+use scps_wire::{ipv4, udp};
+use serde::de::{self, Deserializer};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+
+/// UDP port of encapsulated packets at both ends (scps-tp §9.5, `C_LOCAL_UDP_PORT`).
+const UDP_PORT: u16 = 7168;
+const ETHERNET_MTU: u16 = 1500;
+/// Least buffer: a local network fills less in its round trip.
+const BUFFER_MIN: usize = 256 * 1024;
+const TUN_LAN: &str = "scpsgw0";
+const TUN_WAN: &str = "scpsgw1";
+/// Connections at a time, unless the file says otherwise.
+const CONNECTIONS: usize = 1024;
+
+/// A prefix: `10.2.0.0/24`, or one address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prefix {
+    /// Its first address.
+    pub address: Ipv4Addr,
+    /// Bits that all its addresses share.
+    pub length: u8,
+}
+
+impl std::str::FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, length) = text.split_once('/').unwrap_or((text, "32"));
+        let parsed = address.parse().ok().zip(length.parse().ok().filter(|length| *length <= 32));
+        let wrong = || format!("found \"{text}\"; expected a prefix such as \"10.2.0.0/24\"");
+        parsed.map(|(address, length)| Prefix { address, length }).ok_or_else(wrong)
+    }
+}
+
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+impl<'de> Deserialize<'de> for Prefix {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SetUpWord {
+    #[default]
+    ConnectFirst,
+    AcceptFirst,
+    Early,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum UnknownWord {
+    #[default]
+    Reset,
+    Pass,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum KindWord {
+    Tcp,
+    Scps,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SideWord {
+    Lan,
+    Wan,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct GatewayFile<'a> {
+    set_up: SetUpWord,
+    unknown: UnknownWord,
+    meter_others: Option<bool>,
+    #[serde(borrow)]
+    lan: Option<&'a RawValue>,
+    #[serde(borrow)]
+    wan: Option<&'a RawValue>,
+    #[serde(borrow)]
+    forwards: Vec<&'a RawValue>,
+    limits: LimitsPart,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SidePart<'a> {
+    kind: Option<KindWord>,
+    #[serde(borrow)]
+    carrier: Option<&'a RawValue>,
+    accepts: Option<bool>,
+    framing: u16,
+    #[serde(borrow)]
+    transport: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
+enum CarrierPart {
+    Tun {
+        device: Option<String>,
+        #[serde(default)]
+        routes: Vec<Prefix>,
+        #[serde(default)]
+        unconfigured: bool,
+        offload: Option<bool>,
+    },
+    Udp {
+        local: Option<SocketAddrV4>,
+        remote: Option<SocketAddrV4>,
+        #[serde(default)]
+        offload: bool,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ForwardPart {
+    side: SideWord,
+    listen: SocketAddrV4,
+    from: Ipv4Addr,
+    to: SocketAddrV4,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct LimitsPart {
+    connections: Option<usize>,
+    buffered_bytes: Option<usize>,
+    set_up_s: Option<u64>,
+}
+
+/// What carries a side's packets.
+#[derive(Clone, Debug)]
+pub enum Carrier {
+    /// A TUN interface.
+    Tun(TunConfig),
+    /// A UDP socket.
+    Udp(UdpConfig),
+}
+
+impl Carrier {
+    /// Opens it.
+    pub fn open(&self) -> Result<Box<dyn Device>, CliError> {
+        Ok(match self {
+            Carrier::Tun(config) => Box::new(TunDevice::open(config)?),
+            Carrier::Udp(config) => Box::new(UdpDevice::open(config)?),
+        })
+    }
+
+    fn overhead(&self) -> u16 {
+        match self {
+            Carrier::Tun(_) => 0,
+            Carrier::Udp(_) => (ipv4::HEADER_LEN + udp::HEADER_LEN) as u16,
+        }
+    }
+}
+
+/// What the command line says in place of the file, or of a part of it.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Rate of the WAN side.
+    pub rate: Option<String>,
+    /// Round-trip time of the WAN side, milliseconds.
+    pub rtt_ms: Option<u64>,
+    /// The other gateway.
+    pub peer: Option<SocketAddrV4>,
+    /// Networks behind it.
+    pub far: Vec<Prefix>,
+}
+
+/// Everything that a gateway is made from.
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// For the engine.
+    pub config: GatewayConfig,
+    /// For the devices.
+    pub carriers: PerSide<Carrier>,
+    /// Whether what is not TCP takes the rate credit of the side where it leaves.
+    pub is_metered: bool,
+}
+
+impl GatewaySettings {
+    /// Reads the file, or takes the command line alone.
+    pub fn read(path: Option<&Path>, overrides: &Overrides) -> Result<Self, CliError> {
+        match path {
+            Some(path) => GatewaySettings::of(&SettingsFile::read(path)?, overrides),
+            None if overrides.peer.is_none() => {
+                let expected = "expected a settings file, or --peer ADDR[:PORT] with --rate and --rtt-ms";
+                Err(CliError::Usage(format!("gateway: found neither; {expected}.")))
+            }
+            None => GatewaySettings::of(&SettingsFile::of_text("the command line", "{}".to_owned()), overrides),
+        }
+    }
+
+    fn of(file: &SettingsFile, overrides: &Overrides) -> Result<Self, CliError> {
+        let whole: GatewayFile<'_> = file.parse()?;
+        let wan = SideReader::new(file, whole.wan, Side::Wan)?;
+        let lan = SideReader::new(file, whole.lan, Side::Lan)?;
+        let carriers = PerSide { lan: lan.carrier(overrides)?, wan: wan.carrier(overrides)? };
+        let is_alone = whole.forwards.is_empty();
+        let wan = wan.config(overrides, &carriers.wan, None, is_alone)?;
+        let lan = lan.config(&Overrides::default(), &carriers.lan, Some(&wan), is_alone)?;
+        let forwards = whole.forwards.iter().map(|raw| forward(file, raw)).collect::<Result<Vec<_>, _>>()?;
+        let set_up = match whole.set_up {
+            SetUpWord::ConnectFirst => SetUp::ConnectFirst,
+            SetUpWord::AcceptFirst => SetUp::AcceptFirst,
+            SetUpWord::Early => SetUp::Early,
+        };
+        let passes_unknown = whole.unknown == UnknownWord::Pass;
+        let is_metered = whole.meter_others.unwrap_or(true);
+        let mut config = GatewayConfig { lan, wan, set_up, passes_unknown, forwards, limits: limits(&whole.limits) };
+        settle_addresses(&mut config);
+        for side in [&mut config.lan, &mut config.wan] {
+            side.endpoint.half_open_max = side.endpoint.half_open_max.max(config.limits.connections);
+        }
+        config.check().map_err(|error| CliError::Usage(format!("{}: {error}.", file.name())))?;
+        let mut carriers = carriers;
+        settle_mtu(&config, &mut carriers);
+        Ok(GatewaySettings { config, carriers, is_metered })
+    }
+}
+
+fn limits(part: &LimitsPart) -> Limits {
+    Limits {
+        connections: part.connections.unwrap_or(CONNECTIONS),
+        buffered: part.buffered_bytes.unwrap_or_else(half_of_memory),
+        set_up: part.set_up_s.map_or(Limits::default().set_up, Duration::from_secs),
+    }
+}
+
+/// Half of the machine's memory; what the engine takes without being told where that is unknown.
+fn half_of_memory() -> usize {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|text| text.split_whitespace().next()?.parse::<usize>().ok());
+    kib.map_or(Limits::default().buffered, |kib| kib * 1024 / 2)
+}
+
+/// A side that takes connections to any address must take packets to any; one of forwards only takes those to its own.
+fn settle_addresses(config: &mut GatewayConfig) {
+    if config.lan.takes_any || config.wan.takes_any {
+        return;
+    }
+    for side in Side::BOTH {
+        let own = |f: &Forward| if f.side == side { f.listen.0 } else { f.from };
+        let mut addresses: Vec<Ipv4Addr> = config.forwards.iter().map(own).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        match side {
+            Side::Lan => config.lan.endpoint.addresses = addresses,
+            Side::Wan => config.wan.endpoint.addresses = addresses,
+        }
+    }
+}
+
+/// An interface has the MTU of its side, so that the kernel tells those whose packets are too long for the link.
+fn settle_mtu(config: &GatewayConfig, carriers: &mut PerSide<Carrier>) {
+    for side in Side::BOTH {
+        if let Carrier::Tun(tun) = carriers.of_mut(side) {
+            tun.mtu = config.side(side).route.mtu;
+        }
+    }
+}
+
+fn forward(file: &SettingsFile, raw: &RawValue) -> Result<Forward, CliError> {
+    let part: ForwardPart = file.part(raw)?;
+    let at = |address: SocketAddrV4| (*address.ip(), address.port());
+    let side = match part.side {
+        SideWord::Lan => Side::Lan,
+        SideWord::Wan => Side::Wan,
+    };
+    Ok(Forward { side, listen: at(part.listen), from: part.from, to: at(part.to) })
+}
+
+/// A side of the file.
+struct SideReader<'a> {
+    file: &'a SettingsFile,
+    raw: Option<&'a RawValue>,
+    part: SidePart<'a>,
+    side: Side,
+}
+
+impl<'a> SideReader<'a> {
+    fn new(file: &'a SettingsFile, raw: Option<&'a RawValue>, side: Side) -> Result<Self, CliError> {
+        let part = raw.map_or_else(|| Ok(SidePart::default()), |raw| file.part(raw))?;
+        Ok(SideReader { file, raw, part, side })
+    }
+
+    fn name(&self) -> &'static str {
+        match self.side {
+            Side::Lan => "lan",
+            Side::Wan => "wan",
+        }
+    }
+
+    fn complaint(&self, problem: &str) -> CliError {
+        let problem = format!("{}: {problem}", self.name());
+        match self.raw {
+            Some(raw) => self.file.complaint(raw, &problem),
+            None => CliError::Usage(format!("{}: {problem}.", self.file.name())),
+        }
+    }
+
+    fn carrier(&self, overrides: &Overrides) -> Result<Carrier, CliError> {
+        let given: Option<CarrierPart> = self.part.carrier.map(|raw| self.file.part(raw)).transpose()?;
+        let given = match (given, self.side) {
+            (Some(given), _) => given,
+            (None, Side::Lan) => {
+                CarrierPart::Tun { device: None, routes: Vec::new(), unconfigured: false, offload: None }
+            }
+            (None, Side::Wan) => CarrierPart::Udp { local: None, remote: None, offload: false },
+        };
+        match given {
+            CarrierPart::Tun { device, mut routes, unconfigured, offload } => {
+                if self.side == Side::Lan {
+                    routes.extend(&overrides.far);
+                }
+                let name = if self.side == Side::Lan { TUN_LAN } else { TUN_WAN };
+                Ok(Carrier::Tun(TunConfig {
+                    name: device.unwrap_or_else(|| name.to_owned()),
+                    mtu: ETHERNET_MTU,
+                    routes: routes.iter().map(|prefix| (prefix.address, prefix.length)).collect(),
+                    configure: !unconfigured,
+                    // What the kernel joins costs a tenth; a link that judges packets one by one is not on a LAN.
+                    offload: offload.unwrap_or(self.side == Side::Lan),
+                }))
+            }
+            CarrierPart::Udp { local, remote, offload } => {
+                let remote = if self.side == Side::Wan { overrides.peer.or(remote) } else { remote };
+                let local = local.unwrap_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT));
+                if remote.is_none() && self.part.carrier.is_none() {
+                    let expected = "expected \"carrier\", or --peer with the address of the other gateway";
+                    return Err(self.complaint(&format!("found nothing that carries packets; {expected}")));
+                }
+                // Without a peer, packets go where those of their destination came from first.
+                let addressing = if remote.is_some() { UdpAddressing::Peer } else { UdpAddressing::Learned };
+                Ok(Carrier::Udp(UdpConfig { local, remote, offload, addressing }))
+            }
+        }
+    }
+
+    /// Settings of the transport. `wan` are those of the other side, which that of the LAN follows.
+    fn config(
+        &self,
+        overrides: &Overrides,
+        carrier: &Carrier,
+        wan: Option<&SideConfig>,
+        is_alone: bool,
+    ) -> Result<SideConfig, CliError> {
+        let mut tunables: Tunables = match self.part.transport {
+            Some(raw) => self.file.part(raw)?,
+            None => Tunables::default(),
+        };
+        tunables.rate = overrides.rate.clone().or(tunables.rate);
+        tunables.rtt_ms = overrides.rtt_ms.or(tunables.rtt_ms);
+        let default = if self.side == Side::Lan { KindWord::Tcp } else { KindWord::Scps };
+        let base = match self.part.kind.unwrap_or(default) {
+            KindWord::Tcp => plain(tunables.preset),
+            KindWord::Scps => {
+                let Some(rate) = &tunables.rate else {
+                    let expected =
+                        "expected \"rate\" in \"transport\" or --rate: that of the link, or \"none\" for a shared one";
+                    return Err(self.complaint(&format!("found no rate; {expected}")));
+                };
+                let is_shared = rate.parse::<Rate>().is_ok_and(|rate| rate.0.is_none());
+                space(tunables.preset, is_shared)
+            }
+        };
+        let (mut config, mut route) = tunables.over(base).map_err(|error| {
+            let text = error.to_string();
+            self.complaint(text.trim_start_matches("--").trim_end_matches('.'))
+        })?;
+        if tunables.initial_rto_ms.is_none() {
+            // Three round trips: the first SYN of a slow link is not sent twice.
+            let patience = route.rtt.map_or(Duration::ZERO, |rtt| rtt * 3);
+            route.initial_rto = patience.max(Duration::from_secs(1));
+        }
+        route.framing = self.part.framing.saturating_add(carrier.overhead());
+        route.overhead = route.overhead.saturating_add(carrier.overhead());
+        if tunables.names_no_buffer() {
+            let follows = wan.map(|wan| wan.connection.send_buffer.max(wan.connection.receive_buffer));
+            let own = route.buffer_for_bdp().or(follows);
+            let buffer = own.unwrap_or(config.send_buffer).max(BUFFER_MIN);
+            (config.send_buffer, config.receive_buffer) = (buffer, buffer);
+        }
+        if let (Some(wan), None) = (wan, tunables.mtu) {
+            route.mtu = wan.route.mtu.saturating_sub(wan.route.overhead);
+        }
+        let takes_any = self.part.accepts.unwrap_or(is_alone);
+        Ok(SideConfig { connection: config, route, takes_any, ..SideConfig::default() })
+    }
+}
+
+/// What all halves have in common: what the programs wrote is not held back to be joined, and ports are free soon again.
+fn half(mut config: Config) -> Config {
+    config.nodelay = true;
+    // scps-tp §6.7: 10 s in gateways.
+    config.time_wait = Duration::from_secs(10);
+    // An idle half finds out within two minutes that its peer was restarted.
+    config.keepalive = Some((Duration::from_secs(1), Duration::from_secs(120)));
+    // As patient as Linux (tcp_syn_retries).
+    config.rto.syn_retransmissions_max = 6;
+    config
+}
+
+/// A TCP of our days.
+fn plain(preset: Option<Preset>) -> (Config, RouteConfig) {
+    let (config, _) = preset.unwrap_or(Preset::Modern).settings();
+    let mut config = half(Config { scps: false, congestion: Congestion::Vj, ..config });
+    // tcp_retries2.
+    config.rto.retransmissions_max = 15;
+    (config, RouteConfig { rate: None, ..RouteConfig::default() })
+}
+
+/// SCPS-TP: on a link of its own the rate is all the control there is; on one that others share there is Vegas too.
+fn space(preset: Option<Preset>, is_shared: bool) -> (Config, RouteConfig) {
+    let (config, route) = preset.unwrap_or(Preset::Modern).settings();
+    if preset.is_some() {
+        return (half(config), route);
+    }
+    let (congestion, loss) = if is_shared {
+        (Congestion::Vegas(VegasConfig::default()), LossMeaning::Congestion)
+    } else {
+        (Congestion::None, LossMeaning::Corruption)
+    };
+    let initial_window = InitialWindow::Segments(10);
+    (half(Config { congestion, initial_window, ..config }), RouteConfig { loss, ..route })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings_file::tests::file;
+
+    fn read(text: &str) -> Result<GatewaySettings, CliError> {
+        GatewaySettings::of(&file(text), &Overrides::default())
+    }
+
+    fn complaint(text: &str) -> String {
+        read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn rate_round_trip_and_peer_are_enough() {
+        let overrides = Overrides {
+            rate: Some("10 Mbit/s".to_owned()),
+            rtt_ms: Some(600),
+            peer: Some("203.0.113.2:7168".parse().unwrap()),
+            far: vec!["10.2.0.0/24".parse().unwrap()],
+        };
+        let settings = GatewaySettings::read(None, &overrides).unwrap();
+        let (lan, wan) = (&settings.config.lan, &settings.config.wan);
+        // 10 Mbit/s for 600 ms are 750,000 octets; twice that.
+        assert_eq!((lan.connection.receive_buffer, wan.connection.send_buffer), (1_500_000, 1_500_000));
+        assert!(!lan.connection.scps && wan.connection.scps);
+        assert_eq!((wan.connection.congestion, wan.route.framing), (Congestion::None, 28));
+        assert_eq!((lan.route.mtu, lan.route.rate), (1472, None));
+        assert_eq!(wan.route.initial_rto, Duration::from_millis(1800));
+        assert!(lan.takes_any && wan.takes_any && settings.config.lan.endpoint.half_open_max == CONNECTIONS);
+        let Carrier::Tun(tun) = &settings.carriers.lan else { panic!("{settings:?}") };
+        assert_eq!((tun.mtu, &tun.routes[..]), (1472, &[(Ipv4Addr::new(10, 2, 0, 0), 24)][..]));
+        assert!(GatewaySettings::read(None, &Overrides::default()).is_err());
+    }
+
+    #[test]
+    fn a_link_that_others_share_has_vegas() {
+        let text = r#"{"wan": {"carrier": {"kind": "tun"}, "transport": {"rate": "none", "rtt_ms": 50}}}"#;
+        let wan = read(text).unwrap().config.wan;
+        assert!(matches!(wan.connection.congestion, Congestion::Vegas(_)));
+        assert_eq!((wan.route.loss, wan.route.framing), (LossMeaning::Congestion, 0));
+    }
+
+    #[test]
+    fn forwards_alone_take_packets_to_their_own_addresses_only() {
+        let text = r#"{
+            "wan": {"carrier": {"kind": "udp", "remote": "10.9.0.2:7168"}, "transport": {"rate": "1 Mbit/s"}},
+            "forwards": [{"side": "lan", "listen": "10.1.0.9:80", "from": "10.3.0.9", "to": "10.2.0.1:8080"}]}"#;
+        let config = read(text).unwrap().config;
+        assert_eq!(config.lan.endpoint.addresses, [Ipv4Addr::new(10, 1, 0, 9)]);
+        assert_eq!(config.wan.endpoint.addresses, [Ipv4Addr::new(10, 3, 0, 9)]);
+        assert!(!config.lan.takes_any && !config.wan.takes_any);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        assert!(complaint("{}").contains("wan: found nothing that carries packets"));
+        let carrier = r#""carrier": {"kind": "udp", "remote": "10.9.0.2:7168"}"#;
+        let error = complaint(&format!("{{\n\"wan\": {{{carrier}}}}}"));
+        assert!(error.starts_with("s.json:2: wan: found no rate; expected \"rate\""), "{error}");
+        let error = complaint(&format!("{{\"wan\":\n{{{carrier}, \"transport\": {{\"rate\": \"fast\"}}}}}}"));
+        assert!(error.starts_with("s.json:2: wan: rate: ") && error.contains("fast"), "{error}");
+        let error = complaint("{\n\n\"set_up\": \"late\"}");
+        assert!(error.starts_with("s.json:3: unknown variant `late`, expected one of"), "{error}");
+        let error = complaint("{\"wan\": {\"carrier\":\n {\"kind\": \"pigeon\"}}}");
+        assert!(error.starts_with("s.json:2: unknown variant `pigeon`"), "{error}");
+        let error = complaint("{\"lan\": {\"carrier\": {\"kind\": \"tun\",\n\"routes\": [\"10.2.0.0/33\"]}}}");
+        assert!(error.starts_with("s.json:1: found \"10.2.0.0/33\"; expected a prefix"), "{error}");
+        let limits = r#""limits": {"connections": 0}"#;
+        let error = complaint(&format!("{{\"wan\": {{{carrier}, \"transport\": {{\"rate\": \"none\"}}}}, {limits}}}"));
+        assert!(error.contains("limits allow no connection"), "{error}");
+        let bets = r#""transport": {"rate": "none", "bets": true}"#;
+        assert!(complaint(&format!("{{\"wan\": {{{carrier}, {bets}}}}}")).contains("bets is set"));
+    }
+}

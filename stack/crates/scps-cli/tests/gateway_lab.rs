@@ -1,0 +1,481 @@
+//! Unmodified programs through two gateways between network namespaces: client – gateway – gateway – server, kernel TCP at both ends
+//! and SCPS-TP in UDP between. Needs root, /dev/net/tun and `ip netns`; skips with the reason where that is not to be had.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+static LABS: AtomicU32 = AtomicU32::new(0);
+
+const CLIENT: usize = 0;
+const NEAR: usize = 1;
+const FAR: usize = 2;
+const SERVER: usize = 3;
+
+fn ip(args: &str) -> bool {
+    let mut command = Command::new("ip");
+    command.args(args.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Four namespaces in a row: client 10.1.0.1, gateway (10.1.0.9, 10.9.0.1), gateway (10.9.0.2, 10.2.0.9), server 10.2.0.1.
+struct Lab {
+    namespaces: Vec<String>,
+    folder: PathBuf,
+}
+
+impl Lab {
+    fn new() -> Option<Lab> {
+        if !Path::new("/dev/net/tun").exists() {
+            eprintln!("skipped: /dev/net/tun does not exist");
+            return None;
+        }
+        let name = format!("gwt{}-{}", std::process::id(), LABS.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(&name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut lab = Lab { namespaces: Vec::new(), folder };
+        for part in ["c", "n", "f", "s"] {
+            let name = format!("{name}{part}");
+            if !ip(&format!("netns add {name}")) {
+                eprintln!("skipped: `ip netns add` needs root and network namespaces");
+                return None;
+            }
+            lab.namespaces.push(name);
+        }
+        let [c, n, f, s] = &lab.namespaces[..] else { unreachable!("four were made") };
+        for (a, dev_a, b, dev_b) in [(c, "v0", n, "lan"), (n, "wan", f, "wan"), (f, "lan", s, "v0")] {
+            assert!(ip(&format!("-n {a} link add {dev_a} type veth peer name {dev_b} netns {b}")));
+        }
+        for (ns, dev, address) in [
+            (c, "v0", "10.1.0.1"),
+            (n, "lan", "10.1.0.9"),
+            (n, "wan", "10.9.0.1"),
+            (f, "wan", "10.9.0.2"),
+            (f, "lan", "10.2.0.9"),
+            (s, "v0", "10.2.0.1"),
+        ] {
+            assert!(ip(&format!("-n {ns} addr add {address}/24 dev {dev}")));
+            assert!(ip(&format!("-n {ns} link set {dev} up")) && ip(&format!("-n {ns} link set lo up")));
+            let forward = ["netns", "exec", ns, "sysctl", "-qw", "net.ipv4.ip_forward=1"];
+            assert!(Command::new("ip").args(forward).status().unwrap().success());
+        }
+        assert!(ip(&format!("-n {c} route add default via 10.1.0.9")));
+        assert!(ip(&format!("-n {s} route add default via 10.2.0.9")));
+        Some(lab)
+    }
+
+    fn inside(&self, place: usize, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespaces[place], program]);
+        command
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    /// A gateway of the pair, with more keys for its file and more options.
+    fn gateway(&self, place: usize, keys: &str, options: &str) -> Gateway {
+        let (remote, far) = if place == NEAR { ("10.9.0.2", "10.2.0.0/24") } else { ("10.9.0.1", "10.1.0.0/16") };
+        let file = self.path(&format!("{place}.json"));
+        let text = format!(
+            r#"{{"lan": {{"carrier": {{"kind": "tun", "routes": ["{far}"]}}}},
+                "wan": {{"carrier": {{"kind": "udp", "remote": "{remote}:7168"}},
+                         "transport": {{"rate": "200 Mbit/s", "rtt_ms": 20}}}}{keys}}}"#
+        );
+        std::fs::write(&file, text).unwrap();
+        let mut command = self.inside(place, env!("CARGO_BIN_EXE_scps"));
+        command.args(["gateway", &file, "--seed", "1", "--counters", &self.path(&format!("{place}.jsonl"))]);
+        let child = command.args(options.split_whitespace()).stdout(Stdio::piped()).spawn();
+        let mut child = child.unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert!(line.contains("\"ready\""), "{line}");
+        Gateway { child, said }
+    }
+
+    fn pair(&self, keys: &str) -> (Gateway, Gateway) {
+        (self.gateway(NEAR, keys, ""), self.gateway(FAR, keys, ""))
+    }
+
+    /// A Python program that has `socket`, `hashlib` and `time`, and where `say` prints a line at once.
+    fn python(&self, place: usize, script: &str) -> Program {
+        let start = "import asyncio, hashlib, os, socket, struct, sys, time\ndef say(*w): print(*w, flush=True)\n\
+            def lingering(s): s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))\n\
+            def every(s):\n  h, n = hashlib.sha256(), 0\n  while (d := s.recv(65536)): h.update(d); n += len(d)\n  return n, h.hexdigest()\n\
+            def listening(port):\n  s = socket.create_server(('10.2.0.1', port), backlog=2000); say('listening'); return s\n";
+        let mut child = self
+            .inside(place, "python3")
+            .args(["-c", &format!("{start}{script}")])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        Program { child, said }
+    }
+
+    fn server(&self, script: &str) -> Program {
+        let mut program = self.python(SERVER, script);
+        assert_eq!(program.line(), "listening");
+        program
+    }
+
+    fn lines(&self, place: usize, event: &str) -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(self.path(&format!("{place}.jsonl"))).unwrap();
+        let all = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect(line));
+        all.filter(|line| line["event"] == event).collect()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for name in &self.namespaces {
+            ip(&format!("netns del {name}"));
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+struct Program {
+    child: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Program {
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    /// All that it still says; it must end well, and in time.
+    fn finish(mut self) -> String {
+        let mut text = String::new();
+        self.said.read_to_string(&mut text).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{text}");
+        let _ = std::io::stderr().flush();
+        text.trim().to_owned()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Gateway {
+    child: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Gateway {
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Ends it as an operator does; its counters, which close.
+    fn end(mut self) -> serde_json::Value {
+        self.signal("-TERM");
+        let mut text = String::new();
+        self.said.read_to_string(&mut text).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(143));
+        let counters: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).expect(&text);
+        assert_eq!(counters["closes"], true, "{counters}");
+        assert_eq!(counters["from_lan"]["buffered"], 0, "{counters}");
+        counters
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Seconds of processor time until now.
+    fn cpu_s(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<f64> =
+            stat.rsplit(')').next().unwrap().split_whitespace().filter_map(|f| f.parse().ok()).collect();
+        // Fields 14 and 15 are utime and stime, in hundredths; the state, field 3, is a letter.
+        (fields[10] + fields[11]) / 100.0
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const POLICIES: [&str; 3] = ["connect-first", "accept-first", "early"];
+
+#[test]
+fn octets_are_equal_both_ways_after_a_half_close() {
+    let Some(lab) = Lab::new() else { return };
+    for policy in POLICIES {
+        let (near, far) = lab.pair(&format!(r#", "set_up": "{policy}""#));
+        let server = lab.server(
+            "s, who = listening(80).accept(); n, h = every(s); d = os.urandom(3_000_000); s.sendall(d); s.close()\n\
+             say(who[0], n, h, hashlib.sha256(d).hexdigest())",
+        );
+        let client = lab.python(
+            CLIENT,
+            "s = socket.create_connection(('10.2.0.1', 80)); d = os.urandom(5_000_000); s.sendall(d)\n\
+             s.shutdown(socket.SHUT_WR); n, h = every(s); say(n, hashlib.sha256(d).hexdigest(), h)",
+        );
+        let (client, server) = (client.finish(), server.finish());
+        let [n, sent, received] = client.split(' ').collect::<Vec<_>>()[..] else { panic!("{client}") };
+        // The server sees the client, not a gateway.
+        assert_eq!(server, format!("10.1.0.1 5000000 {sent} {received}"), "{policy}");
+        assert_eq!(n, "3000000");
+        for counters in [near.end(), far.end()] {
+            assert_eq!((&counters["finished"], &counters["broken"]), (&1.into(), &0.into()), "{counters}");
+            let amounts: Vec<u64> = ["from_lan", "from_wan"].map(|d| counters[d]["delivered"].as_u64().unwrap()).into();
+            assert_eq!(amounts.iter().sum::<u64>(), 8_000_000, "{counters}");
+            assert_eq!(counters["from_lan"]["lost"], 0);
+        }
+        assert_eq!(
+            lab.lines(NEAR, "connection").last().unwrap()["client"].as_str().unwrap().split(':').next(),
+            Some("10.1.0.1")
+        );
+    }
+}
+
+#[test]
+fn a_page_comes_through_curl() {
+    let Some(lab) = Lab::new() else { return };
+    if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: curl is not installed");
+        return;
+    }
+    let _gateways = lab.pair("");
+    std::fs::write(lab.path("page"), vec![b'x'; 300_000]).unwrap();
+    let folder = lab.folder.display();
+    let _server = lab.server(&format!(
+        "import http.server, threading\nos.chdir('{folder}')\n\
+         class H(http.server.SimpleHTTPRequestHandler):\n  def log_message(self, *a): pass\n\
+         h = http.server.ThreadingHTTPServer(('10.2.0.1', 8080), H); say('listening'); h.serve_forever()"
+    ));
+    let page = "http://10.2.0.1:8080/page";
+    let mut curl = lab.inside(CLIENT, "curl");
+    curl.args(["-sS", "--parallel", "-m", "60"]).args([page; 6]).args(["-o", "/dev/null"].repeat(6));
+    let output = curl.args(["-w", "%{http_code} %{size_download}\n"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.lines().filter(|line| *line == "200 300000").count(), 6, "{output:?}");
+}
+
+#[test]
+fn who_is_refused_is_told_and_so_is_who_is_reset() {
+    let Some(lab) = Lab::new() else { return };
+    for policy in POLICIES {
+        let (near, far) = lab.pair(&format!(r#", "set_up": "{policy}""#));
+        let refused = lab.python(
+            CLIENT,
+            "try:\n  s = socket.create_connection(('10.2.0.1', 81), timeout=20); say('connected'); s.recv(1); say('end')\n\
+             except OSError as e: say(type(e).__name__)",
+        );
+        // Without delay, the reset may come before the program has asked whether it is connected.
+        let (said, is_refused) = (refused.finish(), policy == "connect-first");
+        assert!(
+            said.ends_with(if is_refused { "ConnectionRefusedError" } else { "ConnectionResetError" }),
+            "{policy}: {said}"
+        );
+        // A reset of the client's after data reaches the server as one.
+        let server = lab.server(
+            "s, _ = listening(80).accept(); s.settimeout(20)\n\
+             try:\n  n, _ = every(s); say('end', n)\nexcept OSError as e: say(type(e).__name__)",
+        );
+        let client = lab.python(
+            CLIENT,
+            "s = socket.create_connection(('10.2.0.1', 80)); s.sendall(bytes(1000)); time.sleep(.3); lingering(s); s.close()",
+        );
+        client.finish();
+        assert_eq!(server.finish(), "ConnectionResetError", "{policy}");
+        for counters in [near.end(), far.end()] {
+            assert_eq!(counters["broken"], 2, "{policy}: {counters}");
+        }
+    }
+}
+
+/// A client sends until it fails, a server that has keep-alives reads until it does; a gateway is killed and started again, as
+/// systemd does.
+fn kill_and_restart(lab: &Lab, which: usize) {
+    let (near, far) = lab.pair("");
+    let server = lab.server(
+        "s, _ = listening(80).accept(); s.settimeout(60); say('open')\n\
+         for o in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL): s.setsockopt(socket.IPPROTO_TCP, o, 1)\n\
+         s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)\n\
+         try:\n  n, _ = every(s); say('end', n)\nexcept OSError as e: say(type(e).__name__)",
+    );
+    let client = lab.python(
+        CLIENT,
+        "s = socket.create_connection(('10.2.0.1', 80)); s.settimeout(60)\n\
+         try:\n  while True: s.sendall(bytes(65536))\nexcept OSError as e: say(type(e).__name__)",
+    );
+    let mut server = server;
+    assert_eq!(server.line(), "open");
+    std::thread::sleep(Duration::from_millis(500));
+    let begin = Instant::now();
+    let (killed, other) = if which == NEAR { (near, far) } else { (far, near) };
+    killed.kill();
+    let again = lab.gateway(which, "", "");
+    assert_eq!(
+        (client.finish(), server.finish()),
+        ("ConnectionResetError".to_owned(), "ConnectionResetError".to_owned())
+    );
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    let counters = other.end();
+    assert_eq!((&counters["broken"], &counters["open"]), (&1.into(), &0.into()), "{counters}");
+    assert_eq!(again.end()["begun"], 0);
+}
+
+#[test]
+fn programs_are_told_when_the_gateway_at_the_client_is_killed() {
+    if let Some(lab) = Lab::new() {
+        kill_and_restart(&lab, NEAR);
+    }
+}
+
+#[test]
+fn programs_are_told_when_the_gateway_at_the_server_is_killed() {
+    if let Some(lab) = Lab::new() {
+        kill_and_restart(&lab, FAR);
+    }
+}
+
+#[test]
+fn a_thousand_connections_at_once_are_served_and_leave_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let keys = r#", "limits": {"connections": 1500, "buffered_bytes": 100000000000}"#;
+    let (near, far) = lab.pair(keys);
+    let limit = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))\n";
+    let server = lab.server(&format!(
+        "{limit}s = listening(80); s.setblocking(False)\n\
+         async def serve(r, w):\n  d = await r.read(); w.write(d[::-1]); await w.drain(); w.close()\n\
+         async def main():\n  async with await asyncio.start_server(serve, sock=s, limit=1 << 20): await asyncio.sleep(600)\n\
+         asyncio.run(main())"
+    ));
+    let client = lab.python(
+        CLIENT,
+        &format!(
+            "{limit}async def one(i):\n  d = bytes([i % 251]) * 9_000 + i.to_bytes(4, 'big')\n\
+             \x20 r, w = await asyncio.open_connection('10.2.0.1', 80, limit=1 << 20)\n\
+             \x20 w.write(d[:5000]); await asyncio.gather(*[asyncio.sleep((i * 7919 % 1000) / 1000)]); w.write(d[5000:]); w.write_eof()\n\
+             \x20 ok = await r.read() == d[::-1]; w.close(); return ok\n\
+             async def main(): say(sum(await asyncio.gather(*[one(i) for i in range(1000)])))\n\
+             asyncio.run(asyncio.wait_for(main(), 240))"
+        ),
+    );
+    assert_eq!(client.finish(), "1000");
+    drop(server);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        near.signal("-USR1");
+        std::thread::sleep(Duration::from_millis(200));
+        let last = lab.lines(NEAR, "counters").pop();
+        if last.is_some_and(|line| line["open"] == 0 && line["allocated_bytes"] == 0) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{:?}", lab.lines(NEAR, "counters").pop());
+    }
+    for counters in [near.end(), far.end()] {
+        assert_eq!((&counters["finished"], &counters["broken"]), (&1000.into(), &0.into()), "{counters}");
+        assert_eq!(counters["from_lan"]["lost"], 0);
+    }
+    assert_eq!(lab.lines(NEAR, "connection").len(), 1000);
+}
+
+#[test]
+fn a_port_leads_to_a_server_without_a_route_to_it() {
+    let Some(lab) = Lab::new() else { return };
+    // The client's host routes 10.3.0.9 by default; the server's network and the client's do not know each other.
+    let forward =
+        r#", "forwards": [{"side": "lan", "listen": "10.3.0.9:8080", "from": "10.1.99.9", "to": "10.2.0.1:80"}]"#;
+    let file = lab.path("forward.json");
+    let text = format!(
+        r#"{{"lan": {{"carrier": {{"kind": "tun", "routes": ["10.3.0.9"]}}}},
+            "wan": {{"carrier": {{"kind": "udp", "remote": "10.9.0.2:7168"}}, "transport": {{"rate": "200 Mbit/s"}}}}{forward}}}"#
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut near = lab.inside(NEAR, env!("CARGO_BIN_EXE_scps"));
+    let mut near = near.args(["gateway", &file]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(near.stdout.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    let near = Gateway { child: near, said };
+    let far = lab.gateway(FAR, "", "");
+    let server = lab.server("s, who = listening(80).accept(); n, _ = every(s); s.sendall(b'good'); say(who[0], n)");
+    let client = lab.python(
+        CLIENT,
+        "s = socket.create_connection(('10.3.0.9', 8080)); s.sendall(bytes(70000)); s.shutdown(1); say(s.recv(9))",
+    );
+    assert_eq!((client.finish(), server.finish()), ("b'good'".to_owned(), "10.1.99.9 70000".to_owned()));
+    assert_eq!((&near.end()["finished"], &far.end()["finished"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn datagrams_pass_and_a_gateway_without_work_sleeps() {
+    let Some(lab) = Lab::new() else { return };
+    let (near, far) = lab.pair("");
+    let server = lab.server(
+        "u = socket.socket(type=socket.SOCK_DGRAM); u.bind(('10.2.0.1', 53)); u.settimeout(20); kept = listening(80)\n\
+         d, a = u.recvfrom(9000); u.sendto(d[::-1], a); say(a[0], len(d)); time.sleep(30)",
+    );
+    let client = lab.python(
+        CLIENT,
+        "u = socket.socket(type=socket.SOCK_DGRAM); u.settimeout(1); d = os.urandom(1000)\n\
+         for _ in range(10):\n  u.sendto(d, ('10.2.0.1', 53))\n  try: say(u.recv(9000) == d[::-1]); break\n  except TimeoutError: pass",
+    );
+    assert_eq!(client.finish(), "True");
+    let mut server = server;
+    assert_eq!(server.line(), "10.1.0.1 1000");
+    // A connection is open, and nobody says anything.
+    let before = [near.cpu_s(), far.cpu_s()];
+    let idle = lab.python(CLIENT, "s = socket.create_connection(('10.2.0.1', 80)); say('open'); time.sleep(3)");
+    idle.finish();
+    for (gateway, before) in [&near, &far].into_iter().zip(before) {
+        let used = gateway.cpu_s() - before;
+        assert!(used <= 0.1, "{used} s of processor time in 3 s");
+    }
+    assert!(near.end()["lan"]["passed"]["packets"].as_u64().unwrap() >= 1);
+    assert!(far.end()["wan"]["passed"]["packets"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn check_says_what_would_be_done_and_mistakes_name_their_line() {
+    let program = || Command::new(env!("CARGO_BIN_EXE_scps"));
+    let arguments = "gateway --check --peer 203.0.113.2 --rtt-ms 600 --far 10.2.0.0/24 --rate";
+    let output = program().args(arguments.split_whitespace()).arg("10 Mbit/s").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    for words in ["UDP from 0.0.0.0:7168 to 203.0.113.2:7168", "10.2.0.0/24 dev scpsgw0", "1500000", "connect-first"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let file = std::env::temp_dir().join(format!("scps-gateway-{}.json", std::process::id()));
+    std::fs::write(&file, "{\"wan\": {},\n\"wam\": {}}").unwrap();
+    let output = program().args(["gateway", "--check"]).arg(&file).output().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text.contains(".json:2: unknown field `wam`, expected one of"), "{text}");
+    let output = program().args(["gateway", "--check"]).output().unwrap();
+    assert!(String::from_utf8(output.stderr).unwrap().contains("expected a settings file, or --peer"));
+}
+
+#[test]
+fn the_examples_are_settings_that_the_program_takes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gateway");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    for file in files {
+        let output = Command::new(env!("CARGO_BIN_EXE_scps")).args(["gateway", "--check"]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,0 +1,341 @@
+//! The loop of a gateway: the devices of its two sides and the engine joined by poll, on one thread.
+//!
+//! What is not the gateway's goes from one device to the other as it came, but for the work that the kernel left to the device:
+//! checksums are completed, and what was joined is cut (`foreign.rs`).
+
+use crate::clock::Clock;
+use crate::device::{Device, DeviceStats};
+use crate::{foreign, sys, IoError};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use scps_gateway::{Gateway, PerSide, Side};
+use scps_tp::Transmit;
+use scps_types::{Duration, Instant};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::BorrowedFd;
+
+/// Octets that may wait for a device before packets of others are dropped.
+const FOREIGN_OCTETS_MAX: usize = 1 << 20;
+
+/// Packets that are not the gateway's, by what became of them, counted on the side where they came.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Passed {
+    /// Handed to the other side's device.
+    pub packets: u64,
+    /// Their octets.
+    pub octets: u64,
+    /// Dropped, because the other side's rate or device had no room.
+    pub dropped: u64,
+}
+
+#[derive(Debug)]
+struct SideState {
+    device: Box<dyn Device>,
+    has_room: bool,
+    passed: Passed,
+}
+
+/// A gateway in operation.
+#[derive(Debug)]
+pub struct GatewayLoop {
+    gateway: Gateway,
+    sides: PerSide<SideState>,
+    /// Whether packets that pass take the rate credit of the side where they leave.
+    is_metered: bool,
+    clock: Clock,
+    now: Instant,
+}
+
+impl GatewayLoop {
+    /// Joins two devices by a gateway, whose time begins with `clock`.
+    pub fn new(gateway: Gateway, devices: PerSide<Box<dyn Device>>, is_metered: bool, clock: Clock) -> Self {
+        let state = |device| SideState { device, has_room: true, passed: Passed::default() };
+        let sides = PerSide { lan: state(devices.lan), wan: state(devices.wan) };
+        GatewayLoop { gateway, sides, is_metered, clock, now: clock.now() }
+    }
+
+    /// The engine, for queries.
+    pub fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    /// The engine, for reports.
+    pub fn gateway_mut(&mut self) -> &mut Gateway {
+        &mut self.gateway
+    }
+
+    /// Time as of the last look at the clock.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Counters of a side's device.
+    pub fn device_stats(&self, side: Side) -> DeviceStats {
+        self.sides.of(side).device.stats()
+    }
+
+    /// What came from a side and was not the gateway's.
+    pub fn passed(&self, side: Side) -> Passed {
+        self.sides.of(side).passed
+    }
+
+    /// Does what is due, sleeping until something is, a bell can be read, or `deadline` is over.
+    pub fn turn(&mut self, bells: [BorrowedFd<'_>; 2], deadline: Option<Instant>) -> Result<(), IoError> {
+        self.now = self.clock.now();
+        self.transmit_all().map_err(IoError::system("send"))?;
+        let until = [self.gateway.poll_timeout(), deadline].into_iter().flatten().min();
+        let found = self.wait(&bells, until).map_err(IoError::system("poll"))?;
+        self.now = self.clock.now();
+        for side in Side::BOTH {
+            let flags = *found.of(side);
+            self.sides.of_mut(side).has_room |= flags.intersects(PollFlags::OUT | PollFlags::ERR);
+            // An error condition is read from the descriptor.
+            if flags.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP) {
+                self.receive(side).map_err(IoError::system("receive"))?;
+            }
+        }
+        if self.gateway.poll_timeout().is_some_and(|at| at <= self.now) {
+            self.gateway.handle_timeout(self.now);
+        }
+        self.transmit_all().map_err(IoError::system("send"))
+    }
+
+    /// Resets every connection, and turns until the resets have left; false if that takes longer than `longest`.
+    pub fn stop(&mut self, longest: Duration) -> Result<bool, IoError> {
+        self.now = self.clock.now();
+        self.gateway.stop(self.now);
+        self.transmit_all().map_err(IoError::system("send"))?;
+        let until = self.now + longest;
+        while Side::BOTH.iter().any(|side| self.gateway.endpoint(*side).owes_reset() || !self.sides.of(*side).has_room)
+        {
+            if self.now >= until {
+                return Ok(false);
+            }
+            let timeout = self.gateway.poll_timeout().unwrap_or(until).min(until);
+            let found = self.wait(&[], Some(timeout)).map_err(IoError::system("poll"))?;
+            self.now = self.clock.now();
+            for side in Side::BOTH {
+                self.sides.of_mut(side).has_room |= found.of(side).intersects(PollFlags::OUT | PollFlags::ERR);
+            }
+            self.gateway.handle_timeout(self.now);
+            self.transmit_all().map_err(IoError::system("send"))?;
+        }
+        Ok(true)
+    }
+
+    /// Waits for the devices and for bells; who has none is leaving, and reads nothing more.
+    fn wait(&self, bells: &[BorrowedFd<'_>], until: Option<Instant>) -> io::Result<PerSide<PollFlags>> {
+        let timeout = until.map(|at| sys::timespec(at.since(self.now)));
+        let input = if bells.is_empty() { PollFlags::empty() } else { PollFlags::IN };
+        let of = |side: Side| {
+            let state = self.sides.of(side);
+            let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
+            PollFd::from_borrowed_fd(state.device.fd(), input | out)
+        };
+        let mut fds = vec![of(Side::Lan), of(Side::Wan)];
+        fds.extend(bells.iter().map(|bell| PollFd::from_borrowed_fd(*bell, PollFlags::IN)));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => Ok(PerSide { lan: fds[0].revents(), wan: fds[1].revents() }),
+            Err(Errno::INTR) => Ok(PerSide { lan: PollFlags::empty(), wan: PollFlags::empty() }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn receive(&mut self, side: Side) -> io::Result<()> {
+        let (now, is_metered, gateway) = (self.now, self.is_metered, &mut self.gateway);
+        let (from, to) = match side {
+            Side::Lan => (&mut self.sides.lan, &mut self.sides.wan),
+            Side::Wan => (&mut self.sides.wan, &mut self.sides.lan),
+        };
+        let (passed, onward) = (&mut from.passed, &mut to.device);
+        let result = from.device.receive(&mut |octets, row, trust| {
+            let mut foreigners = Vec::new();
+            gateway.handle_row(now, side, octets, row, trust, |packet, row| {
+                foreign::whole(packet, row, trust, |whole| foreigners.push(whole.to_vec()));
+            });
+            for packet in foreigners {
+                let has_room = onward.outbox().len() < FOREIGN_OCTETS_MAX;
+                if !has_room || is_metered && !gateway.charge(now, side.other(), packet.len()) {
+                    passed.dropped += 1;
+                    continue;
+                }
+                passed.packets += 1;
+                passed.octets += packet.len() as u64;
+                onward.outbox().extend_from_slice(&packet);
+                let dst = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
+                onward.queue(Transmit { dst, len: packet.len() });
+            }
+        });
+        result.map(drop)
+    }
+
+    fn transmit_all(&mut self) -> io::Result<()> {
+        // What one side sends can make room for what the other one acknowledges.
+        Side::BOTH.into_iter().try_for_each(|side| self.transmit(side))?;
+        self.transmit(Side::Lan)
+    }
+
+    fn transmit(&mut self, side: Side) -> io::Result<()> {
+        let (state, gateway, now) = (self.sides.of_mut(side), &mut self.gateway, self.now);
+        while state.has_room {
+            let mut is_drained = false;
+            while !state.device.is_full() {
+                let Some(packet) = gateway.poll_transmit(now, side, state.device.outbox()) else {
+                    is_drained = true;
+                    break;
+                };
+                state.device.queue(packet);
+            }
+            state.has_room = state.device.flush()?;
+            if is_drained {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::udp::{UdpAddressing, UdpConfig, UdpDevice};
+    use scps_gateway::{GatewayConfig, SetUp, SideConfig};
+    use scps_tp::RouteConfig;
+    use scps_types::Seed;
+    use scps_wire::ipv4::Ipv4;
+    use std::net::{SocketAddrV4, UdpSocket};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+    const SERVER: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
+
+    /// A gateway between two UDP sockets.
+    struct Lab {
+        gateway: GatewayLoop,
+        client: UdpSocket,
+        server: UdpSocket,
+        bell: (UnixStream, UnixStream),
+    }
+
+    fn lab(rate: Option<u64>) -> Lab {
+        let socket = || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            let std::net::SocketAddr::V4(at) = socket.local_addr().unwrap() else { unreachable!("an IPv4 socket") };
+            (socket, at)
+        };
+        let ((client, to_client), (server, to_server)) = (socket(), socket());
+        let device = |remote| {
+            let local = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+            let addressing = UdpAddressing::Peer;
+            UdpDevice::open(&UdpConfig { local, remote: Some(remote), offload: false, addressing }).unwrap()
+        };
+        let (lan, wan) = (device(to_client), device(to_server));
+        client.connect(lan.local_addr().unwrap()).unwrap();
+        server.connect(wan.local_addr().unwrap()).unwrap();
+        let route = RouteConfig { rate: rate.map(scps_types::Bitrate::from_bps), ..RouteConfig::default() };
+        let side = SideConfig { route, ..SideConfig::default() };
+        let config = GatewayConfig::transparent(side.clone(), side, SetUp::ConnectFirst);
+        let clock = Clock::new();
+        let engine = Gateway::new(config, Seed::from_u64(1), clock.now()).unwrap();
+        let gateway = GatewayLoop::new(engine, PerSide { lan: Box::new(lan), wan: Box::new(wan) }, true, clock);
+        Lab { gateway, client, server, bell: UnixStream::pair().unwrap() }
+    }
+
+    impl Lab {
+        fn turn(&mut self) {
+            let bell = self.bell.0.as_fd();
+            self.gateway.turn([bell, bell], None).unwrap();
+        }
+    }
+
+    fn packet(protocol: u8, payload: &[u8]) -> Vec<u8> {
+        let header = Ipv4 {
+            src: CLIENT,
+            dst: SERVER,
+            protocol,
+            tos: 0xb8,
+            ttl: 9,
+            id: 7,
+            dont_fragment: false,
+            is_fragment: false,
+            payload_len: payload.len() as u16,
+        };
+        let mut octets = vec![0; 20];
+        header.emit(&mut octets);
+        octets.extend_from_slice(payload);
+        octets
+    }
+
+    #[test]
+    fn what_is_not_tcp_crosses_unchanged_in_both_directions() {
+        let mut lab = lab(None);
+        let mut came = [0; 200];
+        for protocol in [1, 17, 50] {
+            let sent = packet(protocol, b"anything at all");
+            lab.client.send(&sent).unwrap();
+            lab.turn();
+            let n = lab.server.recv(&mut came).unwrap();
+            assert_eq!(&came[..n], &sent[..], "protocol {protocol}");
+            lab.server.send(&sent).unwrap();
+            lab.turn();
+            let n = lab.client.recv(&mut came).unwrap();
+            assert_eq!(&came[..n], &sent[..]);
+        }
+        assert_eq!((lab.gateway.passed(Side::Lan).packets, lab.gateway.passed(Side::Wan).packets), (3, 3));
+    }
+
+    #[test]
+    fn packets_that_pass_take_the_credit_of_the_side_where_they_leave() {
+        let mut lab = lab(Some(80_000));
+        // The first credit and the debt are each five packets of 1500 octets: ten of them, or a few more for the time that passes.
+        for _ in 0..30 {
+            lab.client.send(&packet(17, &[0; 1480])).unwrap();
+            lab.turn();
+        }
+        let passed = lab.gateway.passed(Side::Lan);
+        assert_eq!(passed.packets + passed.dropped, 30);
+        assert!((10..=13).contains(&passed.packets), "{passed:?}");
+    }
+
+    #[test]
+    fn a_stranger_at_the_socket_is_not_heard() {
+        let mut lab = lab(None);
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = lab.client.peer_addr().unwrap();
+        stranger.send_to(&packet(17, b"let me in"), at).unwrap();
+        lab.client.send(&packet(17, b"from a friend")).unwrap();
+        let mut came = [0; 200];
+        while lab.gateway.passed(Side::Lan).packets == 0 {
+            lab.turn();
+        }
+        let n = lab.server.recv(&mut came).unwrap();
+        assert_eq!(&came[20..n], b"from a friend");
+    }
+
+    #[test]
+    fn a_syn_becomes_a_syn_on_the_other_side_with_its_code_point() {
+        let mut lab = lab(None);
+        let mut segment = vec![0; 20];
+        let syn = scps_wire::tcp::Tcp {
+            src_port: 4000,
+            dst_port: 80,
+            seq: scps_types::SeqNum(1),
+            ack: scps_types::SeqNum(0),
+            flags: scps_wire::tcp::Flags::SYN,
+            window: 9000,
+            urgent: 0,
+            options: scps_wire::options::Options::default(),
+        };
+        syn.emit(&mut segment, CLIENT, SERVER, 6);
+        lab.client.send(&packet(6, &segment)).unwrap();
+        lab.turn();
+        let mut came = [0; 200];
+        let n = lab.server.recv(&mut came).unwrap();
+        let (header, payload) = Ipv4::parse(&came[..n]).unwrap();
+        assert_eq!((header.src, header.dst, header.tos), (CLIENT, SERVER, 0xb8));
+        assert_eq!(payload[..4], [0x0f, 0xa0, 0, 80]);
+    }
+}
