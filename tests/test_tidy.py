@@ -67,6 +67,7 @@ LATER = {
     "engine": LAB_ALONE - {"engine"},
     "runfolder": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan"},
     "running": {"figures", "claims", "report", "course", "grading", "cli", "doctor"},
+    "server": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels", "disciplines"},
     "cluster": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels", "disciplines"},
     "course": {"figures", "claims", "report", "grading", "cli", "doctor"},
     "grading": {"claims", "cli", "doctor", "autograder"},

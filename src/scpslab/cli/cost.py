@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from scpslab import planning, scenario
 from scpslab.cli.remaining import in_words
 from scpslab.errors import ResultError
 from scpslab.planning import Cost
+from scpslab.planning.estimate import PACKET_S, START_S
 from scpslab.runfolder import RunFolder
 from scpslab.runfolder.find import RUNS
+from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured
 from scpslab.scenario.campaign import Member, is_campaign, load_campaign
 from scpslab.scenario.topologies import OnDisk
 
@@ -27,8 +30,8 @@ def cost_text(name: str, settings: list[str], *, trust: bool = False, runs: Path
     topologies = OnDisk(is_trusted=trust)
     members = load_campaign(name).members if is_campaign(name) else [Member(name, ())]
     loaded = [member.load(settings, topologies) for member in members]
-    costs = [(one.name, Cost.of(planning.plan(cell) for cell in scenario.cells(one))) for one in loaded]
-    measured = _measured(runs)
+    times, measured = Measured.of(runs), _measured(runs)
+    costs = [(one.name, Cost.of((planning.plan(cell) for cell in scenario.cells(one)), partial(times.wall_s, one.name))) for one in loaded]
     total = sum((cost for _, cost in costs[1:]), costs[0][1])
     lines = [f"{total.cells} cells in {len(costs)} scenario{'s' if len(costs) > 1 else ''}, {in_words(total.virtual_s)} of virtual time at least"]
     lines.append(f"CPU time: {in_words(total.busy_s)}, the longest cell {in_words(total.longest_s)}")
@@ -40,8 +43,19 @@ def cost_text(name: str, settings: list[str], *, trust: bool = False, runs: Path
     else:
         lines.append(f"storage: not known; {runs} has no run of these scenarios")
     lines += [f"on {cores} core{'s' if cores > 1 else ''}: {in_words(total.wall_s(cores))}" for cores in CORES]
-    lines.append("The times rest on the plans: 0.7 s for a cell and 80 µs for each packet of data, when nothing is lost. Storage is measured.")
+    lines.append(f"The times: {_sources(times)}. Storage is measured.")
     return "\n".join(lines) + "\n"
+
+
+def _sources(times: Measured) -> str:
+    """What the times rest on, in words."""
+    words = {
+        EXACT: "as they took in earlier runs",
+        ALIKE: "by their plans and earlier runs of their scenario",
+        OTHERS: "by their plans and earlier runs of other scenarios",
+        PLAN: f"by their plans alone, {START_S:g} s and {PACKET_S * 1e6:g} µs for each packet of data, when nothing is lost",
+    }
+    return "; ".join(f"{number} cell{'s' if number > 1 else ''} {words[source]}" for source, number in times.counts.items() if number)
 
 
 def _measured(runs: Path) -> dict[str, float]:

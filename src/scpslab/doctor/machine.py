@@ -20,9 +20,10 @@ from scpslab.doctor.tracing import ptrace
 from scpslab.engine import memory
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, SLOWER, is_accelerated
-from scpslab.errors import CapabilityError
+from scpslab.errors import CapabilityError, ScenarioError
 from scpslab.hostlab.capabilities import missing
-from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, carried, compare, find
+from scpslab.server import Turns, server_file, system_cache
+from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, carried, compare, find, place
 
 MEMORY_FOLDER = Path("/dev/shm")
 NEEDED_PROCESSES = 200
@@ -100,7 +101,7 @@ def images() -> Finding:
     """Kernel, guest image and programs built?"""
     missing = [part.title for part in PARTS if find(part, cache_dir()) is None]
     if not missing:
-        return Finding("images", "ok", str(cache_dir()))
+        return Finding("images", "ok", ", ".join(dict.fromkeys(str(path.parents[2]) for part in PARTS if (path := find(part, cache_dir())))))
     return Finding("images", "missing", "not built: " + ", ".join(missing), "make setup")
 
 
@@ -245,14 +246,32 @@ def judge_appliance(why: str, has_qemu: bool, accelerated: bool) -> Finding:
     )
 
 
+def server() -> Finding:
+    """Do users share this machine, and how?"""
+    name = "shared machine"
+    try:
+        file, cache, turns = server_file(), system_cache(), Turns.here()
+    except (CapabilityError, ScenarioError) as error:
+        return Finding(name, "missing", str(error), "")
+    found = [str(file)] if file else []
+    if cache is not None:
+        there = [part.title for part in (*PARTS, STACK) if (place(part, cache) / part.product).exists()]
+        found.append(f"system cache {cache} with {', '.join(there) or 'no part of this version'}" + (" and results" if (cache / "results").is_dir() else ""))
+    if turns is not None:
+        tickets = turns.seen()
+        users = len({ticket.user for ticket in tickets if ticket.cells or ticket.since_s is not None})
+        found.append(f"{turns.limits} in turns; {sum(ticket.cells for ticket in tickets)} cells of {users} user{'' if users == 1 else 's'} run now")
+    return Finding(name, "ok", "; ".join(found) or "no: it has no system cache, and users take no turns")
+
+
 CHECKS: tuple[Callable[[], Finding], ...] = (
     *(machine, system, python, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
-    *(sandbox.addresses, disk, processes, cores, appliance),
+    *(sandbox.addresses, disk, processes, cores, appliance, server),
 )
 
 
 # Those of a machine on which engine virtual runs its cells in the appliance.
-APPLIANCE_CHECKS: tuple[Callable[[], Finding], ...] = (appliance, system, python, images, published, disk, cores)
+APPLIANCE_CHECKS: tuple[Callable[[], Finding], ...] = (appliance, system, python, images, published, disk, cores, server)
 
 
 def examine(engine: str) -> list[Finding]:

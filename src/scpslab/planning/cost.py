@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
 from scpslab.plan import Plan
-from scpslab.planning.estimate import Expected, expected
+from scpslab.planning.estimate import expected, least_virtual_s
 
 # A guest and the template that it is forked from, for each core; and the program around them.
 GUESTS_PER_CORE, PROGRAM_MIB = 2, 300
@@ -24,12 +24,12 @@ class Cost:
     guest_mib: int
 
     @classmethod
-    def of(cls, plans: Iterable[Plan]) -> Self:
-        """The cost of plans, at least one, one after the other."""
+    def of(cls, plans: Iterable[Plan], wall_s: Callable[[Plan], float] = lambda plan: expected(plan).wall_s) -> Self:
+        """The cost of plans, at least one, one after the other. `wall_s`: the seconds of a core that a plan takes."""
         cells, busy_s, longest_s, virtual_s, guest_mib = 0, 0.0, 0.0, 0.0, 0
         for plan in plans:
-            one: Expected = expected(plan)
-            cells, busy_s, longest_s, virtual_s = cells + 1, busy_s + one.wall_s, max(longest_s, one.wall_s), virtual_s + one.virtual_s
+            took_s = wall_s(plan)
+            cells, busy_s, longest_s, virtual_s = cells + 1, busy_s + took_s, max(longest_s, took_s), virtual_s + least_virtual_s(plan)
             guest_mib = max(guest_mib, plan.limits.memory_mib)
         return cls(cells, busy_s, longest_s, virtual_s, guest_mib)
 

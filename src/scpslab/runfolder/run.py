@@ -23,6 +23,8 @@ TOPOLOGIES = "topologies.json"
 CELLS = "cells"
 FIGURES = "figures"
 CLAIMS = "claims"
+# The manifest's key for the seconds of each cell, and a bound for them: a year.
+TOOK, MOST_S = "took_s", 366 * 86_400
 # The manifest's key for the path from the run folder to a scenario of the user's own, and the largest file that is copied from beside it.
 FILE, LARGEST_OWN = "file", 1 << 20
 
@@ -97,7 +99,7 @@ class RunFolder:
             ResultError: the manifest is damaged, or a newer program wrote it.
         """
         self.cells.mkdir(parents=True, exist_ok=True)
-        manifest = {"format": FORMAT, "status": "running", **facts, "cells": self.known_cells()}
+        manifest = {"format": FORMAT, "status": "running", **facts, "cells": self.known_cells(), TOOK: self.known_times()}
         for name, content in (own or {}).items():
             (self.path / name).write_bytes(content)
         replace_text(self.resolved, resolved_yaml)
@@ -128,6 +130,14 @@ class RunFolder:
         if not isinstance(cells, dict):
             raise ResultError(f"{self.manifest_file}: cells: found {type(cells).__name__}; expected an object. {AGAIN}")
         return {name: entry for name, entry in cells.items() if isinstance(entry, dict)}
+
+    def known_times(self) -> dict[str, float]:
+        """How long cells kept a core busy, in seconds, by cell id; those that were taken from a store have no time."""
+        if not self.manifest_file.exists():
+            return {}
+        times = self.manifest().get(TOOK, {})
+        known = times if isinstance(times, dict) else {}
+        return {name: float(seconds) for name, seconds in known.items() if isinstance(seconds, (int, float)) and 0 <= seconds < MOST_S}
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replaces the manifest in one step."""

@@ -13,7 +13,7 @@ from scpslab import results
 from scpslab.errors import ResultError, UsageError
 from scpslab.names import UNFINISHED, is_name
 from scpslab.runfolder import CampaignFolder, RunFolder, held, is_campaign
-from scpslab.runfolder.run import FILE
+from scpslab.runfolder.run import FILE, TOOK
 from scpslab.running.build import ENGINE, PLANS, Build, engine_digest, plan_digest, plans_digest
 from scpslab.running.shard import DONE, FOLDER
 from scpslab.running.store import cell_key
@@ -150,9 +150,10 @@ def _manifest(shards: Sequence[_Shard], entries: Mapping[str, Any], target: Path
     manifest = {name: value for name, value in first.manifest.items() if name != "shard"}
     if isinstance(named := manifest.get(FILE), str):
         manifest[FILE] = os.path.relpath((first.path / named).resolve(), target.resolve())
+    took = {cell_id: seconds for shard in shards for cell_id, seconds in shard.folder.known_times().items()}
     # Shards ran side by side.
     wall_s = max(float(shard.manifest.get("wall_s") or 0) for shard in shards)
-    return manifest | {"status": "completed", "cells": dict(entries), "wall_s": wall_s}
+    return manifest | {"status": "completed", "cells": dict(entries), TOOK: dict(sorted(took.items())), "wall_s": wall_s}
 
 
 def _campaign(folders: Sequence[CampaignFolder], out: Path | None) -> list[Path]:

@@ -12,8 +12,8 @@ import shutil
 import threading
 import time
 import zlib
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,12 @@ from scpslab.engine import ENGINES, CellRun, Engine
 from scpslab.engine.base import Interrupted
 from scpslab.errors import CapabilityError, ScpslabError
 from scpslab.plan import Plan, PlanError
+from scpslab.planning.cost import GUESTS_PER_CORE
 from scpslab.running.build import Build
 from scpslab.running.store import SHARED, WRITING, Store, cell_key, packed
 from scpslab.scratch import places, remove_dead, scratch
+from scpslab.server import Turns
+from scpslab.server.turns import waited
 
 # A batch that has become so long, or so large, ends: what is left of it goes to whoever is free.
 MOST_S, MOST_BYTES = 60.0, 32 << 20
@@ -39,6 +42,7 @@ class _Bench:
 
     engine: Engine
     folder: Path
+    turns: Turns | None
     stack: ExitStack
     used_s: float
 
@@ -77,9 +81,10 @@ def carry_out(order: dict[str, Any], local: str | None = None) -> dict[str, Any]
         for at, plan in cells.items():
             if order["run"] in _stopped or time.monotonic() - began > MOST_S or size > MOST_BYTES:
                 break
-            started = time.monotonic()
             place = bench.folder / f"{threading.get_ident()}-{len(done)}"
-            bench.engine.run(CellRun(plan, place))
+            with _turn(order["run"], bench.turns, plan) as core:
+                started = time.monotonic()
+                bench.engine.run(CellRun(plan, place, core))
             content = packed(place)
             shutil.rmtree(place)
             kept = store is not None and _keep(store, cell_key(plan, bench.engine.hash(plan)), content)
@@ -124,11 +129,33 @@ def _prepared(order: dict[str, Any], local: str | None) -> tuple[dict[str, Plan]
             engine.snapshots = order["snapshots"]
             stack = ExitStack()
             folder = stack.enter_context(scratch(parent)).resolve()
-            _benches[order["run"]] = _Bench(engine, folder, stack, time.monotonic())
+            turns = Turns.here()
+            if turns is not None:
+                stack.callback(turns.close)
+            _benches[order["run"]] = _Bench(engine, folder, turns, stack, time.monotonic())
         bench = _benches[order["run"]]
         bench.engine.prepare(lambda text: None, cells.values())
         Build.of(cells, bench.engine).require(Build.parse(order["build"]))
         return cells, bench
+
+
+@contextmanager
+def _turn(run: str, turns: Turns | None, plan: Plan) -> Iterator[int | None]:
+    """A cell's turn on a machine that users share: its core, or None for any.
+
+    Raises:
+        Interrupted: the run was stopped meanwhile.
+    """
+    if turns is None:
+        yield None
+        return
+    turn = waited(turns, GUESTS_PER_CORE * plan.limits.memory_mib, lambda: run in _stopped)
+    if turn is None:
+        raise Interrupted
+    try:
+        yield turn.core
+    finally:
+        turns.give_back(turn)
 
 
 def _shared(token: str) -> Store | None:

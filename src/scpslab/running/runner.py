@@ -19,7 +19,7 @@ from scpslab.errors import CapabilityError, LabError, ResultError, UsageError
 from scpslab.plan import Plan
 from scpslab.runfolder import NewerFormat, RunFolder, held
 from scpslab.runfolder.find import RUNS
-from scpslab.runfolder.run import FILE
+from scpslab.runfolder.run import FILE, TOOK
 from scpslab.running.build import Build
 from scpslab.running.command import DEFAULT_ENGINE, command, program
 from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted
@@ -150,7 +150,8 @@ class PlansRun:
             self._carry_out()
             wall_s = round(time.monotonic() - started, 2)
             # The order in which cells ended must not show.
-            self.manifest["cells"] = dict(sorted(self.manifest["cells"].items()))
+            for known in ("cells", TOOK):
+                self.manifest[known] = dict(sorted(self.manifest[known].items()))
             self.manifest |= {"status": DONE if self.options.shard else "completed", "wall_s": wall_s}
             self.folder.write_manifest(self.manifest)
             if self.cells:
@@ -267,10 +268,12 @@ class PlansRun:
         """The executor starts a cell."""
         self._tell(CellStarted(cell_id))
 
-    def ended(self, cell_id: str, status: dict[str, Any]) -> None:
+    def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
         """The executor has a cell's result. The run keeps it before it tells the listeners."""
         key = self.keys[cell_id]
         self._note(cell_id, key, status)
+        if took_s is not None:
+            self.manifest[TOOK][cell_id] = round(took_s, 3)
         self._unwritten += 1
         # Written after each cell, the manifests of a long run would be most of its work. A killed run finds the rest in the store, if its results are kept.
         if not self.engine.deterministic or self._unwritten >= len(self.manifest["cells"]) * UNWRITTEN_SHARE:
@@ -285,7 +288,8 @@ class PlansRun:
         """The executor found out that a result is wrong: it is no result any more, here and in the stores."""
         for store in self.stores:
             store.forget(self.keys[cell_id])
-        self.manifest["cells"].pop(cell_id, None)
+        for known in ("cells", TOOK):
+            self.manifest[known].pop(cell_id, None)
         self.statuses.pop(cell_id, None)
         shutil.rmtree(self.folder.cell(cell_id).path, ignore_errors=True)
         self._write_manifest()
@@ -311,7 +315,8 @@ class PlansRun:
         for folder in self.folder.cells.iterdir():
             if folder.name not in self.plans:
                 shutil.rmtree(folder)
-        self.manifest["cells"] = {cell_id: entry for cell_id, entry in self.manifest["cells"].items() if cell_id in self.plans}
+        for known in ("cells", TOOK):
+            self.manifest[known] = {cell_id: entry for cell_id, entry in self.manifest[known].items() if cell_id in self.plans}
 
 
 class ScenarioRun(PlansRun):

@@ -1,4 +1,4 @@
-"""Results by content: a finished cell is one file, named by the hash of everything that determines it, on this machine and in a folder that machines share.
+"""Results by content: a finished cell is one file, named by the hash of everything that determines it, in the user's folder and in shared ones.
 
 A file is written under a name of its own and renamed: that is one step on every file system, NFS too, and needs no lock. It begins with the
 SHA-256 of the rest, which every reader checks, so that a file which a crash or a full disk has cut short is never a result.
@@ -6,6 +6,7 @@ SHA-256 of the rest, which every reader checks, so that a file which a crash or 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -27,6 +28,7 @@ from scpslab.errors import UsageError
 from scpslab.names import UNFINISHED
 from scpslab.plan import Plan
 from scpslab.results.archive_members import is_member_name
+from scpslab.server import system_cache
 from scpslab.setup import cache_dir
 
 # The shared folder's place, and the size up to which results are kept on this machine.
@@ -62,25 +64,41 @@ def cell_key(plan: Plan, engine_hash: str) -> str:
 
 
 def stores() -> list[Store]:
-    """This machine's store and, if the user names one, the shared one, in the order in which they are asked.
+    """This user's store, that of the system cache, and the one that machines share, as far as there are any, in the order in which they are asked.
 
     Raises:
         UsageError: the shared folder is not there.
+        CapabilityError: the system cache is not there.
     """
-    own = Store(cache_dir() / RESULTS)
+    own, system, shared = cache_dir(), system_cache(), shared_store()
+    found = [Store(own / RESULTS)]
+    if system is not None and system != own:
+        found.append(Store(system / RESULTS, is_only_read=True))
+    return [*found, shared] if shared else found
+
+
+def shared_store() -> Store | None:
+    """The store that machines share; None if the user names none.
+
+    Raises:
+        UsageError: the folder is not there.
+    """
     if not (named := os.environ.get(SHARED)):
-        return [own]
+        return None
     shared = Path(named).absolute()
     if not shared.is_dir():
         raise UsageError(f"{SHARED}: found no folder {shared}; expected the folder of results that machines share. Make it, or unset {SHARED}.")
-    return [own, Store(shared)]
+    return Store(shared)
 
 
 class Store:
-    """Results of cells under `root`. Failed cells are not kept: the next run tries them again. A folder without permission to write is only read."""
+    """Results of cells under `root`. Failed cells are not kept: the next run tries them again.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    A folder without permission to write is only read; so is one that `is_only_read`, whoever asks.
+    """
+
+    def __init__(self, root: Path, *, is_only_read: bool = False) -> None:
+        self.root, self.is_only_read = root, is_only_read
 
     def fetch(self, key: str, folder: Path) -> bool:
         """Unpacks the result for `key` to `folder`, whole or not at all; returns false if there is none.
@@ -96,8 +114,10 @@ class Store:
             return False
         except WrongBytesError as error:
             self.forget(key)
-            raise DamagedEntryError(f"{path}: found {error}; expected the result that was kept. It is removed, and the cell runs again.") from error
-        self._mark_used(path)
+            what = "It stays where it is" if self.is_only_read else "It is removed"
+            raise DamagedEntryError(f"{path}: found {error}; expected the result that was kept. {what}, and the cell runs again.") from error
+        if not self.is_only_read:
+            self._mark_used(path)
         return True
 
     def keep(self, key: str, folder: Path) -> None:
@@ -110,7 +130,7 @@ class Store:
         path = self._path(key)
         if path.exists():
             return True
-        if self.root.exists() and not os.access(self.root, os.W_OK):
+        if self.is_only_read or (self.root.exists() and not os.access(self.root, os.W_OK)):
             return False
         path.parent.mkdir(parents=True, exist_ok=True)
         (self.root / WRITING).mkdir(exist_ok=True)
@@ -123,11 +143,14 @@ class Store:
         return True
 
     def forget(self, key: str) -> None:
-        """Removes a result."""
+        """Removes a result, as far as this user may."""
+        if self.is_only_read:
+            return
         try:
             self._path(key).unlink(missing_ok=True)
-        except PermissionError:
-            return
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
 
     def entries(self) -> Iterator[Entry]:
         """Every result that is kept. Others may remove results meanwhile."""

@@ -1,4 +1,7 @@
-"""The parts that engines need: found in the user's cache folder, unpacked from the wheel that carries them, or built; kept by content, shared by all clones."""
+"""The parts that engines need, kept by content and shared by all clones.
+
+They are found in the user's cache folder or in the system cache, which is only read (system.py), unpacked from the wheel that carries them, or built.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from typing import Any
 
 from scpslab import project
 from scpslab.errors import CapabilityError
-from scpslab.setup import docker, guest, kernel, packed, published, stack, tools, trust
+from scpslab.server import system_cache
+from scpslab.setup import docker, guest, kernel, packed, published, stack, system, tools, trust
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.job import Job
 
@@ -121,18 +125,37 @@ def carried() -> bool:
 
 
 def find(part: Part, cache: Path, say: Callable[[str], None] = lambda _: None, machine: str = LAB_KERNEL_MACHINE) -> Path | None:
-    """The path of a part in the cache, where a part that the installation carries is unpacked at first use; None if it must be built.
+    """The path of a part in the cache or the system cache; None if it must be built. A part that the installation carries is unpacked at first use.
 
     Raises:
-        CapabilityError: the part is there, but root may not run it; or it cannot be unpacked.
+        CapabilityError: the part is there, but it is damaged, or root may not run it; or it cannot be unpacked.
     """
     product = place(part, cache, machine) / part.product
     if not product.exists():
         own = packed_of(part, machine)
+        if (shared := _in_system_cache(part, cache, machine)) is not None:
+            system.check(shared, cache, own.sha256 if own else None, _digest)
+            return trust.check(shared)
         if own is None:
             return None
         unpack(part, own, project.PACKED_PARTS, cache, say)
     return trust.check(product)
+
+
+def _in_system_cache(part: Part, cache: Path, machine: str) -> Path | None:
+    """The path of a part in the system cache, as it is there; None if it is not."""
+    folder = system_cache()
+    if folder is None or folder == cache:
+        return None
+    product = place(part, folder, machine) / part.product
+    return product if product.exists() else None
+
+
+def _folder(part: Part, cache: Path) -> Path:
+    """The folder that a part is in, with what was noted of it."""
+    own = place(part, cache)
+    shared = None if own.exists() else _in_system_cache(part, cache, LAB_KERNEL_MACHINE)
+    return shared.parent if shared else own
 
 
 def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
@@ -211,13 +234,13 @@ def _disk_trouble(cache: Path) -> Iterator[None]:
 
 def timings(part: Part, cache: Path) -> list[tuple[str, float]]:
     """The steps of a part's build, with their seconds."""
-    note = place(part, cache) / "timings.json"
+    note = _folder(part, cache) / "timings.json"
     return [(title, taken_s) for title, taken_s in json.loads(note.read_text())] if note.exists() else []
 
 
 def made(part: Part, cache: Path) -> tuple[published.Entry, list[str]] | None:
     """A built part as it would be published, and where its versions differ; None where it is not built, or was by a scpslab that took no note."""
-    folder = place(part, cache)
+    folder = _folder(part, cache)
     try:
         note = json.loads((folder / MADE).read_text())
     except FileNotFoundError:
@@ -246,16 +269,20 @@ def parts_facts(cache: Path) -> dict[str, dict[str, Any]]:
 
 def _content_hash(product: Path) -> str:
     """Hash of a product's bytes. It is kept next to the product, because every start needs it and the image is large."""
-    note = product.with_name(product.name + ".sha256")
+    note = system.note_of(product)
     if not note.exists():
-        digest = hashlib.sha256()
-        for file in sorted(product.iterdir()) if product.is_dir() else [product]:
-            digest.update(file.name.encode() + b"\0")
-            with file.open("rb") as data:
-                while block := data.read(1 << 20):
-                    digest.update(block)
-        note.write_text(digest.hexdigest() + "\n")
+        note.write_text(_digest(product) + "\n")
     return note.read_text().strip()
+
+
+def _digest(product: Path) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(product.iterdir()) if product.is_dir() else [product]:
+        digest.update(file.name.encode() + b"\0")
+        with file.open("rb") as data:
+            while block := data.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def _have(part: Part, cache: Path, say: Callable[[str], None], machine: str = LAB_KERNEL_MACHINE) -> Path:
@@ -371,4 +398,24 @@ def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
         for name, image in images.items():
             link_or_copy(image, work / name)
 
-    return whole_folder(cache / "boot" / "-".join(part.parent.name for part in (*images.values(), programs)), fill)
+    name = "-".join(part.parent.name for part in (*images.values(), programs))
+    if not (cache / "boot" / name).exists() and (shared := _shared_boot_dir(cache, programs, images, name)):
+        return shared
+    return whole_folder(cache / "boot" / name, fill)
+
+
+def _shared_boot_dir(cache: Path, programs: Path, images: dict[str, Path], name: str) -> Path | None:
+    """The system cache's own, if it has the same bytes: nobody then needs a copy of the image, which others may not give a second name."""
+    folder = system_cache()
+    if folder is None or folder == cache or not (folder / "boot" / name / "init").is_file():
+        return None
+    found = folder / "boot" / name
+    if (found / "init").read_bytes() != (programs / "init").read_bytes():
+        return None
+    for image, product in images.items():
+        if not (found / image).is_file():
+            return None
+        if not (found / image).samefile(product):
+            system.check(found / image, cache, _content_hash(product), _digest)
+    trust.check(found / "init")
+    return found

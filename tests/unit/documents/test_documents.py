@@ -20,6 +20,7 @@ from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load as load_recipe
 from scpslab.running.clusters import load_cluster
 from scpslab.scenario.campaign import load_campaign
+from scpslab.server import load_server
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: [\w.\[\]-]+: found .+; expected .+[.?]")
 
@@ -44,6 +45,14 @@ KINDS = {
         "waltime",
         ("workers: 20", "workers: many"),
         '4: workers: found "many"; expected a whole number',
+    ),
+    "server": Kind(
+        load_server,
+        "kind: server\nversion: 1\nturns: /var/lib/turns\ncells: 16\n",
+        "turns",
+        "turn",
+        ("cells: 16", "cells: many"),
+        '4: cells: found "many"; expected a whole number',
     ),
     "scenario": Kind(
         lambda path: scenario.load(str(path)),

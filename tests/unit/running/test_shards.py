@@ -17,7 +17,7 @@ from scpslab.running.shard import Shard
 
 NAME = "links/transfer"
 OTHER = ["workloads.transfer.size=20 kB"]
-DIFFER = ("machine", "program", "wall_s")
+DIFFER = ("machine", "program", "took_s", "wall_s")
 
 
 def files(folder):

@@ -18,8 +18,11 @@ class Reports(Protocol):
     def started(self, cell_id: str) -> None:
         """A cell is about to be carried out."""
 
-    def ended(self, cell_id: str, status: dict[str, Any]) -> None:
-        """A cell has ended, and its folder is complete. This report may come again for a cell whose first report was interrupted or withdrawn."""
+    def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
+        """A cell has ended, and its folder is complete. This report may come again for a cell whose first report was interrupted or withdrawn.
+
+        `took_s`: how long it kept a core busy, if the executor knows it.
+        """
 
     def withdrawn(self, cell_id: str) -> None:
         """A cell that was reported as ended has wrong results; it is carried out again."""

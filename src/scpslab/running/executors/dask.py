@@ -26,7 +26,7 @@ from scpslab.running.clusters import Cluster
 from scpslab.running.dispatch import Batch, Dispatch, GivenUpError
 from scpslab.running.executors.base import Elsewhere, Executor, Reports
 from scpslab.running.parts import by_network
-from scpslab.running.store import WRITING, DamagedEntryError, Store, WrongBytesError, cell_key, packed, stores, unpack
+from scpslab.running.store import WRITING, DamagedEntryError, Store, WrongBytesError, cell_key, packed, shared_store, unpack
 from scpslab.scratch import scratch
 
 EXTRA = 'expected it with the extra "dask" of scpslab. Run: pip install "scpslab[dask]".'
@@ -70,11 +70,11 @@ class DaskExecutor(Executor):
 @contextmanager
 def _tokens(elsewhere: Elsewhere) -> Iterator[tuple[Store | None, str]]:
     """The shared store, and a file in it by which workers recognise it."""
-    shared = stores()[1:]
-    if not shared or not elsewhere.use_stores:
+    shared = shared_store()
+    if shared is None or not elsewhere.use_stores:
         yield None, ""
         return
-    file = shared[0].root / WRITING / f"token-{secrets.token_hex(16)}"
+    file = shared.root / WRITING / f"token-{secrets.token_hex(16)}"
     try:
         file.parent.mkdir(exist_ok=True)
         file.touch()
@@ -82,7 +82,7 @@ def _tokens(elsewhere: Elsewhere) -> Iterator[tuple[Store | None, str]]:
         yield None, ""
         return
     try:
-        yield shared[0], file.name
+        yield shared, file.name
     finally:
         file.unlink(missing_ok=True)
 
@@ -255,11 +255,12 @@ class _Run:
                 continue
             if status is not None and not self._is_tried_again(cell_id, status):
                 statuses[cell_id] = status
-        for cell_id, _, seconds in answer["cells"]:
+        times = {cell_id: seconds for cell_id, _, seconds in answer["cells"]}
+        for cell_id, seconds in times.items():
             self.took_s, self.expected_s = self.took_s + seconds, self.expected_s + self.dispatch.costs.get(cell_id, 0.0)
         for cell_id in self.dispatch.ended(batch.number, statuses):
             self._check(batch.worker, cell_id)
-            self.reports.ended(cell_id, statuses[cell_id])
+            self.reports.ended(cell_id, statuses[cell_id], times[cell_id])
         if wrong:
             self._exclude(batch.worker, f"found a result that is damaged or of another plan ({wrong})")
         elif "refused" in answer:

@@ -1,0 +1,103 @@
+"""How long cells took on this machine, from the manifests of its runs: for cells that ran before, and as a pace for others.
+
+A manifest says how long each of its cells kept a core busy, and under which key it ran; the key stands for the plan and for all that carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scpslab import plan as plans
+from scpslab.errors import ResultError
+from scpslab.plan import Plan, PlanError
+from scpslab.planning import expected
+from scpslab.runfolder import CellFiles, RunFolder
+from scpslab.running.store import cell_key
+
+# Of each run, so many cells say how fast others are; reading a plan takes a millisecond.
+SAMPLE = 10
+# Where a cell's time comes from: its own runs, those of its scenario, those of others, or its plan alone.
+EXACT, ALIKE, OTHERS, PLAN = "exact", "alike", "others", "plan"
+SOURCES = (EXACT, ALIKE, OTHERS, PLAN)
+
+
+@dataclass
+class _Pace:
+    """Seconds that cells took, and that their plans let expect."""
+
+    took_s: float = 0.0
+    expected_s: float = 0.0
+
+    def add(self, took_s: float, expected_s: float) -> None:
+        """One more cell."""
+        self.took_s += took_s
+        self.expected_s += expected_s
+
+    @property
+    def factor(self) -> float | None:
+        """How much longer cells take than their plans let expect; None if none is known."""
+        return self.took_s / self.expected_s if self.expected_s and self.took_s else None
+
+
+@dataclass
+class Measured:
+    """Times of the cells of some runs. `counts`: how many cells `wall_s` was asked for, by where their time came from (`SOURCES`)."""
+
+    _took_s: dict[str, float] = field(default_factory=dict)
+    _hashes: set[str] = field(default_factory=set)
+    _paces: dict[str, _Pace] = field(default_factory=dict)
+    _all: _Pace = field(default_factory=_Pace)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
+
+    @classmethod
+    def of(cls, runs: Path) -> Measured:
+        """The times of all runs in a folder; runs that cannot be read have none."""
+        found = cls()
+        for folder in RunFolder.all_in(runs):
+            try:
+                found._add(folder)
+            except ResultError:
+                continue
+        return found
+
+    def wall_s(self, scenario: str, plan: Plan) -> float:
+        """The seconds of a core that a cell of a scenario takes: as it took before, else as its plan and other cells let expect."""
+        took = [self._took_s[key] for engine in self._hashes if (key := cell_key(plan, engine)) in self._took_s]
+        if took:
+            self.counts[EXACT] += 1
+            return sum(took) / len(took)
+        pace = self._paces.get(_base(scenario))
+        for source, factor in ((ALIKE, pace.factor if pace else None), (OTHERS, self._all.factor)):
+            if factor:
+                self.counts[source] += 1
+                return factor * expected(plan).wall_s
+        self.counts[PLAN] += 1
+        return expected(plan).wall_s
+
+    def _add(self, folder: RunFolder) -> None:
+        manifest, took = folder.manifest(), folder.known_times()
+        if manifest.get("engine") != "virtual" or not took:
+            return
+        hashes, entries = manifest.get("engine_hashes"), folder.known_cells()
+        self._hashes |= {one for one in hashes if isinstance(one, str)} if isinstance(hashes, list) else set()
+        self._took_s |= {entries[cell_id]["key"]: seconds for cell_id, seconds in took.items() if isinstance(entries.get(cell_id, {}).get("key"), str)}
+        pace = self._paces.setdefault(_base(str(manifest.get("scenario"))), _Pace())
+        for cell_id in _spread(sorted(took), SAMPLE):
+            try:
+                expected_s = expected(plans.parse(CellFiles(folder.cell(cell_id).path).plan.read_bytes())).wall_s
+            except (OSError, PlanError):
+                continue
+            pace.add(took[cell_id], expected_s)
+            self._all.add(took[cell_id], expected_s)
+
+
+def _base(scenario: str) -> str:
+    """A scenario without its variant: the variants have the same kinds of cells."""
+    return scenario.partition(":")[0]
+
+
+def _spread(names: list[str], most: int) -> Iterable[str]:
+    """At most so many of the names, from everywhere among them."""
+    return names if len(names) <= most else [names[number * len(names) // most] for number in range(most)]

@@ -1,0 +1,117 @@
+"""The system cache: its parts are used where they are, compared with their digests, and never written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scpslab.errors import CapabilityError
+from scpslab.setup import images
+from scpslab.setup.job import Job
+
+PRODUCTS = {"guest": "guest.erofs"}
+
+
+@pytest.fixture
+def shared(tmp_path, monkeypatch):
+    """A system cache with three parts, and this user's own cache, in which nothing can be built."""
+    for name in ("kernel", "guest", "tools"):
+        (tmp_path / "recipes" / name).mkdir(parents=True)
+        (tmp_path / "recipes" / name / "list").write_text(name)
+    monkeypatch.setattr(images, "PROJECT", tmp_path / "recipes")
+    monkeypatch.setattr(images, "NEEDED_BYTES", 1)
+    allowed = [True]
+
+    def build(job: Job) -> None:
+        assert allowed, "a part was built"
+        if job.title == "tools":
+            job.target.mkdir()
+            (job.target / "init").write_text("init")
+        else:
+            job.target.write_text(job.title)
+
+    parts = tuple(images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of) for name in ("tools", "guest", "kernel"))
+    monkeypatch.setattr(images, "PARTS", parts)
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "system"))
+    images.ensure(lambda _: None)
+    allowed.clear()
+    monkeypatch.setenv("SCPSLAB_SYSTEM_CACHE", str(tmp_path / "system"))
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "own"))
+    return tmp_path / "system", parts
+
+
+def everything(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """All files of a folder, with their times."""
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_parts_are_used_where_they_are(shared):
+    folder, parts = shared
+    before = everything(folder)
+
+    found = images.ensure(lambda _: None)
+
+    assert found.kernel.is_relative_to(folder)
+    assert found.boot_dir.is_relative_to(folder)
+    assert everything(folder) == before
+    own = images.cache_dir()
+    assert sorted(path.name for path in own.iterdir()) == ["checked"]
+    assert images.timings(parts[0], own) == images.timings(parts[0], folder)
+    assert images.made(parts[0], own) == images.made(parts[0], folder)
+
+
+def test_bytes_are_read_once(shared, monkeypatch):
+    images.ensure(lambda _: None)
+    monkeypatch.setattr(images, "_digest", lambda product: pytest.fail(f"{product} was read again"))
+    images.ensure(lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["kernel/*/product", "guest/*/guest.erofs", "tools/*/product/init"])
+def test_damage_is_named_and_nothing_is_built(shared, name):
+    folder, _ = shared
+    images.ensure(lambda _: None)
+    path = next(folder.glob(name))
+    path.write_bytes(path.read_bytes()[::-1])
+    with pytest.raises(CapabilityError, match=rf"{folder}.*found SHA-256 .*; expected the part that was built there.*SCPSLAB_SYSTEM_CACHE to nothing"):
+        images.ensure(lambda _: None)
+
+
+def test_a_part_without_its_digest_is_not_used(shared):
+    folder, _ = shared
+    next(folder.glob("kernel/*/product.sha256")).unlink()
+    with pytest.raises(CapabilityError, match=r"product\.sha256: No such file"):
+        images.ensure(lambda _: None)
+
+
+def test_a_copied_boot_folder_is_compared(shared):
+    folder, _ = shared
+    image = next(folder.glob("boot/*/guest.erofs"))
+    image.unlink()
+    image.write_text("guest")
+    assert images.ensure(lambda _: None).boot_dir.is_relative_to(folder)
+    image.write_text("other")
+    with pytest.raises(CapabilityError, match=rf"{image}: found SHA-256"):
+        images.ensure(lambda _: None)
+
+
+def test_without_a_boot_folder_there_the_user_has_one(shared):
+    folder, _ = shared
+    next(folder.glob("boot/*/init")).unlink()
+    found = images.ensure(lambda _: None)
+    assert found.boot_dir.is_relative_to(images.cache_dir())
+    assert (found.boot_dir / "guest.erofs").read_text() == "guest"
+
+
+def test_own_parts_come_first(shared, monkeypatch):
+    folder, _ = shared
+    own = images.cache_dir()
+    folder.rename(own)
+    folder.mkdir()
+    assert images.ensure(lambda _: None).kernel.is_relative_to(own)
+
+
+def test_whoever_fills_the_system_cache_builds_there(shared, monkeypatch):
+    folder, _ = shared
+    monkeypatch.setenv("SCPSLAB_CACHE", str(folder))
+    assert images.ensure(lambda _: None).kernel.is_relative_to(folder)
