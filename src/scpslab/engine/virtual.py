@@ -67,6 +67,7 @@ class VirtualEngine(UmlEngine):
         self._thread = threading.local()
         self.machines: Machines | None = None
         self._uses_appliance = False
+        self._say: Callable[[str], None] = lambda _: None
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """See UmlEngine.prepare. Where the lab kernel cannot run, cells run in machines that can run it."""
@@ -86,7 +87,7 @@ class VirtualEngine(UmlEngine):
         self._guest_mib = max(guest_mib, COMPILE_LIMITS["memory_mib"])
         pace = "at nearly the usual pace" if is_accelerated() else f"10 to {SLOWER} times slower, with the same bytes"
         say(f"engine virtual: {why}; cells run in a machine of qemu-system-x86_64, {pace}")
-        self._uses_appliance = True
+        self._uses_appliance, self._say = True, say
 
     def check(self) -> None:
         """See UmlEngine.check. In the appliance, the machine's own limits count."""
@@ -173,15 +174,15 @@ class VirtualEngine(UmlEngine):
         if self.machines is None:
             parts = Parts(self._appliance, self._kernel, self._tools, boot.parent, boot.name, shared)
             shared.mkdir(exist_ok=True)
-            self.machines = Machines(parts, self._guest_mib)
-        limits = folder.plan.limits
+            self.machines = Machines(parts, self._guest_mib, self._say)
+        limits, machines = folder.plan.limits, self.machines
 
         def job(number: int) -> Job:
-            wall_s = limits.wall_s * (1 if is_accelerated() else SLOWER)
+            wall_s = limits.wall_s * (1 if machines.accelerated else SLOWER)
             name = lab.name if lab.parent == shared else ""
             return Job(id=number, boot=boot.name, lab=name, is_cell=is_cell, memory_mib=limits.memory_mib, wall_s=wall_s, snapshots=self.snapshots)
 
-        with self.machines.use(core) as machine:
+        with machines.use(core) as machine:
             cell = machine.start(folder, job)
             yield cell
             self._thread.lost = cell.lost

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from scpslab.doctor.machine import judge_appliance
 from scpslab.engine.appliance import machine as machine_module
+from scpslab.engine.appliance import machines as machines_module
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.job import Job
 from scpslab.engine.appliance.machine import Machine, Parts, command, find_qemu
@@ -73,6 +76,14 @@ def filled(path: Path) -> CellFolder:
     return folder
 
 
+def has_not_ended(pid: int) -> bool:
+    """Whether a process runs; nobody may have waited for it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
 def job(number: int) -> Job:
     """A job whose lab program is in the exchange."""
     return Job(id=number, boot="first", lab="", is_cell=False, memory_mib=64, wall_s=0.5, snapshots=True)
@@ -80,7 +91,7 @@ def job(number: int) -> Job:
 
 def test_a_cell_comes_back_with_its_files_and_nothing_but_files(tmp_path, parts, qemu):
     qemu(ANSWERS)
-    machine = Machine(parts, 512, None)
+    machine = Machine(parts, 512, None, False)
     for name in ("one", "two"):
         folder = filled(tmp_path / name)
         cell = machine.start(folder, job)
@@ -96,7 +107,7 @@ def test_a_cell_comes_back_with_its_files_and_nothing_but_files(tmp_path, parts,
 @pytest.mark.parametrize("says", ['say("nonsense")', 'say("{}")', 'say(json.dumps({"id": "x", "ended": 1, "returncode": 0}))', "sys.exit(1)"])
 def test_a_machine_that_ends_or_says_what_none_says_is_lost(tmp_path, parts, qemu, says):
     qemu(f'say("ready")\nsys.stdin.readline()\nprint("last words", file=sys.stderr, flush=True)\n{says}\ntime.sleep(60)')
-    machine = Machine(parts, 512, None)
+    machine = Machine(parts, 512, None, False)
     folder = filled(tmp_path / "one")
     cell = machine.start(folder, job)
     cell.wait(5)
@@ -110,7 +121,7 @@ def test_a_machine_that_ends_or_says_what_none_says_is_lost(tmp_path, parts, qem
 def test_a_machine_that_never_answers_is_ended(tmp_path, parts, qemu, monkeypatch):
     monkeypatch.setattr(machine_module, "GRACE_S", 0.1)
     qemu('say("ready")\nsys.stdin.readline()\ntime.sleep(60)')
-    machine = Machine(parts, 512, None)
+    machine = Machine(parts, 512, None, False)
     cell = machine.start(filled(tmp_path / "one"), job)
     with pytest.raises(machine_module.subprocess.TimeoutExpired):
         cell.wait(5)
@@ -124,7 +135,7 @@ def test_a_machine_that_never_answers_is_ended(tmp_path, parts, qemu, monkeypatc
 def test_a_machine_that_never_comes_up_is_ended(tmp_path, parts, qemu, monkeypatch):
     monkeypatch.setattr(machine_module, "START_LIMIT_S", 0.2)
     qemu("time.sleep(60)")
-    machine = Machine(parts, 512, None)
+    machine = Machine(parts, 512, None, False)
     cell = machine.start(filled(tmp_path / "one"), job)
     cell.wait(5)
 
@@ -132,9 +143,41 @@ def test_a_machine_that_never_comes_up_is_ended(tmp_path, parts, qemu, monkeypat
     machine.close()
 
 
+def test_where_kvm_starts_no_machine_the_next_ones_do_without(tmp_path, parts, qemu, monkeypatch):
+    """In some virtual machines KVM makes a machine that never runs. The cell is lost, and runs again in the next machine."""
+    monkeypatch.setattr(machine_module, "ACCELERATED_START_LIMIT_S", 0.5)
+    monkeypatch.setattr(machines_module, "is_accelerated", lambda: True)
+    qemu(f'if "kvm" in sys.argv:\n    time.sleep(60)\n{ANSWERS}')
+    said: list[str] = []
+    machines = Machines(parts, 64, said.append)
+    with machines.use(None) as machine:
+        cell = machine.start(filled(tmp_path / "one"), job)
+        cell.wait(5)
+    assert cell.lost
+    with machines.use(None) as machine:
+        cell = machine.start(filled(tmp_path / "two"), job)
+        assert (cell.wait(5), cell.lost) == (3, False)
+    assert ["KVM started no machine" in text for text in said] == [True]
+    machines.close()
+
+
+def test_a_machine_that_has_not_come_up_ends_with_the_process_that_started_it(tmp_path, parts, qemu):
+    """It does not look at its port yet."""
+    qemu('signal = __import__("signal"); signal.signal(signal.SIGHUP, signal.SIG_IGN)\ntime.sleep(60)')
+    folders = [str(path) for path in (parts.appliance, parts.kernel, parts.tools, parts.boot)]
+    made = f"Machine(Parts(*map(Path, {folders}), 'first', Path({str(parts.lab)!r})), 64, None, False)"
+    names = "from pathlib import Path; from scpslab.engine.appliance.machine import Machine, Parts"
+    script = f"{names}; import os, signal; print({made}.pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    pid = int(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout)
+    ended = time.monotonic() + 10
+    while has_not_ended(pid) and time.monotonic() < ended:
+        time.sleep(0.05)
+    assert not has_not_ended(pid)
+
+
 def test_machines_are_kept_for_the_next_job_unless_they_have_ended(parts, qemu):
     qemu('say("ready")\nsys.stdin.readline()')
-    machines = Machines(parts, 64)
+    machines = Machines(parts, 64, print)
     with machines.use(None) as first:
         pass
     with machines.use(None) as again, machines.use(None) as beside:
@@ -155,7 +198,7 @@ def test_machines_are_kept_for_the_next_job_unless_they_have_ended(parts, qemu):
 
 def test_the_machine_gets_nothing_of_the_host_but_named_folders(parts, qemu, tmp_path):
     qemu("")
-    words = command(parts, tmp_path / "a,b", 512)
+    words = command(parts, tmp_path / "a,b", 512, False)
     shares = [word for word in words if "mount_tag=" in word]
 
     assert [word.split("mount_tag=")[1].split(",")[0] for word in shares] == ["boot", "lab", "kernel", "tools", "program", "exchange"]

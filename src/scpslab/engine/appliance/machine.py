@@ -35,6 +35,10 @@ SLOWER = 20
 # Besides the guests' memory: the kernel, the guest image's pages, Python, and the files of a cell.
 OWN_MEMORY_MIB = 640
 START_LIMIT_S = 300
+# The usual start takes two seconds with KVM.
+ACCELERATED_START_LIMIT_S = 60
+# One that never came up does not see that its port is closed. So Linux ends it with the thread that started it: those of the executor live as long as its run.
+WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 END_LIMIT_S = 10
 # How long an answer may come after the job's own limit, at which the machine ends the job itself.
 GRACE_S = 120
@@ -85,11 +89,23 @@ def can_virtualise(device: Path) -> bool:
     return True
 
 
-def command(parts: Parts, folder: Path, memory_mib: int) -> list[str]:
+def command(parts: Parts, folder: Path, memory_mib: int, accelerated: bool) -> list[str]:
     """QEMU's command line. It has no network, no disks, and nothing of the host but the named folders."""
     shares = {BOOT: parts.boot, LAB: parts.lab, KERNEL: parts.kernel.parent, TOOLS: parts.tools, PROGRAM: folder / PROGRAM, EXCHANGE: folder / EXCHANGE}
-    words = [find_qemu(), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", "q35,hpet=off", "-cpu", "qemu64"]
-    words += ["-accel", "kvm"] if is_accelerated() else ["-accel", "tcg,thread=single"]
+    words = [
+        *(WITH_PARENT if shutil.which(WITH_PARENT[0]) else ()),
+        find_qemu(),
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+        "-M",
+        "q35,hpet=off",
+        "-cpu",
+        "qemu64",
+    ]
+    words += ["-accel", "kvm"] if accelerated else ["-accel", "tcg,thread=single"]
     words += ["-m", f"{memory_mib}M", "-kernel", str(parts.appliance), "-append", f"console=ttyS0 quiet panic=-1 scpslab_boot={parts.first}"]
     words += ["-chardev", f"file,id=console,path={_escaped(folder / CONSOLE)}", "-serial", "chardev:console"]
     words += ["-device", "virtio-serial-pci", "-chardev", "stdio,id=talk,signal=off", "-device", "virtserialport,chardev=talk,name=scpslab"]
@@ -102,9 +118,9 @@ def command(parts: Parts, folder: Path, memory_mib: int) -> list[str]:
 class Machine:
     """A machine that runs one job at a time."""
 
-    def __init__(self, parts: Parts, memory_mib: int, core: int | None) -> None:
-        """Starts it; the first job waits until it is up."""
-        self.core = core
+    def __init__(self, parts: Parts, memory_mib: int, core: int | None, accelerated: bool) -> None:
+        """Starts it; the first job waits until it is up. `accelerated`: with KVM."""
+        self.core, self.accelerated = core, accelerated
         self._parts, self._jobs = parts, 0
         self._stack = ExitStack()
         self._folder = self._stack.enter_context(scratch())
@@ -112,7 +128,7 @@ class Machine:
         copy_program(self._folder / PROGRAM)
         with (self._folder / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
-                command(parts, self._folder, memory_mib), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+                command(parts, self._folder, memory_mib, accelerated), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
             )
         if core is not None:
             with suppress(OSError, AttributeError):
@@ -129,6 +145,11 @@ class Machine:
         return self._process.pid
 
     @property
+    def has_come_up(self) -> bool:
+        """Whether it ever was ready for jobs."""
+        return self._is_ready
+
+    @property
     def is_alive(self) -> bool:
         """Whether it can take a job."""
         return not self._is_over
@@ -143,7 +164,7 @@ class Machine:
         if not asked.lab:
             shutil.copytree(folder.path / LAB, place / LAB)
         with self._changed:
-            self._changed.wait_for(lambda: self._is_ready or self._is_over, START_LIMIT_S)
+            self._changed.wait_for(lambda: self._is_ready or self._is_over, ACCELERATED_START_LIMIT_S if self.accelerated else START_LIMIT_S)
             self._answer = None
         if not self._is_ready:
             self.kill()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from scpslab.engine.appliance.machine import OWN_MEMORY_MIB, Machine, Parts
+from scpslab.engine.appliance.machine import OWN_MEMORY_MIB, SLOWER, Machine, Parts, is_accelerated
 
 # A template and a fork of it, each with memory of its own.
 GUESTS = 2
@@ -15,9 +15,12 @@ GUESTS = 2
 class Machines:
     """Machines for jobs side by side, on one core each where the jobs are."""
 
-    def __init__(self, parts: Parts, guest_mib: int, make: Callable[[Parts, int, int | None], Machine] = Machine) -> None:
+    def __init__(self, parts: Parts, guest_mib: int, say: Callable[[str], None], make: Callable[[Parts, int, int | None, bool], Machine] = Machine) -> None:
         """`guest_mib`: the memory of the largest guest."""
         self.guest_mib = guest_mib
+        # KVM may make machines and yet not run them, as in some virtual machines. Then no further one tries it.
+        self.accelerated = is_accelerated()
+        self._say = say
         self._parts, self._make = parts, make
         self._free: list[Machine] = []
         self._all: set[Machine] = set()
@@ -41,7 +44,7 @@ class Machines:
             self._drop(machine)
             machine = None
         if machine is None:
-            machine = self._make(self._parts, GUESTS * self.guest_mib + OWN_MEMORY_MIB, core)
+            machine = self._make(self._parts, GUESTS * self.guest_mib + OWN_MEMORY_MIB, core, self.accelerated)
             with self._lock:
                 self._all.add(machine)
             if self._is_stopped:
@@ -49,6 +52,8 @@ class Machines:
         try:
             yield machine
         finally:
+            if machine.accelerated and not (machine.is_alive or machine.has_come_up or self._is_stopped):
+                self._do_without()
             if machine.is_alive and not self._is_stopped:
                 with self._lock:
                     self._free.append(machine)
@@ -70,6 +75,13 @@ class Machines:
             idle, self._free = self._free, []
         for machine in idle:
             self._drop(machine)
+
+    def _do_without(self) -> None:
+        """Starts no further machine with KVM."""
+        with self._lock:
+            was, self.accelerated = self.accelerated, False
+        if was:
+            self._say(f"engine virtual: KVM started no machine; cells run in machines without it, 10 to {SLOWER} times slower, with the same bytes")
 
     def _drop(self, machine: Machine) -> None:
         with self._lock:
