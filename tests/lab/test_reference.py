@@ -58,6 +58,35 @@ def test_both_implementations_understand_each_other_with_losses(tmp_path):
     assert [(row["pair"], row["status"], row["bytes"]) for row in rows] == [("ours-to-ri", "completed", "200000"), ("ri-to-ours", "completed", "200000")]
 
 
+def test_files_pass_between_both_file_protocols_whole_and_from_where_a_transfer_ended(tmp_path):
+    result = run_scenario("links/interop-ri-files:test", RunOptions(out=tmp_path, jobs=1))
+    rows = read_results(result.folder).rows
+    assert [(row["status"], row["bytes"]) for row in rows] == [("completed", "200000")] * 8
+
+
+def test_each_end_hears_of_the_others_end(tmp_path):
+    """Exit codes of sender and receiver, and when they ended: an RST answers a SYN after half a second, and reaches the other end after a quarter."""
+    result = run_scenario("links/interop-ri-ends:test", RunOptions(out=tmp_path, jobs=1))
+    ends = {}
+    for cell in open_run(result.folder).cells:
+        steps = {line["step"]: line for line in cell.records("script")}
+        ends[cell.plan.cell.id.removeprefix("case=").removesuffix(",r1")] = (
+            *(steps[step]["exit_code"] for step in (2, 1)),
+            *(steps[step]["end_t_s"] for step in (2, 1)),
+        )
+    codes = {case: end[:2] for case, end in ends.items()}
+    assert codes == {
+        "ri-finds-no-listener": (1, 1),
+        "ours-resets-while-sending": (143, 1),
+        "ours-resets-while-receiving": (1, 143),
+        "ours-half-closed": (0, 0),
+        "ri-half-open": (0, 0),
+    }
+    assert ends["ri-finds-no-listener"][2] == pytest.approx(1.5, abs=0.01)
+    assert ends["ours-resets-while-receiving"][2] == pytest.approx(4.25, abs=0.02)
+    assert 4.25 < ends["ours-resets-while-sending"][3] < 4.5
+
+
 def test_a_wrong_byte_would_be_noticed(tmp_path):
     """The ends take different seeds here, as if every byte had changed on the way: the receiver is not content."""
     command = ["docker", "run", "--rm", "--init", "--network", "none", "--entrypoint", "sh", RI, "-c"]

@@ -13,6 +13,15 @@ const char *environment_text(const char *name);
 
 int64_t now_us(void);
 
+// Reads SCPSLAB_OPTIONS; ends the program with code 127 at a setting that the implementation does not have.
+void read_settings(void);
+
+// Applies what a route has, once scps_Init has made it and before there is a connection.
+void set_route(void);
+
+// Applies the settings of a connection.
+void set_socket(int socket);
+
 // Called whenever the program has nothing to do, before it waits. It may end the program.
 extern void (*when_idle)(void);
 

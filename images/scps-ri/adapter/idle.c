@@ -4,14 +4,12 @@
 // 100 times a second), the kernel takes packets again, the time of a resend comes, or SCPS_RI_IDLE_US microseconds are over.
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 
 #include "adapter.h"
 #include "scps.h"
@@ -35,47 +33,6 @@ int __real_select(int count, fd_set *reading, fd_set *writing, fd_set *failing, 
 ssize_t __real_sendmsg(int socket, const struct msghdr *message, int flags);
 int __real_scps_write(int socket, void *data, int bytes);
 int __real_scps_read(int socket, void *data, int bytes);
-
-// Some of its pointers pass through 32 bits. The program lies there, and so does memory that comes from its heap alone.
-__attribute__((constructor)) static void stay_low(void)
-{
-	mallopt(M_MMAP_MAX, 0);
-}
-
-int64_t environment_number(const char *name, int64_t otherwise)
-{
-	const char *text = getenv(name);
-	char *end;
-	int64_t number;
-
-	if (!text || !*text)
-		return otherwise;
-	number = strtoll(text, &end, 10);
-	if (*end || number < 0) {
-		fprintf(stderr, "%s: found \"%s\"; expected a whole number\n", name, text);
-		exit(2);
-	}
-	return number;
-}
-
-const char *environment_text(const char *name)
-{
-	const char *text = getenv(name);
-
-	if (!text || !*text) {
-		fprintf(stderr, "%s: found nothing; expected a value\n", name);
-		exit(2);
-	}
-	return text;
-}
-
-int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * SECOND_US + now.tv_nsec / 1000;
-}
 
 // A packet that waits to be handled, or a timer that has ended: the loop has to go on at once. That a thread can run means nothing: one that waits for
 // room in a buffer may look for it at every turn.

@@ -37,6 +37,11 @@ LIBRARY = (
     *("tp_checksum", "tp_handler", "tp_output", "tp_outseq", "tp_process", "tp_socket", "tp_sockopt", "tp_timers", "tp_utility", "tp_utility2"),
     *("udp_handler", "udp_output", "udp_socket", "udp_utility", "wheel_timers"),
 )
+# The file protocol in its largest build, without its files for options, defaults and dates: adapter/fp has those.
+FILE_PROTOCOL = {
+    "fp": ("sfp", "cmdca", "cmdcb", "cmdcc", "libc", "sortupdt", "rp", "edit", "autopa", "rx_avail", "crcst", "logc"),
+    "fpd": ("server", "cmdsa", "cmdsb", "cmdsc", "libs", "rp", "edit", "rx_avail", "crcst"),
+}
 # As its own configuration sets them where nobody says otherwise. -DAmd64 tells it the order of octets, no more: the assembler is taken out.
 SETTINGS = (
     *("-DAmd64", "-DLINUX", "-DNL_DEFAULT_IPV4", "-DSYS_MEMORY=10000000", "-DLL_BUFFER=51968", "-DSET_INITIAL_CWND=0", "-DASSUME_CORRUPT"),
@@ -48,6 +53,7 @@ DRIVERS = {"udp": "-DENCAP_UDP", "raw": "-DLL_RAWIP"}
 # It was written for compilers that knew less of what C does not define, and keeps pointers in 32 bits: its programs lie below 2 GB.
 FLAGS = ("-fcommon", "-fno-pie", "-fno-strict-aliasing", "-fwrapv", "-fno-aggressive-loop-optimizations", "-fno-delete-null-pointer-checks")
 OLD, OURS = ("-std=gnu89", "-w", "-O1", *FLAGS), ("-std=gnu11", "-Wall", "-Wno-unused", "-O2", *FLAGS)
+FP_SETTINGS = {"fp": ("-DLARGE",), "fpd": ("-DLARGE", "-DFP_SERVER")}
 LINKING = ("-static", "-no-pie", "-Wl,--wrap=select,--wrap=sendmsg,--wrap=scps_read,--wrap=scps_write")
 
 
@@ -64,6 +70,8 @@ EDITS = (
     # The switch between threads is assembler for old stacks; adapter/threads.c has another.
     Edit("source/thread.c", r"^(?=void\s+threadHandoffCPU\s*\()", "#if 0\n"),
     Edit("source/thread.c", r"^(?=void\s+threadExit\s*\()", "#endif\n"),
+    # Each of the client's files has a table of its own by this name.
+    Edit("FP/libc.h", r"^extern struct cmd cmdtab\[\];", ""),
     # An accepted connection does not learn which network protocol it has, and then sends its SYN-ACK without a checksum.
     Edit("source/tp_handler.c", r"new_socket->np_rqts\.nl_protocol = (rqts->nl_protocol);", r"\g<0> new_socket->nl_protocol_id = \1;"),
 )
@@ -117,23 +125,49 @@ def prepare(source: Path, target: Path) -> None:
 
 
 def compile_programs(copy: Path, recipe: Path, programs: Path, job: Job) -> None:
-    """Compiles a prepared copy and the adapter into the folder `programs`: one program for each driver."""
+    """Compiles a prepared copy and the adapter into the folder `programs`.
+
+    There is a program of transfers for each driver; client and server of the file protocol for each driver and for the kernel's TCP.
+    """
     adapter = recipe / "adapter"
-    includes = (f"-I{copy / 'source'}", f"-I{copy / 'include'}", f"-I{adapter}")
+    # No folder's name is in the programs: the same source gives the same image.
+    places = (f"-I{copy / 'source'}", f"-I{copy / 'include'}", f"-I{adapter}", f"-ffile-prefix-map={copy}=.", f"-ffile-prefix-map={recipe}=.")
     version_file = copy / "source" / "version.c"
     version_file.write_text(f'char scps_version[] = "{VERSION}";\n')
     for driver, setting in DRIVERS.items():
         objects = copy / driver
         objects.mkdir()
         with job.step(f"compile for {driver}"):
-            # No folder's name is in the programs: the same source gives the same image.
-            settings = (*SETTINGS, setting, *includes, f"-ffile-prefix-map={copy}=.")
+            settings: tuple[str, ...] = (*SETTINGS, *places, setting)
             old = [str(copy / "source" / f"{name}.c") for name in LIBRARY]
             job.run(["gcc", "-c", *OLD, *settings, *old, str(version_file)], cwd=objects)
             for file in sorted(adapter.glob("*.c")):
                 # By names of their own: the library has a file of the same name.
                 job.run(["gcc", "-c", *OURS, *settings, str(file), "-o", f"adapter-{file.stem}.o"], cwd=objects)
-            job.run(["gcc", *LINKING, "-o", str(programs / f"scps-ri-{driver}"), *sorted(path.name for path in objects.glob("*.o")), "-lm"], cwd=objects)
+            parts = sorted(path.name for path in objects.glob("*.o"))
+            job.run(["gcc", *LINKING, "-o", str(programs / f"scps-ri-{driver}"), *parts, "-lm"], cwd=objects)
+            library = [name for name in parts if name != "adapter-transfer.o"]
+            _compile_file_protocol(copy, adapter, objects, (*settings, f"-I{copy / 'FP'}"), (*LINKING, *library, "-lm"), programs, driver, job)
+    with job.step("compile for tcp"):
+        objects = copy / "tcp"
+        objects.mkdir()
+        settings = ("-DLINUX", "-DNOTTP", *places, f"-I{copy / 'FP'}")
+        job.run(["gcc", "-c", *OURS, *settings, str(adapter / "environment.c"), str(adapter / "fp/wait.c")], cwd=objects)
+        _compile_file_protocol(copy, adapter, objects, settings, ("-static", "-no-pie", "environment.o", "wait.o"), programs, "tcp", job)
+
+
+def _compile_file_protocol(
+    copy: Path, adapter: Path, objects: Path, settings: tuple[str, ...], linking: tuple[str, ...], programs: Path, carrier: str, job: Job
+) -> None:
+    """Client and server of the file protocol over what `carrier` names."""
+    for program, names in FILE_PROTOCOL.items():
+        folder = objects / program
+        folder.mkdir()
+        words = (*settings, *FP_SETTINGS[program])
+        job.run(["gcc", "-c", *OLD, "-include", str(adapter / "fp/names.h"), *words, *(str(copy / "FP" / f"{name}.c") for name in names)], cwd=folder)
+        job.run(["gcc", "-c", *OURS, *words, str(adapter / "fp/fp.c"), "-o", "adapter-fp.o"], cwd=folder)
+        parts = sorted(f"{program}/{path.name}" for path in folder.glob("*.o"))
+        job.run(["gcc", "-o", str(programs / f"scps-ri-{program}-{carrier}"), *parts, *linking], cwd=objects)
 
 
 def build(source: Path, say: Callable[[str], None]) -> str:
@@ -145,7 +179,7 @@ def build(source: Path, say: Callable[[str], None]) -> str:
     """
     check_source(source)
     say(TERMS)
-    base, name = f"scpslab/base:{version()}", image_name()
+    base, name = f"scpslab/scps-host:{version()}", image_name()
     try:
         docker.ask("GET", f"/images/{base}/json")
     except docker.DockerError as error:

@@ -17,15 +17,21 @@ from scpslab.version import version
 MEMORY_BYTES = 256 << 20
 MILLISECOND_NS = 10**6
 # Keys by how a value becomes a word of images/scps-ri/README.md. The words are the keys, with "-" for "_".
-PLAIN = ("driver", "congestion", "loss", "snack", "timestamps", "compression", "bets", "nodelay", "ack_every")
+PLAIN = ("fp", "program", "transport", "driver", "congestion", "loss", "snack", "timestamps", "compression", "bets", "nodelay", "ack_every")
 DURATIONS = ("ack_delay", "ack_floor", "snack_delay", "rto_min")
-SIZES = ("send_buffer", "receive_buffer", "mtu", "mss")
+SIZES = ("left", "send_buffer", "receive_buffer", "mtu", "mss")
 
 
 class ScpsRiHost(HostPart):
     """A host with MITRE's reference implementation ([images/scps-ri](../images/scps-ri/README.md)). Needs `containers: docker`; supports only `endpoint`."""
 
     stack: Literal["scps-ri"] = key(says="The stack: SCPS-TP of the reference implementation.", example="scps-ri")
+    fp: Literal["put", "get"] | None = key(
+        None, says="Transfers are files of the file protocol; put: its client is at the sender, get: at the receiver. Both ends need the same.", example="put"
+    )
+    program: Literal["ri", "scps"] | None = key(None, says="Whose file protocol: the reference implementation's (if missing) or ours.", example="scps")
+    transport: Literal["tp", "tcp"] | None = key(None, says="What carries the file protocol: SCPS-TP (if missing) or the kernel's TCP.", example="tcp")
+    left: Size | None = key(None, says="Bytes of the file that are at the receiver already; the client goes on from there.", example="20 kB")
     driver: Literal["udp", "raw"] = key("udp", says="What carries packets: UDP, or IP with the protocol numbers 105 and 106.", example="raw")
     congestion: Literal["none", "vj", "vegas"] | None = key(
         None, says="Congestion control: none (rate control only), Van Jacobson's, or Vegas.", example="none"

@@ -14,6 +14,10 @@ from scpslab.stacks.scps_ri import ScpsRiHost, options, scps_ri_node
 ROOT = Path(__file__).parents[3]
 # Every key with a value that is not its default.
 EVERYTHING = {
+    "fp": "put",
+    "program": "scps",
+    "transport": "tcp",
+    "left": "20 kB",
     "driver": "raw",
     "congestion": "none",
     "loss": "congestion",
@@ -50,7 +54,8 @@ def test_settings_are_words_in_the_units_of_the_adapter():
 def test_the_adapter_and_its_page_know_every_word():
     """Otherwise a cell would be unsupported, or a word known to nobody."""
     words = set(options(ScpsRiHost(stack="scps-ri", **EVERYTHING)).split()[::2])
-    adapter = set(re.findall(r'\{ "(--[a-z-]+)"', (ROOT / "images/scps-ri/adapter/transfer.c").read_text()))
+    adapter = set(re.findall(r'\{ "(--[a-z-]+)"', (ROOT / "images/scps-ri/adapter/settings.c").read_text()))
+    adapter |= set(re.findall(r'(?:take|pop)\("(--[a-z-]+)"', (ROOT / "images/scps-ri/scps-ri-file").read_text()))
     page = set(re.findall(r"`(--[a-z-]+)", (ROOT / "images/scps-ri/README.md").read_text()))
     assert words <= adapter
     assert adapter <= page

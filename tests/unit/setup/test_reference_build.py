@@ -12,6 +12,7 @@ FILES = {
     "source/thread.c": "void\nthreadHandoffCPU(struct threads *t, Th_Status status)\n{ old }\n\nvoid\nthreadExit()\n{ kept }\n",
     "source/tp_handler.c": "  new_socket->np_rqts.nl_protocol = rqts->nl_protocol;\n",
     "FP/sfp.c": "int one;\n",
+    "FP/libc.h": "extern struct cmd cmdtab[];\n",
     "apps/gateway.c": "int two;\n",
     "include/scps.h": "int three;\n",
 }
