@@ -20,7 +20,6 @@ from typing import Any
 
 from scpslab import project
 from scpslab.errors import CapabilityError
-from scpslab.server import system_cache
 from scpslab.setup import docker, guest, kernel, packed, published, stack, system, tools, trust
 from scpslab.setup.folders import whole_folder
 from scpslab.setup.job import Job
@@ -144,7 +143,7 @@ def find(part: Part, cache: Path, say: Callable[[str], None] = lambda _: None, m
 
 def _in_system_cache(part: Part, cache: Path, machine: str) -> Path | None:
     """The path of a part in the system cache, as it is there; None if it is not."""
-    folder = system_cache()
+    folder = _system_cache()
     if folder is None or folder == cache:
         return None
     product = place(part, folder, machine) / part.product
@@ -406,7 +405,7 @@ def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
 
 def _shared_boot_dir(cache: Path, programs: Path, images: dict[str, Path], name: str) -> Path | None:
     """The system cache's own, if it has the same bytes: nobody then needs a copy of the image, which others may not give a second name."""
-    folder = system_cache()
+    folder = _system_cache()
     if folder is None or folder == cache or not (folder / "boot" / name / "init").is_file():
         return None
     found = folder / "boot" / name
@@ -419,3 +418,10 @@ def _shared_boot_dir(cache: Path, programs: Path, images: dict[str, Path], name:
             system.check(found / image, cache, _content_hash(product), _digest)
     trust.check(found / "init")
     return found
+
+
+def _system_cache() -> Path | None:
+    # Not above: the appliance imports this module with the standard library only, and server files need more.
+    from scpslab.server import system_cache  # noqa: PLC0415
+
+    return system_cache()

@@ -18,6 +18,7 @@ from scpslab.engine.appliance import native
 from scpslab.engine.appliance.job import Job
 from scpslab.engine.appliance.machine import Machine, Parts, command, find_qemu
 from scpslab.engine.appliance.machines import Machines
+from scpslab.engine.appliance.parts import copy_program
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.uml import no_network
 from scpslab.errors import CapabilityError
@@ -205,6 +206,15 @@ def test_the_machine_gets_nothing_of_the_host_but_named_folders(parts, qemu, tmp
     assert [word for word in shares if "readonly=on" not in word] == [shares[-1]]
     assert all("a,,b" in word for word in shares)
     assert not {"-netdev", "-drive", "-hda", "-nic"} & set(words)
+
+
+def test_the_program_of_the_machine_needs_nothing_but_what_it_gets(tmp_path):
+    """The guest image's Python has the standard library only."""
+    copy_program(tmp_path)
+    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import scpslab.engine.appliance.inside as inside; print(inside.__file__)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=False)
+    assert not done.stderr
+    assert done.stdout.startswith(str(tmp_path))
 
 
 def test_no_qemu_is_an_error_that_says_what_to_install(monkeypatch):
