@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from cut_network import CutNetwork
 
 from scpslab.errors import CapabilityError, LabError, UsageError
 from scpslab.running.events import CellDone, CellStarted, Note
@@ -23,12 +24,14 @@ from scpslab.running.sample import Sample
 
 pytest.importorskip("distributed")
 DATA = Path(__file__).parents[2] / "data"
+
 DASK = Path(sys.executable).with_name("dask")
 KILLS = int(os.environ.get("SCPSLAB_SCALE_KILLS", "1"))
 long = pytest.mark.skipif("SCPSLAB_SCALE_KILLS" not in os.environ, reason="starts many processes: make test-scale")
 LIMIT_S = 120
 MANY = ["repeats=10"]
 CELLS = 30
+CUT_S = 60
 
 
 class Site:
@@ -315,14 +318,39 @@ def test_two_clients_share_workers_and_a_store(run_fake, site, expected, tmp_pat
 
 
 @long
-def test_a_network_that_is_cut_for_a_minute(run_fake, site, expected):
+@pytest.mark.parametrize("cut_off", ["worker", "client"])
+def test_a_network_that_is_cut_for_a_minute(run_fake, site, expected, cut_off):
+    network = CutNetwork(int(site.address.rpartition(":")[2]))
+    direct, site.address = site.address, network.address if cut_off == "worker" else site.address
+    site.worker(FAKE_S="0.3")
+    site.address = network.address if cut_off == "client" else direct
+
+    def cut():
+        wait(lambda: len(site.ran()) >= 2)
+        network.cut()
+        threading.Event().wait(CUT_S)
+        network.mend()
+
+    thread = threading.Thread(target=cut)
+    thread.start()
+    began = time.monotonic()
+    found, _ = remotely(run_fake, site)
+    thread.join()
+    assert network.connections > 0
+    network.close()
+    assert found == expected
+    assert time.monotonic() - began > CUT_S
+
+
+@long
+def test_a_scheduler_that_is_stopped_for_a_minute(run_fake, site, expected):
     site.worker(FAKE_S="0.3")
     scheduler = site.processes[0]
 
     def cut():
         wait(lambda: len(site.ran()) >= 2)
         scheduler.send_signal(signal.SIGSTOP)
-        threading.Event().wait(60)
+        threading.Event().wait(CUT_S)
         with suppress(ProcessLookupError):
             scheduler.send_signal(signal.SIGCONT)
 
