@@ -12,9 +12,8 @@ import pytest
 from scpslab.cluster import SCRIPTS, Job
 
 BUILD = "plans=0123456789abcdef,engine=0123456789abcdef"
-JOB = Job(
-    "links-x-01234567", ("scpslab", "run", "links/x", "--set", 'a=it\'s $5 "x"'), 9, 4, 2, 2300, 3600.0, Path("/cache"), Path("/o/runs"), Path("/"), BUILD
-)
+WORDS = ("scpslab", "run", "links/x", "--set", 'a=it\'s $5 "x"')
+JOB = Job("links-x-01234567", WORDS, 9, 4, 2, 2300, 3600.0, Path("/cache"), Path("/my programs"), Path("/o/runs"), Path("/"), BUILD)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -25,6 +24,7 @@ def test_a_script_says_how_it_is_used_and_what_it_needs(name):
     assert f"--build {BUILD}" in text
     assert "/cache" in text
     assert JOB.shard_s == 600 + 3 * 3600 / 4 / 2
+    assert "/my programs" in text
     if name != "ssh":
         assert "2300" in text
 
@@ -61,4 +61,4 @@ def test_slurm_numbers_its_shards(tmp_path):
 def test_htcondor_keeps_the_words_of_the_command():
     line = next(line for line in SCRIPTS["htcondor"](JOB).splitlines() if line.startswith("arguments"))
     quoted = line.removeprefix("arguments = \"-c '").removesuffix("'\"")
-    assert quoted.replace("''", "'").replace('""', '"') == JOB.command("$INT(Number)")
+    assert quoted.replace("''", "'").replace('""', '"') == f"PATH='/my programs':\"$PATH\" {JOB.command('$INT(Number)')}"

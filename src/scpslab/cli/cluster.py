@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, TRUST_HELP, todays_nam
 from scpslab.cluster import SCRIPTS, Job
 from scpslab.documents.places import one_of
 from scpslab.errors import UsageError
+from scpslab.project import IS_INSTALLED, ROOT
 from scpslab.running import RunOptions
 from scpslab.running.build import Build
 from scpslab.running.runner import ScenarioRun
@@ -53,7 +55,8 @@ def script(
     run = _planned(scenario, set_ or [], trust=trust, out=out)
     words = tuple(shlex.split(run.asked["command"]))
     cost = planning.Cost.of(run.plans.values())
-    job = Job(run.name, words, len(run.cells), shards, cores, cost.memory_mib(cores), cost.busy_s, cache_dir(), out.resolve(), Path.cwd(), str(_build(run)))
+    memory_mib, programs = cost.memory_mib(cores), Path(sys.executable).parent if IS_INSTALLED else ROOT
+    job = Job(run.name, words, len(run.cells), shards, cores, memory_mib, cost.busy_s, cache_dir(), programs, out.resolve(), Path.cwd(), str(_build(run)))
     typer.echo(SCRIPTS[scheduler](job), nl=False)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+
 from scpslab.cluster.job import Job
 
 
 def htcondor(job: Job) -> str:
     """The file for condor_submit. HTCondor counts jobs from 0."""
     # In its new syntax of arguments, double quotes enclose everything and single quotes enclose a word.
-    script = job.command("$INT(Number)").replace('"', '""').replace("'", "''")
+    script = f'PATH={shlex.quote(str(job.programs))}:"$PATH" {job.command("$INT(Number)")}'.replace('"', '""').replace("'", "''")
     lines = [
         *job.head("condor_submit THIS-FILE"),
         "# The machines share the folder from which you submit. They take kernel, guest image and stack from SCPSLAB_CACHE.",

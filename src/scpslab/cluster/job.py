@@ -13,7 +13,10 @@ SPARE_S, SPARE = 10 * MINUTE_S, 3
 
 @dataclass(frozen=True)
 class Job:
-    """A run as shards: its name, the words of its command without `--shard`, its cells, and what a shard needs. `busy_s`: seconds of a core, expected."""
+    """A run as shards: its name, the words of its command without `--shard`, its cells, and what a shard needs. `busy_s`: seconds of a core, expected.
+
+    `programs`: the folder that has scpslab.
+    """
 
     name: str
     words: tuple[str, ...]
@@ -23,6 +26,7 @@ class Job:
     memory_mib: int
     busy_s: float
     cache: Path
+    programs: Path
     out: Path
     folder: Path
     build: str
@@ -63,4 +67,6 @@ class Job:
         return [
             "# Kernel, guest image and stack are taken from here. On machines that do not share this folder: copy it there, or scpslab builds the parts.",
             f"export SCPSLAB_CACHE={shlex.quote(str(self.cache))}",
+            "# A shell that a job scheduler or ssh starts often has another PATH than yours.",
+            f'export PATH={shlex.quote(str(self.programs))}:"$PATH"',
         ]

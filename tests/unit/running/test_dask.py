@@ -296,6 +296,9 @@ def test_an_interrupt_ends_what_workers_do(run_fake, site, expected):
         remotely(run_fake, site, listeners=[interrupt])
     before = len(site.ran())
     assert process.poll() is None
+    # The cell that ran ends, and no other begins.
+    threading.Event().wait(1)
+    assert len(site.ran()) <= before + 2
     result = run_fake(overrides=MANY, executor="dask", cluster=site.address)
     assert files(result.folder) == expected
     assert before < CELLS

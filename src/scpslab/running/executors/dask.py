@@ -172,7 +172,7 @@ class _Run:
             self.link = _Link(client, f"{self.id}-{self.generation}")
             # What an earlier connection left behind keeps workers busy for nobody.
             for old in range(1, self.generation):
-                client.run(remote.stop, f"{self.id}-{old}", wait=False)
+                client.run(_stop, f"{self.id}-{old}", wait=False)
         if self.link.client.status != "running":
             raise TimeoutError("the connection was lost")
         return self.link
@@ -333,7 +333,7 @@ class _Run:
             self.engine.stop()
         if self.link:
             with suppress(Exception):
-                self.link.client.run(remote.stop, self.link.run, wait=False)
+                self.link.client.run(_stop, self.link.run, wait=False)
             self.link.close()
 
 
@@ -342,3 +342,8 @@ def _carry_out(order: dict[str, Any]) -> dict[str, Any]:
     from distributed import get_worker  # noqa: PLC0415  # the extra dask
 
     return remote.carry_out(order, str(Path(get_worker().local_directory)))
+
+
+async def _stop(run: str) -> None:
+    """On a worker: ends what runs for a run. Dask waits for plain functions, and nobody waits for a worker that does not answer."""
+    remote.stop(run)
