@@ -1,7 +1,7 @@
 # make demo: sets up what is missing and shows a result.   make test: sets up the same way and runs the tests.
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
-SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh \
+SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh stack/benches/gateway.sh \
 	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test tools/wheel tools/wheel-test tools/image/build tools/release images/base/endpoint images/base/install-packages images/base/roles.sh images/scps-ri/scps-ri \
 	src/scpslab/autograder/setup.sh src/scpslab/autograder/run_autograder \
 	$(wildcard images/*/roles/* images/*/checks/*)

@@ -67,6 +67,7 @@ class LabCell:
         self._stop_workloads()
         for service in reversed(self.planned_services):
             service.end(STOP_LIMIT_NS)
+            service.write_records(self.folders.records)
         accounts = Accounts(self.context)
         drained = accounts.drain()
         for link in self.serial_links:

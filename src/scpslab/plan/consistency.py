@@ -10,12 +10,13 @@ from scpslab import names
 from scpslab.plan.cell import Limits
 from scpslab.plan.disciplines import DISCIPLINES, Queue, settings_of
 from scpslab.plan.links import Direction, Link
-from scpslab.plan.nodes import Host, ScpsRouter, Switch
+from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.places import Places, Problem, one_of
 from scpslab.plan.plan import Plan
 from scpslab.plan.schema import shown
 from scpslab.plan.script import LinkStep, RunStep
 from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.services import CommandService, GatewayService
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 
@@ -230,11 +231,20 @@ def _services(plan: Plan, places: Places) -> Iterator[Problem]:
     for index, service in found:
         if service.node not in places.speaking:
             yield f"services[{index}].node", one_of(service.node, places.speaking)
+        if isinstance(service, GatewayService):
+            routers = tuple(node.name for node in plan.nodes if isinstance(node, Router) and node.container is None)
+            if service.node not in routers:
+                yield f"services[{index}].node", one_of(service.node, routers)
+            continue
         if service.ready_port is not None and service.ready_command is not None:
             yield f"services[{index}].ready_command", "found it beside ready_port; expected one of them"
     users = [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
     yield from _twice([*users, *((f"services[{index}].name", service.name) for index, service in found)], "a name that no workload and no other service has")
-    ports = [(f"services[{index}].ready_port", f"{one.node}:{one.ready_port}") for index, one in found if one.ready_port is not None]
+    ports = [
+        (f"services[{index}].ready_port", f"{one.node}:{one.ready_port}")
+        for index, one in found
+        if isinstance(one, CommandService) and one.ready_port is not None
+    ]
     yield from _twice(ports, "a port that no other service of the node has")
 
 
@@ -243,6 +253,7 @@ def _files(plan: Plan) -> Iterator[Problem]:
     records = [("the lab", name) for name in RECORDS]
     records += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(plan.serial_links)]
     records += [(f"nodes[{index}].name", node.name) for index, node in enumerate(plan.nodes) if isinstance(node, ScpsRouter)]
+    records += [(f"services[{index}].name", one.name) for index, one in enumerate(plan.services or ()) if isinstance(one, GatewayService)]
     records += [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
     records += [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if probe.folder == "records"]
     yield from _twice(records, "a name that no other record has")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.schema import Kinds
-from scpslab.plan.values import Name, Period, PlainText, Port
+from scpslab.plan.values import Amount, Destination, Interface, Ip, Name, Nanoseconds, Period, PlainText, Port, Rate, WholeSeed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,5 +25,29 @@ class CommandService:
     patience_ns: Period
 
 
-SERVICES: dict[str, type] = {"command": CommandService}
-Service = Annotated[CommandService, Kinds("kind", SERVICES)]
+@dataclass(frozen=True, kw_only=True)
+class GatewayService:
+    """`scps gateway` on a router: connections to `far`, the networks behind the gateway `peer`, are TCP on its LAN and SCPS-TP between the two, in UDP.
+
+    `device` is its TUN device, `rate_bps` null for a link without rate control. Its account is in records/NAME.jsonl.
+    """
+
+    kind: Literal["gateway"] = "gateway"
+    name: Name
+    node: Name
+    device: Interface
+    peer: Ip
+    far: tuple[Destination, ...]
+    rate_bps: Rate | None
+    rtt_ns: Nanoseconds
+    mtu_bytes: Amount
+    congestion: Literal["none", "vj", "vegas"]
+    loss: Literal["congestion", "corruption"]
+    buffer_bytes: Amount | None
+    set_up: Literal["connect-first", "accept-first", "early"]
+    seed: WholeSeed
+    patience_ns: Period
+
+
+SERVICES: dict[str, type] = {"command": CommandService, "gateway": GatewayService}
+Service = Annotated[CommandService | GatewayService, Kinds("kind", SERVICES)]

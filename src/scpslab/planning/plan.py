@@ -61,7 +61,7 @@ def plan(cell: Cell) -> Plan:
         workloads=tuple(planned),
         probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in cell.model.probes),
         script=plan_script(cell, network),
-        services=plan_services(cell.model),
+        services=plan_services(cell),
     )
 
 

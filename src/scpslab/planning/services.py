@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from scpslab import units
 from scpslab.plan import services as planned
-from scpslab.scenario.model import ScenarioFile
+from scpslab.scenario.cells import Cell
+from scpslab.scenario.model import CommandService, GatewayService
+from scpslab.seeds import stream
+
+SEED_DIGITS = 12
+# An interface's name has 15 letters at most, and no two gateways of a node share one.
+DEVICE = "gw{number}"
 
 
-def plan_services(model: ScenarioFile) -> tuple[planned.Service, ...] | None:
+def plan_services(cell: Cell) -> tuple[planned.Service, ...] | None:
     """The services in the order in which they start; None without one: a plan is part of what results are kept under."""
-    return (
-        tuple(
-            planned.CommandService(
-                name=service.name,
-                node=service.node,
-                command=service.command,
-                ready_port=service.ready_port,
-                ready_command=service.ready_command,
-                patience_ns=units.parse("duration", service.patience),
-            )
-            for service in model.services
-        )
-        or None
+    return tuple(_plan(service, cell, number) for number, service in enumerate(cell.model.services)) or None
+
+
+@singledispatch
+def _plan(service: object, _cell: Cell, _number: int) -> planned.Service:
+    raise TypeError(service)
+
+
+@_plan.register
+def _(service: CommandService, _cell: Cell, _number: int) -> planned.Service:
+    return planned.CommandService(
+        name=service.name,
+        node=service.node,
+        command=service.command,
+        ready_port=service.ready_port,
+        ready_command=service.ready_command,
+        patience_ns=units.parse("duration", service.patience),
+    )
+
+
+@_plan.register
+def _(service: GatewayService, cell: Cell, number: int) -> planned.Service:
+    return planned.GatewayService(
+        name=service.name,
+        node=service.node,
+        device=DEVICE.format(number=number),
+        peer=service.peer,
+        far=tuple(service.far),
+        rate_bps=None if service.rate == "none" else units.parse("rate", service.rate),
+        rtt_ns=units.parse("duration", service.rtt),
+        mtu_bytes=units.parse("size", service.mtu),
+        congestion=service.congestion,
+        loss=service.loss,
+        buffer_bytes=None if service.buffer is None else units.parse("size", service.buffer),
+        set_up=service.set_up,
+        seed=int(stream(cell.scenario.seed, "gateway", service.name, cell.repeat)[:SEED_DIGITS], 16),
+        patience_ns=units.parse("duration", service.patience),
     )

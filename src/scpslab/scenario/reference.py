@@ -24,6 +24,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hosts.HOST.sp: stack scps", SpSettings),
     ("routers.ROUTER", model.RouterSettings),
     ("services: kind command", model.CommandService),
+    ("services: kind gateway", model.GatewayService),
     *((f"workloads: kind {name}", kind.model) for name, kind in workloads.KINDS.items()),
     *((f"probes: kind {name}", kind.model) for name, kind in probes.KINDS.items()),
     ("script: do link", model.LinkStep),

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath
-from scpslab.scenario.model import ScenarioFile
+from scpslab.scenario.model import GatewayService, ScenarioFile
 from scpslab.topology.description import Network
 
 
 def service_problems(model: ScenarioFile, network: Network) -> Iterator[tuple[KeyPath, str]]:
     """Nodes that are none, names that workloads have, and ports that two services of one node would share."""
     nodes = [node.name for node in network.nodes if node.kind != "switch"]
+    routers = [node.name for node in network.nodes if node.kind == "router"]
     names = {workload.name for workload in model.workloads}
     ports: set[tuple[str, int]] = set()
     for index, service in enumerate(model.services):
@@ -22,6 +23,12 @@ def service_problems(model: ScenarioFile, network: Network) -> Iterator[tuple[Ke
             found = f'found the name "{service.name}", which a workload or another service has'
             yield ("services", index, "name"), f"{found}; expected a name of its own. Give it another name."
         names.add(service.name)
+        if isinstance(service, GatewayService):
+            if service.node in nodes and service.node not in routers:
+                yield ("services", index, "node"), f'found "{service.node}", which is no router; {one_of(service.node, routers)}'
+            if model.containers == "docker":
+                yield ("services", index, "kind"), "found a gateway with containers: docker; expected process nodes. Leave containers out."
+            continue
         if service.ready_port is None:
             continue
         if (service.node, service.ready_port) in ports:

@@ -95,7 +95,7 @@ def test_a_path_is_never_a_name_of_the_project_s(place):
     [
         (
             "relay",
-            'topology: found "relay"; expected one of fy97, fy97_np, one_way_satellite, point_to_point, sgls, shared_router, star.',
+            'topology: found "relay"; expected one of fy97, fy97_np, gateway, one_way_satellite, point_to_point, sgls, shared_router, star.',
         ),
         ("pont_to_point", "Did you mean point_to_point?"),
         (

@@ -162,7 +162,7 @@ CASES = {
     ),
     "a service with two words on when it is ready": (
         ("workloads:", 'services: [{kind: command, name: web, node: h2, command: sleep 1, ready_port: 80, ready_command: "true"}]\nworkloads:'),
-        "12: services[0]: found ready_port and ready_command; expected one of them",
+        "12: services[0].command: found ready_port and ready_command; expected one of them",
     ),
     "unknown kind of service": (
         ("workloads:", "services: [{kind: daemon, name: web, node: h2, command: sleep 1}]\nworkloads:"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from scpslab.lab.services import command
+from scpslab.lab.services import command, gateway
 from scpslab.lab.services.base import Service, Services
 
-KINDS = {"command": command.KIND}
+KINDS = {"command": command.KIND, "gateway": gateway.KIND}
 
 __all__ = ["KINDS", "Service", "Services"]

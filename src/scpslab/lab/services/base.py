@@ -111,6 +111,9 @@ class Service:
             self.process.kill()
             self.loop.run_until(lambda: self.exit_code is not None)
 
+    def write_records(self, folder: Path) -> None:
+        """Writes its records into a folder, after it has ended."""
+
     def _ended(self, code: int) -> None:
         self.exit_code = code
         if not self.is_ending:

@@ -5,7 +5,7 @@ from scpslab.probes import Probe
 from scpslab.scenario.model.links import DelayStep, Direction, Errors, Outage, Queue
 from scpslab.scenario.model.scenario_file import Check, Limits, RouterSettings, ScenarioFile, Variant
 from scpslab.scenario.model.script import LinkStep, RunStep, Step
-from scpslab.scenario.model.services import CommandService
+from scpslab.scenario.model.services import CommandService, GatewayService
 from scpslab.scenario.model.sweep import Axis, Cases, Values
 from scpslab.workloads import Workload
 
@@ -17,6 +17,7 @@ __all__ = [
     "DelayStep",
     "Direction",
     "Errors",
+    "GatewayService",
     "Limits",
     "LinkStep",
     "Outage",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from scpslab.documents.parts import Part, key
-from scpslab.documents.quantities import Name, PositiveDuration
+from scpslab.documents.quantities import Name, PositiveDuration, Rate, Size
 
 
 class CommandService(Part):
@@ -30,3 +30,29 @@ class CommandService(Part):
         if self.ready_port is not None and self.ready_command is not None:
             raise ValueError("found ready_port and ready_command; expected one of them")
         return self
+
+
+class GatewayService(Part):
+    """A gateway on a router (`scps gateway`): connections of unmodified programs are TCP on its LAN and SCPS-TP to the gateway at the other end, in UDP.
+
+    What is not TCP passes. The routes to the far networks must be shorter prefixes than `far`, or default routes: those of `far` lead into the gateway.
+    """
+
+    kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
+    name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")
+    node: Name = key(says="Router.", example="g1")
+    peer: Annotated[str, Field(pattern=r"^[0-9.]+$")] = key(says="Address of the gateway at the other end.", example="10.9.0.2")
+    far: tuple[Annotated[str, Field(pattern=r"^[0-9./]+$")], ...] = key(says="Networks behind it.", example=["10.2.0.0/24"])
+    rate: Rate | Literal["none"] = key(says="Rate of the link, all headers included; none for no rate control.", example="2 Mbit/s")
+    rtt: PositiveDuration = key(says="Round-trip time of the link; with the rate it gives the buffers.", example="530 ms")
+    mtu: Size = key("1500 B", says="MTU of the link.", example="1500 B")
+    congestion: Literal["none", "vj", "vegas"] = key("none", says="Congestion control on the link.", example="vegas")
+    loss: Literal["congestion", "corruption"] = key("corruption", says="The meaning of a loss on the link.", example="congestion")
+    buffer: Size | None = key(None, says="Each of a connection's four buffers. Default: twice the bandwidth-delay product, at least 256 KiB.", example="1 MB")
+    set_up: Literal["connect-first", "accept-first", "early"] = key(
+        "connect-first", says="When a client is answered: after the server, at once, or at once with a closed window.", example="early"
+    )
+    patience: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
+
+
+Service = Annotated[CommandService | GatewayService, Field(discriminator="kind")]

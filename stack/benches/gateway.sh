@@ -1,0 +1,121 @@
+#!/bin/sh
+# One transfer of kernel TCP between two namespaces, in the same run directly routed, through a socat relay (where there is one) and
+# through a pair of gateways; then the time of small requests. Prints Gbit/s, and CPU seconds per gigabyte of each relay or gateway.
+# Needs root; removes its namespaces.
+set -eu
+here=$(cd "$(dirname "$0")/.." && pwd)
+scps=$(find "$here"/target/*/release/scps | head -1)
+bytes=${BYTES:-1000000000}
+c=gwb$$c n=gwb$$n f=gwb$$f s=gwb$$s
+out=$(mktemp -d)
+pids=
+cleanup() {
+	for pid in $pids; do kill "$pid" 2>/dev/null || true; done
+	for ns in "$c" "$n" "$f" "$s"; do ip netns del "$ns" 2>/dev/null || true; done
+	rm -rf "$out"
+}
+trap cleanup EXIT
+for ns in "$c" "$n" "$f" "$s"; do
+	ip netns add "$ns"
+	ip netns exec "$ns" sysctl -qw net.ipv4.ip_forward=1
+	ip -n "$ns" link set lo up
+done
+join() { # NS DEV ADDRESS NS DEV ADDRESS
+	ip -n "$1" link add "$2" type veth peer name "$5" netns "$4"
+	ip -n "$1" addr add "$3/24" dev "$2"
+	ip -n "$4" addr add "$6/24" dev "$5"
+	ip -n "$1" link set "$2" up
+	ip -n "$4" link set "$5" up
+}
+join "$c" v0 10.1.0.1 "$n" lan 10.1.0.9
+join "$n" wan 10.9.0.1 "$f" wan 10.9.0.2
+join "$f" lan 10.2.0.9 "$s" v0 10.2.0.1
+ip -n "$c" route add default via 10.1.0.9
+ip -n "$s" route add default via 10.2.0.9
+ip -n "$n" route add default via 10.9.0.2
+ip -n "$f" route add default via 10.9.0.1
+
+cat >"$out/server.py" <<'END'
+import socket, threading
+bulk, echo = (socket.create_server(("10.2.0.1", port), backlog=100) for port in (9000, 9001))
+def swallow(c):
+    buffer = bytearray(1 << 20)
+    while c.recv_into(buffer): pass
+    c.close()
+def answer(c):
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while d := c.recv(4096): c.sendall(d)
+    c.close()
+def serve(listener, with_what):
+    while True: threading.Thread(target=with_what, args=(listener.accept()[0],), daemon=True).start()
+threading.Thread(target=serve, args=(echo, answer), daemon=True).start()
+serve(bulk, swallow)
+END
+cat >"$out/client.py" <<'END'
+import socket, sys, time
+name, host, total, pids = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
+def cpu(pid):
+    f = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(f[11]) + int(f[12])) / 100
+before = [cpu(p) for p in pids]
+s = socket.create_connection((host, 9000)); d = bytes(1 << 20); t = time.time()
+for _ in range(total // len(d)): s.sendall(d)
+s.shutdown(socket.SHUT_WR); s.recv(1); t = time.time() - t
+used = " ".join("%.2f" % ((cpu(p) - b) * 1e9 / total) for p, b in zip(pids, before)) or "-"
+e = socket.create_connection((host, 9001)); e.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+times = []
+for _ in range(2000):
+    b = time.perf_counter(); e.sendall(bytes(100)); e.recv(4096); times.append((time.perf_counter() - b) * 1e6)
+times.sort()
+b = time.time()
+for _ in range(300):
+    with socket.create_connection((host, 9001)) as one: one.sendall(b"x"); one.recv(1)
+rate = 300 / (time.time() - b)
+print("%-10s %6.2f Gbit/s  CPU s/GB %-10s  round trip of 100 bytes: p50 %4.0f us, p99 %5.0f us  %5.0f connections/s"
+      % (name, total * 8 / t / 1e9, used, times[1000], times[1980], rate), flush=True)
+END
+ip netns exec "$s" python3 "$out/server.py" &
+pids="$pids $!"
+sleep 1
+ip netns exec "$c" python3 "$out/client.py" direct 10.2.0.1 "$bytes"
+if command -v socat >/dev/null; then
+	for port in 9000 9001; do
+		ip netns exec "$n" socat "TCP-LISTEN:$port,bind=10.1.0.9,fork,reuseaddr" "TCP:10.2.0.1:$port" &
+		pids="$pids $!"
+	done
+	sleep 1
+	ip netns exec "$c" python3 "$out/client.py" socat 10.1.0.9 "$bytes"
+else
+	echo "socat: not installed; left out"
+fi
+for side in "near $n 10.9.0.2 10.2.0.0/24" "far $f 10.9.0.1 10.1.0.0/24"; do
+	# shellcheck disable=SC2086 # four words
+	set -- $side
+	cat >"$out/$1.json" <<END
+{"lan": {"carrier": {"kind": "tun", "routes": ["$4"]}},
+ "wan": {"carrier": {"kind": "udp", "remote": "$3:7168", "offload": true},
+         "transport": {"rate": "none", "congestion": "${CONGESTION:-vj}", "rtt_ms": 1, "buffer": 4000000}}}
+END
+	ip netns exec "$2" "$scps" gateway "$out/$1.json" >"$out/$1.log" &
+	pids="$pids $!"
+	gateways="${gateways:-} $!"
+done
+sleep 1
+# shellcheck disable=SC2086 # two processes
+ip netns exec "$c" python3 "$out/client.py" gateways 10.2.0.1 "$bytes" $gateways
+resident() { for pid in $gateways; do awk '/VmRSS/{printf "%s ", $2}' "/proc/$pid/status"; done; }
+before=$(resident)
+ip netns exec "$c" python3 -c '
+import socket, time
+kept = []
+for _ in range(500):
+    s = socket.create_connection(("10.2.0.1", 9001)); s.sendall(b"x"); s.recv(1); kept.append(s)
+time.sleep(4)' &
+sleep 3
+echo "resident before and with 500 idle connections, KiB: $before / $(resident)"
+wait $!
+for pid in $gateways; do
+	before=$(awk '{print $14 + $15}' "/proc/$pid/stat")
+	sleep 5
+	echo "idle for 5 s: $(($(awk '{print $14 + $15}' "/proc/$pid/stat") - before)) hundredths of a second of CPU; $(awk '/VmRSS/{print $2}' "/proc/$pid/status") KiB resident"
+done

@@ -1,0 +1,73 @@
+"""Gateways of a scenario: kernel TCP through two of them gains on a lossy hop, their accounts close, and the same cell has the same bytes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scpslab.results.run import open_run
+from scpslab.running import RunOptions, run_scenario
+from tests.lab.forks import digests
+
+pytestmark = pytest.mark.lab
+
+SIZE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The cells of the variant `test`: end to end with CUBIC, and split."""
+    return run_scenario("links/gateway:test", RunOptions(out=tmp_path_factory.mktemp("gateway"), jobs=1, use_cache=False))
+
+
+def cells(run):
+    """The cells by their paths."""
+    return {cell.plan.cell.axes["path"]: cell for cell in open_run(run.folder).cells}
+
+
+def test_a_split_connection_does_not_wait_for_each_loss(run):
+    found = cells(run)
+    status = {path: json.loads((cell.folder / "status.json").read_text()) for path, cell in found.items()}
+
+    assert {path: one["status"] for path, one in status.items()} == {"cubic": "completed", "split": "completed"}
+    # At a BER of 1e-5 every ninth packet is lost.
+    assert status["split"]["virtual_s"] < 10 < status["cubic"]["virtual_s"]
+
+
+def test_the_account_of_each_gateway_closes(run):
+    cell = cells(run)["split"]
+
+    for name, side in (("near", "from_lan"), ("far", "from_wan")):
+        lines = list(cell.records(name))
+        connections = [line for line in lines if line["event"] == "connection"]
+        assert sum(line[side]["delivered"] for line in connections) >= SIZE
+        # The cell ends with the workload; what is then left are FINs.
+        assert all(line["end"] in ("finished", "the gateway stopped") for line in connections)
+        for line in connections:
+            for account in (line["from_lan"], line["from_wan"]):
+                assert account["received"] == account["delivered"]
+                assert account["lost"] == account["buffered"] == 0
+        assert lines[-1]["event"] == "counters"
+        assert lines[-1]["closes"]
+        assert "cpu_s" not in lines[-1]
+
+
+def test_the_same_cell_has_the_same_bytes_twice(run, tmp_path):
+    again = run_scenario("links/gateway:test", RunOptions(out=tmp_path, jobs=1, use_cache=False))
+
+    assert digests(run.folder / "cells") == digests(again.folder / "cells")
+
+
+def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(tmp_path):
+    gateway = {"kind": "gateway", "name": "near", "node": "g1", "peer": "10.9.0.2", "far": ["10.2.0.0/24"], "rate": "2 Mbit/s", "rtt": "1 s"}
+    broken = {**gateway, "far": []}
+    twice = [gateway, {**broken, "name": "again"}]
+    overrides = ["sweep.path=[cubic]", f"services={json.dumps(twice)}"]
+    result = run_scenario("links/gateway:test", RunOptions(out=tmp_path, jobs=1, use_cache=False, overrides=overrides))
+    cell = cells(result)["cubic"]
+    status = json.loads((cell.folder / "status.json").read_text())
+
+    assert status["status"] == "failed"
+    assert "service again on g1: scps gateway ended with exit code 3" in status["reason"]
+    assert "UDP socket 0.0.0.0:7168" in status["reason"]

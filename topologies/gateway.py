@@ -1,0 +1,78 @@
+"""Two LANs with a gateway each, and a satellite hop with a slow return between them: where a performance-enhancing proxy stands.
+
+client ── lan1 ── g1 ══ hop: data → / ← ACK ══ g2 ── lan2 ── server
+                       via sat
+
+Without a service of kind `gateway`, g1 and g2 are plain routers. Their routes to each other's LAN are default routes, so that those of a gateway win.
+"""
+
+from scpslab.lab import custom
+from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
+
+PARAMETERS = Parameters(
+    data_rate=rate("10 Mbit/s", "hop rate of the data path, client to server"),
+    ack_rate=rate("1 Mbit/s", "hop rate of the ACK path"),
+    data_delay=duration("265 ms", "one-way delay of the data path (apparatus A-09)"),
+    ack_delay=duration("265 ms", "one-way delay of the ACK path"),
+    data_buffer=size(None, "g1's queue before the hop in wire bytes; default 1 bandwidth-delay product"),
+    ack_buffer=size(None, "g2's queue before the hop in wire bytes; default 1 bandwidth-delay product"),
+    framing=size("4 B", "framing bytes per packet on the hop"),
+    lan_rate=rate("100 Mbit/s", "rate of either LAN"),
+    lan_delay=duration("0.5 ms", "one-way delay of either LAN"),
+    mtu=size("1500 B", "IP MTU everywhere"),
+)
+
+ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
+LAN_BUFFER_BYTES = 4 << 20  # never the bottleneck
+
+
+def describe(p: dict) -> Network:
+    """The network for parameter values `p` in base units."""
+    net = Network("gateway")
+    net.host("client", role="source")
+    net.host("server", role="sink")
+    net.router("g1")
+    net.router("g2")
+
+    def lan(host: str, gateway: str, switch: str, number: int) -> None:
+        net.switch(switch)
+        wide = Queue(limit_bytes=LAN_BUFFER_BYTES)
+        net.link(
+            host,
+            gateway,
+            name=switch,
+            via=switch,
+            a_ip=f"10.{number}.0.1/24",
+            b_ip=f"10.{number}.0.254/24",
+            forward=Direction("up", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide, p["lan_delay"]),
+            reverse=Direction("down", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide, p["lan_delay"]),
+            mtu_bytes=p["mtu"],
+        )
+        net.route(host, "default", f"10.{number}.0.254")
+
+    lan("client", "g1", "lan1", 1)
+    lan("server", "g2", "lan2", 2)
+    net.switch("sat")
+    rtt_ns = p["data_delay"] + p["ack_delay"]
+    net.link(
+        "g1",
+        "g2",
+        name="hop",
+        via="sat",
+        a_ip="10.9.0.1/30",
+        b_ip="10.9.0.2/30",
+        forward=Direction("data", p["data_rate"], p["framing"], _buffer(p["data_buffer"], p["data_rate"], rtt_ns), p["data_delay"]),
+        reverse=Direction("ack", p["ack_rate"], p["framing"], _buffer(p["ack_buffer"], p["ack_rate"], rtt_ns), p["ack_delay"]),
+        mtu_bytes=p["mtu"],
+    )
+    net.route("g1", "default", "10.9.0.2")
+    net.route("g2", "default", "10.9.0.1")
+    return net
+
+
+def _buffer(limit_bytes: int | None, rate_bps: int, rtt_ns: int) -> Queue:
+    """The stated limit, or one bandwidth-delay product (at least four full packets, so that a slow hop can work)."""
+    return Queue(limit_bytes=limit_bytes or max(rate_bps * rtt_ns // (8 * 10**9), 4 * 1504))
+
+
+topos = {"gateway": custom.topo(PARAMETERS, describe)}
