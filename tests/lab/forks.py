@@ -62,6 +62,9 @@ class Statuses(dict[str, str]):
         """Notes a status."""
         self[cell_id] = f"{status['status']} {status['reason']}".strip()
 
+    def note(self, text: str) -> None:
+        """Nothing is done."""
+
 
 @contextmanager
 def prepared(plans: Mapping[str, Plan], *, snapshots: bool = True) -> Iterator[VirtualEngine]:

@@ -154,9 +154,9 @@ def test_every_key_of_a_plan_is_the_template_s_or_known_to_be_the_cell_s(tmp_pat
 
     # The second: what routers of SCPS-NP are told. No other node has such keys.
     given = re.compile(r"(serial_)?links\.directions\.(errors|disorder)(\..*)?|nodes\.(seed|default_precedence|hosts|next_hops|interfaces)(\..*)?")
-    assert {place for place in lacking if not given.fullmatch(place) and place.split(".")[0] not in {"cell", "workloads", "probes", "script"}} == {
+    assert {place for place in lacking if not given.fullmatch(place) and place.split(".")[0] not in {"cell", "workloads", "probes", "script", "services"}} == {
         "limits.virtual_s",
         "limits.wall_s",
     }
-    assert {place.split(".")[0] for place in lacking} == {"cell", "limits", "links", "serial_links", "nodes", "workloads", "probes", "script"}
+    assert {place.split(".")[0] for place in lacking} == {"cell", "limits", "links", "serial_links", "nodes", "workloads", "probes", "script", "services"}
     assert "links.directions.disorder.jitter_ns" not in lacking
