@@ -58,7 +58,7 @@ class Statuses(dict[str, str]):
     def started(self, cell_id: str) -> None:
         """Nothing is done."""
 
-    def ended(self, cell_id: str, status: dict[str, Any]) -> None:
+    def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
         """Notes a status."""
         self[cell_id] = f"{status['status']} {status['reason']}".strip()
 

@@ -43,7 +43,7 @@ fn make_installs_program_and_pages_and_takes_them_away() {
     };
     make("install");
     let place = scratch.path().join("opt/scps");
-    let pages = ["", "-channel", "-decode", "-fp", "-fpd", "-recv", "-router", "-send", "-sp-key"];
+    let pages = ["", "-channel", "-decode", "-fp", "-fpd", "-gateway", "-recv", "-router", "-send", "-sp-key"];
     let mut expected: Vec<String> = pages.iter().map(|name| format!("share/man/man1/scps{name}.1")).collect();
     expected.push("bin/scps".to_owned());
     expected.sort();
