@@ -61,18 +61,13 @@ def describe(p: dict) -> Network:
         via="sat",
         a_ip="10.9.0.1/30",
         b_ip="10.9.0.2/30",
-        forward=Direction("data", p["data_rate"], p["framing"], _buffer(p["data_buffer"], p["data_rate"], rtt_ns), p["data_delay"]),
-        reverse=Direction("ack", p["ack_rate"], p["framing"], _buffer(p["ack_buffer"], p["ack_rate"], rtt_ns), p["ack_delay"]),
+        forward=Direction("data", p["data_rate"], p["framing"], Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns), p["data_delay"]),
+        reverse=Direction("ack", p["ack_rate"], p["framing"], Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns), p["ack_delay"]),
         mtu_bytes=p["mtu"],
     )
     net.route("g1", "default", "10.9.0.2")
     net.route("g2", "default", "10.9.0.1")
     return net
-
-
-def _buffer(limit_bytes: int | None, rate_bps: int, rtt_ns: int) -> Queue:
-    """The stated limit, or one bandwidth-delay product (at least four full packets, so that a slow hop can work)."""
-    return Queue(limit_bytes=limit_bytes or max(rate_bps * rtt_ns // (8 * 10**9), 4 * 1504))
 
 
 topos = {"gateway": custom.topo(PARAMETERS, describe)}

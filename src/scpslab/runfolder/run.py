@@ -132,7 +132,7 @@ class RunFolder:
         return {name: entry for name, entry in cells.items() if isinstance(entry, dict)}
 
     def known_times(self) -> dict[str, float]:
-        """How long cells kept a core busy, in seconds, by cell id; those that were taken from a store have no time."""
+        """How long cells took on the wall clock, in seconds, by cell id; those that were taken from a store have no time."""
         if not self.manifest_file.exists():
             return {}
         times = self.manifest().get(TOOK, {})

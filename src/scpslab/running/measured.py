@@ -1,6 +1,7 @@
 """How long cells took on this machine, from the manifests of its runs: for cells that ran before, and as a pace for others.
 
-A manifest says how long each of its cells kept a core busy, and under which key it ran; the key stands for the plan and for all that carries it out.
+A manifest says how long each of its cells took on the wall clock (longer beside other work), and under which key it ran; the key stands for the plan and for
+all that carries it out.
 """
 
 from __future__ import annotations

@@ -23,6 +23,10 @@ class Node:
     mirror_to: str | None = None
 
 
+# On the wire: 1500 bytes, and 4 of framing.
+FULL_PACKET_BYTES = 1504
+
+
 @dataclass(frozen=True)
 class Queue:
     """The queue before a serialiser, and its discipline (plan/disciplines); exactly one of the limits is set (bytes on the wire, or packets)."""
@@ -31,6 +35,11 @@ class Queue:
     limit_packets: int | None = None
     discipline: str = DEFAULT
     ecn: bool = False
+
+    @classmethod
+    def of_one_product(cls, limit_bytes: int | None, rate_bps: int, rtt_ns: int) -> Queue:
+        """The stated limit, or one bandwidth-delay product (at least four full packets, so that a slow hop can work)."""
+        return cls(limit_bytes=limit_bytes or max(rate_bps * rtt_ns // (8 * 10**9), 4 * FULL_PACKET_BYTES))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class Reports(Protocol):
     def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
         """A cell has ended, and its folder is complete. This report may come again for a cell whose first report was interrupted or withdrawn.
 
-        `took_s`: how long it kept a core busy, if the executor knows it.
+        `took_s`: how long it took on the wall clock, if the executor knows it.
         """
 
     def withdrawn(self, cell_id: str) -> None:
