@@ -95,6 +95,16 @@ impl ErrorSource {
         mask
     }
 
+    /// Whether a bit of the next `octets` is wrong, for who loses all of them then.
+    pub fn hits(&mut self, octets: usize) -> bool {
+        self.at = self.at.saturating_add(octets as u64 * 8);
+        let is_hit = self.next < self.at;
+        while self.next < self.at {
+            self.advance();
+        }
+        is_hit
+    }
+
     fn advance(&mut self) {
         match &mut self.kind {
             Kind::None => self.next = u64::MAX,

@@ -1,6 +1,7 @@
 //! Every packet of the captures decodes, and the tools of others read what we write.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
+use scps_channel::ErrorModel;
 use scps_np::scmp::Message;
 use scps_np::{Addresses, Dialect, Header, DATAGRAM_MAX};
 use scps_sim::{Impairment, LinkConfig, Transfer};
@@ -252,7 +253,7 @@ fn dissect(config: &Config) -> Dissection {
     let link = LinkConfig {
         rate: Some(Bitrate::from_bps(2_000_000)),
         delay: Duration::from_millis(50),
-        impairment: Impairment { ber: 1e-5, ..Impairment::default() },
+        impairment: Impairment { errors: Some(ErrorModel::Independent { ber: 1e-5 }), ..Impairment::default() },
         ..LinkConfig::default()
     };
     let transfer = Transfer {

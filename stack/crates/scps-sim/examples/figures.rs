@@ -1,6 +1,7 @@
 //! Prints the figures of the loss experiments: 4,000,000 octets in 1400-octet segments over 2 Mbit/s, 250 ms each way,
 //! independent bit errors. Run with `cargo run --release --example figures`.
 
+use scps_channel::ErrorModel;
 use scps_sim::{Impairment, LinkConfig, Transfer};
 use scps_tp::{Config, Congestion, LossMeaning, RouteConfig, VegasConfig};
 use scps_types::{Bitrate, Duration};
@@ -11,7 +12,7 @@ fn transfer(config: Config, ber: f64, seed: u64, loss: LossMeaning) -> Transfer 
         rate: Some(Bitrate::from_bps(2_000_000)),
         queue_bytes: 132_500,
         delay: Duration::from_millis(250),
-        impairment: Impairment { ber, ..Impairment::default() },
+        impairment: Impairment { errors: Some(ErrorModel::Independent { ber }), ..Impairment::default() },
     };
     let mut sender = config;
     // 1400 octets of data and 12 of timestamps.

@@ -1,5 +1,6 @@
 //! One direction of a link: rate and queue, then delay, then errors.
 
+use scps_channel::{ErrorModel, ErrorSource};
 use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,8 +20,8 @@ pub struct LinkConfig {
 /// Ways to lose, repeat and reorder packets, all decided by the link's seed.
 #[derive(Clone, Debug, Default)]
 pub struct Impairment {
-    /// Independent bit errors, probability per bit: a packet with one is lost.
-    pub ber: f64,
+    /// Bit errors: a packet with one is lost. Read once, when the link is made; drawn for ever, without a period.
+    pub errors: Option<ErrorModel>,
     /// Packets lost by their number, counted from 0.
     pub drop_list: Vec<u64>,
     /// Packets lost while the clock is in one of these intervals.
@@ -63,6 +64,7 @@ pub struct LinkStats {
 pub struct Link {
     config: LinkConfig,
     rng: Rng,
+    errors: ErrorSource,
     free_at: Instant,
     waiting: VecDeque<(Instant, usize)>,
     waiting_octets: usize,
@@ -72,11 +74,20 @@ pub struct Link {
 }
 
 impl Link {
-    /// An empty link; `name` picks its random stream.
+    /// An empty link; `name` picks its random streams.
+    ///
+    /// # Panics
+    /// The error model asks for what cannot be.
+    #[allow(clippy::expect_used, reason = "whoever simulates wrote the model: there is no user to tell")]
     pub fn new(config: LinkConfig, seed: Seed, name: &str) -> Self {
+        let errors = match config.impairment.errors {
+            None => ErrorSource::none(),
+            Some(model) => ErrorSource::from_model(model, 0, seed, &format!("{name} errors")).expect("an error model"),
+        };
         Link {
             config,
             rng: seed.stream(name),
+            errors,
             free_at: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_octets: 0,
@@ -122,9 +133,9 @@ impl Link {
         // The random numbers are drawn whatever happens, so one packet's fate does not shift the next one's.
         let draws = [(); 4].map(|()| self.rng.unit_f64());
         let i = &self.config.impairment;
-        let survives = (1.0 - i.ber).powi(packet.len() as i32 * 8) * (1.0 - i.loss);
+        let is_hit = self.errors.hits(packet.len());
         let is_out = i.outages.iter().any(|(from, to)| (*from..*to).contains(&left_at));
-        if draws[0] >= survives || is_out || i.drop_list.contains(&number) {
+        if is_hit || draws[0] >= 1.0 - i.loss || is_out || i.drop_list.contains(&number) {
             self.stats.corrupt += 1;
             return;
         }
@@ -182,16 +193,42 @@ mod tests {
         assert_eq!((link.stats().sent, link.stats().queue), (3, 1));
     }
 
-    #[test]
-    fn loss_follows_length_and_error_rate() {
-        let config =
-            LinkConfig { impairment: Impairment { ber: 1e-5, ..Impairment::default() }, ..LinkConfig::default() };
-        let mut link = Link::new(config, Seed::from_u64(3), "l");
+    /// The share of 10,000 packets of 1456 octets that arrives.
+    fn arriving(model: ErrorModel) -> f64 {
+        let impairment = Impairment { errors: Some(model), ..Impairment::default() };
+        let mut link = Link::new(LinkConfig { impairment, ..LinkConfig::default() }, Seed::from_u64(3), "l");
         for _ in 0..10_000 {
             link.send(Instant::ZERO, &[0; 1456]);
         }
-        // 1-(1-1e-5)^11648 = 0.1100; 10,000 trials: sigma 0.0031, so within 4 sigma.
-        let lost = link.stats().corrupt as f64 / 1e4;
-        assert!((0.097..0.123).contains(&lost), "{lost}");
+        1.0 - link.stats().corrupt as f64 / 1e4
+    }
+
+    #[test]
+    fn loss_follows_length_and_error_rate() {
+        // (1-1e-5)^11648 = 0.8900; 10,000 trials: sigma 0.0031, so within 4 sigma.
+        let share = arriving(ErrorModel::Independent { ber: 1e-5 });
+        assert!((0.877..0.903).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn clusters_cost_fewer_packets_than_the_same_errors_apart() {
+        // An event of 10 errors every 1e6 bits: a packet of 11648 bits and one event of about 9 * 10 bits, met with
+        // 1-exp(-(11648+90)/1e6) = 0.01167; sigma 0.0011.
+        let share = arriving(ErrorModel::Clustered { ber: 1e-5, errors_per_burst: 10.0, gap_in_burst: 10.0 });
+        assert!((0.9840..0.9926).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn fades_cost_the_packets_that_they_touch() {
+        // Bad for 1e5 bits of every 1e6 on average, and every packet that touches a fade is lost: the good state holds
+        // 0.9 of the bits, and a packet begun in it ends in it with exp(-11648/9e5) = 0.9871: 0.8884. Some 105 fades pass,
+        // so sigma is about 0.1 * sqrt(2/105) = 0.014.
+        let share = arriving(ErrorModel::GilbertElliott {
+            p_good_bad: 1.0 / 9e5,
+            p_bad_good: 1e-5,
+            ber_good: 0.0,
+            ber_bad: 0.5,
+        });
+        assert!((0.832..0.944).contains(&share), "{share}");
     }
 }

@@ -3,6 +3,7 @@
 //! Five seeds each; the spread of a mean of five is below 0.4 s at 5e-5 and 0.2 s at 1e-5.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
+use scps_channel::ErrorModel;
 use scps_sim::{Impairment, LinkConfig, Outcome, Transfer};
 use scps_tp::{Config, Congestion, LossMeaning, RouteConfig};
 use scps_types::{Bitrate, Duration};
@@ -13,7 +14,7 @@ fn runs(config: &Config, ber: f64, loss: LossMeaning) -> Vec<Outcome> {
         rate: Some(Bitrate::from_bps(2_000_000)),
         queue_bytes: 132_500,
         delay: Duration::from_millis(250),
-        impairment: Impairment { ber, ..Impairment::default() },
+        impairment: Impairment { errors: Some(ErrorModel::Independent { ber }), ..Impairment::default() },
     };
     let config = Config { mss: Some(1412), ..config.clone() };
     let run = |seed| {

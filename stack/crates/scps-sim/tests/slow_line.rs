@@ -1,6 +1,7 @@
 //! Serial lines of 115,200 baud behind a megabyte of buffer, where resends can queue for longer than any round trip measured.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
+use scps_channel::ErrorModel;
 use scps_sim::{Impairment, LinkConfig, Outcome, Transfer};
 use scps_tp::{Config, LossMeaning, RouteConfig};
 use scps_types::{Bitrate, Duration};
@@ -11,7 +12,7 @@ fn transfer(config: Config, loss: LossMeaning, ber: f64, ack_bps: u64, seed: u64
         rate: Some(Bitrate::from_bps(bps)),
         queue_bytes: 1 << 20,
         delay: Duration::from_micros(23_300),
-        impairment: Impairment { ber, ..Impairment::default() },
+        impairment: Impairment { errors: Some(ErrorModel::Independent { ber }), ..Impairment::default() },
     };
     let route = RouteConfig { loss, ..RouteConfig::default() };
     Transfer {
