@@ -60,9 +60,13 @@ def test_whatever_happens_every_cell_counts_once(seed):
             break
         made.present(dict.fromkeys(sorted(there), 1))
         made.give(step)
+        is_full = all(len(worker.batches) == worker.places for worker in made.workers.values())
+        assert is_full or not (made.waiting or made.alone)
         made.spare(step, 5, 1.0)
         batch = draw.choice(list(made.batches.values())) if made.batches else None
-        match draw.randrange(8):
+        match draw.randrange(9):
+            case 7 if len(made.workers) > 1:
+                made.exclude(draw.choice(sorted(made.workers)), "broken")
             case 0 if len(there) > 1:
                 there.discard(draw.choice(sorted(there)))
             case 1:
@@ -75,7 +79,7 @@ def test_whatever_happens_every_cell_counts_once(seed):
                 counted += made.ended(batch.number, batch.cells[: draw.randrange(len(batch.cells) + 1)])
             case _ if batch:
                 counted += made.ended(batch.number, batch.cells)
-    made.present({"last": 1})
+    made.present({"last": 2})
     counted += finish(made)
     assert sorted(counted) == sorted(CELLS)
     assert not made.batches
@@ -152,3 +156,39 @@ def test_a_late_batch_has_a_copy_and_its_first_result_counts():
     assert made.ended(copy.number, copy.cells) == list(slow.cells)
     assert made.is_over
     assert made.ended(slow.number, slow.cells) == []
+
+
+class NotWalked(dict):
+    """Finds what is asked for by name, and nothing else."""
+
+    def __iter__(self):
+        raise AssertionError("walked through everything that is out")
+
+    keys = values = items = __iter__
+
+
+def test_a_result_costs_the_same_however_many_others_are_out():
+    made = Dispatch({f"c{number}": 1.0 for number in range(3000)}, batch_s=2)
+    made.present({f"w{number}": 2 for number in range(500)})
+    out = made.give(0)
+    assert len(out) == 1000
+    made.workers, made.batches = NotWalked(made.workers), NotWalked(made.batches)
+
+    for batch in out[::7]:
+        assert made.ended(batch.number, batch.cells) == list(batch.cells)
+        (next_one,) = made.give(1)
+        assert next_one.worker == batch.worker
+        assert made.spare(1, 5, 1.0) == []
+    made.lost(out[1].number)
+    assert [batch.cells for batch in made.give(2)] == [out[1].cells[:1]]
+
+
+def test_a_worker_with_fewer_batches_is_next():
+    made = dispatch(workers=(), batch_s=1)
+    made.present({"a": 2, "b": 2})
+    first = made.give(0)
+    assert [batch.worker for batch in first] == ["a", "b", "a", "b"]
+    made.ended(first[0].number, first[0].cells)
+    made.ended(first[2].number, first[2].cells)
+    made.ended(first[3].number, first[3].cells)
+    assert [batch.worker for batch in made.give(0)] == ["a", "b", "a"]

@@ -131,6 +131,7 @@ class _Run:
         self.took_s = self.expected_s = 0.0
         self.link: _Link | None = None
         self.alone_since: float | None = None
+        self.next_look_s = 0.0
 
     def run(self) -> None:
         """Until every cell is done."""
@@ -138,26 +139,39 @@ class _Run:
             while not self.dispatch.is_over or self.checking:
                 try:
                     link = self._connected()
-                    # A look at the workers is also a look at the connection.
-                    workers = link.client.nthreads()
+                    self._look(link)
                 except OSError as error:
                     self._cut(error)
                 else:
-                    self._turn(link, workers)
+                    self._turn(link)
         except GivenUpError as error:
             raise LabError(f"{error}. Look at the logs of the workers; cells that ended are kept.") from error
         finally:
             self._end()
 
-    def _turn(self, link: _Link, workers: Mapping[str, int]) -> None:
-        """One look at everything: workers, answers, checks."""
-        self.dispatch.present(workers)
-        self._complain_if_alone()
-        for number in [number for number in link.out if number not in self.dispatch.batches]:
-            link.out.pop(number).release()
+    def _look(self, link: _Link) -> None:
+        """A look at the workers, which is also one at the connection. It costs something for each worker, so it is not made for each result.
+
+        Raises:
+            OSError: the connection is lost.
+        """
         now = time.monotonic()
+        if now < self.next_look_s:
+            return
+        self.next_look_s = now + self.patience.look_s
+        self.dispatch.present(link.client.nthreads())
+        self._complain_if_alone()
         pace = self.took_s / self.expected_s if self.expected_s else 10.0
-        for batch in [*self.dispatch.give(now), *self.dispatch.spare(now, self.patience.late_s, pace)]:
+        for batch in self.dispatch.spare(now, self.patience.late_s, pace):
+            self._send(link, batch)
+
+    def _turn(self, link: _Link) -> None:
+        """Orders for workers that have a place, answers, checks."""
+        # Every batch that is out has an order; orders of batches that are not any more are dropped.
+        if len(link.out) > len(self.dispatch.batches):
+            for number in [number for number in link.out if number not in self.dispatch.batches]:
+                link.out.pop(number).release()
+        for batch in self.dispatch.give(time.monotonic()):
             self._send(link, batch)
         self._answers(link)
         self._checked()
@@ -192,6 +206,7 @@ class _Run:
             self.link.close()
             self.link = None
         self.dispatch.cut_off()
+        self.next_look_s = 0.0
         time.sleep(self.patience.look_s)
 
     def _complain_if_alone(self) -> None:
@@ -317,7 +332,8 @@ class _Run:
 
     def _checked(self) -> None:
         """Compares what this machine has run with what workers gave. A worker that gave other bytes lies: none of its results count."""
-        for future in [future for future in self.checking if future.done()]:
+        # They end in the order in which they were asked for.
+        while self.checking and (future := next(iter(self.checking))).done():
             worker, cell_id, theirs = self.checking.pop(future)
             if future.result() == theirs or not (gave := self.dispatch.withdraw(worker)):
                 continue
