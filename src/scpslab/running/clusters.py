@@ -20,18 +20,22 @@ from scpslab.errors import LabError, UsageError
 
 FORM = Form("a cluster", "kind, version, scheduler, workers", "docs/scale.md")
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?[A-Za-z0-9.\-\[\]:_]+:[0-9]{1,5}", re.ASCII)
-LOCAL, SSH, ADDRESS_OF = "local", "ssh", "address"
+LOCAL, SSH, ADDRESS_OF, LSF, HTCONDOR = "local", "ssh", "address", "lsf", "htcondor"
 # Each with the class of dask-jobqueue for it.
-QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster", "htcondor": "HTCondorCluster"}
-# The keys that a kind of cluster needs, and those that it may have besides.
+QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", LSF: "LSFCluster", HTCONDOR: "HTCondorCluster"}
+OF_JOBS = ("memory", "walltime", "account", "directives", "prologue", "python")
+# The keys that a kind of cluster needs, and those that it may have besides. HTCondor has no queues.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     LOCAL: ((), ("workers",)),
     ADDRESS_OF: (("address",), ()),
     SSH: (("hosts",), ("workers", "python")),
-    **dict.fromkeys(QUEUES, (("workers",), ("memory", "walltime", "queue", "account", "directives", "prologue", "python"))),
+    **dict.fromkeys(QUEUES, (("workers",), ("queue", *OF_JOBS))),
+    HTCONDOR: (("workers",), OF_JOBS),
 }
 LEAST_WALL_S = 600
 Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f]+$")]
+# A line of a submit file for HTCondor.
+SUBMIT_LINE = re.compile(r"\s*(\+?[A-Za-z_][\w.]*)\s*=\s*(\S.*)", re.ASCII)
 
 
 class ClusterFile(Part):
@@ -52,7 +56,9 @@ class ClusterFile(Part):
     )
     queue: Line | None = key(None, says="Queue or partition.")
     account: Line | None = key(None, says="The account or project that pays.")
-    directives: tuple[Line, ...] | None = key(None, says="Further lines for the head of the job script, without the scheduler's mark.", example=["--qos=short"])
+    directives: tuple[Line, ...] | None = key(
+        None, says="Further lines for the head of the job script, without the scheduler's mark; with htcondor: name = value.", example=["--qos=short"]
+    )
     prologue: tuple[Line, ...] | None = key(None, says="Commands before the worker starts.", example=["export SCPSLAB_CACHE=/shared/scpslab"])
 
 
@@ -127,6 +133,12 @@ def load_cluster(path: Path) -> ClusterFile:
         for name in given
         if name not in (*needed, *allowed)
     ]
+    if file.scheduler == HTCONDOR:
+        problems += [
+            (("directives", number), f'found "{line[:60]}"; expected name = value, as in a submit file. Correct it')
+            for number, line in enumerate(file.directives or ())
+            if not SUBMIT_LINE.fullmatch(line)
+        ]
     if problems:
         raise places.error(problems)
     return file
@@ -156,17 +168,19 @@ def _ssh(file: ClusterFile) -> Any:
 def queue_options(file: ClusterFile) -> dict[str, Any]:
     """What dask-jobqueue is told: a job for each worker."""
     wall_s = max(LEAST_WALL_S, units.parse("duration", file.walltime or "1 h") // 10**9)
-    walltime = f"{wall_s // 3600:02}:{wall_s % 3600 // 60:02}:{wall_s % 60:02}"
+    # LSF has no seconds.
+    walltime = f"{wall_s // 3600:02}:{wall_s % 3600 // 60:02}" + ("" if file.scheduler == LSF else f":{wall_s % 60:02}")
     lifetime_s = wall_s - 60
     options: dict[str, Any] = {"cores": 1, "processes": 1, "memory": f"{units.parse('size', file.memory or '2 GB')} B"}
     # Workers end by themselves before their jobs are ended, not all at the same time.
     options["worker_extra_args"] = ["--lifetime", f"{lifetime_s}s", "--lifetime-stagger", f"{lifetime_s // 20}s"]
-    if file.scheduler == "htcondor":
+    if file.scheduler == HTCONDOR:
         options["disk"] = f"{units.parse('size', file.memory or '2 GB')} B"
-        options["job_extra_directives"] = dict(line.split("=", 1) for line in file.directives or () if "=" in line)
+        found = [SUBMIT_LINE.fullmatch(line) for line in file.directives or ()]
+        options["job_extra_directives"] = ({"accounting_group": file.account} if file.account else {}) | {one[1]: one[2] for one in found if one}
     else:
         options |= {"walltime": walltime, "queue": file.queue, "job_extra_directives": list(file.directives or ())}
-        options["project" if file.scheduler == "lsf" else "account"] = file.account
+        options["project" if file.scheduler == LSF else "account"] = file.account
     options["job_script_prologue"] = list(file.prologue or ())
     return options | ({"python": file.python} if file.python else {})
 

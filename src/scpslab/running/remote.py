@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +82,7 @@ def carry_out(order: dict[str, Any], local: str | None = None) -> dict[str, Any]
             if order["run"] in _stopped or time.monotonic() - began > MOST_S or size > MOST_BYTES:
                 break
             place = bench.folder / f"{threading.get_ident()}-{len(done)}"
-            with _turn(order["run"], bench.turns, plan) as core:
+            with turn_of(bench.turns, plan, lambda: order["run"] in _stopped) as core:
                 started = time.monotonic()
                 bench.engine.run(CellRun(plan, place, core))
             content = packed(place)
@@ -140,16 +140,16 @@ def _prepared(order: dict[str, Any], local: str | None) -> tuple[dict[str, Plan]
 
 
 @contextmanager
-def _turn(run: str, turns: Turns | None, plan: Plan) -> Iterator[int | None]:
+def turn_of(turns: Turns | None, plan: Plan, is_over: Callable[[], bool]) -> Iterator[int | None]:
     """A cell's turn on a machine that users share: its core, or None for any.
 
     Raises:
-        Interrupted: the run was stopped meanwhile.
+        Interrupted: `is_over` said meanwhile that the run is.
     """
     if turns is None:
         yield None
         return
-    turn = waited(turns, GUESTS_PER_CORE * plan.limits.memory_mib, lambda: run in _stopped)
+    turn = waited(turns, GUESTS_PER_CORE * plan.limits.memory_mib, is_over)
     if turn is None:
         raise Interrupted
     try:
@@ -167,9 +167,9 @@ def _shared(token: str) -> Store | None:
 
 
 def _keep(store: Store, key: str, content: bytes) -> bool:
-    """Whether a store has taken a result; where it has no room, the result travels."""
+    """Whether a store has a result now. Where it has no room, or has another result, perhaps of a worker that lies, this one travels."""
     try:
-        return store.put(key, content)
+        return store.put(key, content) and store.has(key, content)
     except OSError:
         return False
 

@@ -142,6 +142,14 @@ class Store:
             part.unlink(missing_ok=True)
         return True
 
+    def has(self, key: str, content: bytes) -> bool:
+        """Whether the entry for a key is this one, as its digest says."""
+        try:
+            with self._path(key).open("rb") as file:
+                return file.read(DIGEST_BYTES) == content[:DIGEST_BYTES]
+        except OSError:
+            return False
+
     def forget(self, key: str) -> None:
         """Removes a result, as far as this user may."""
         if self.is_only_read:

@@ -11,7 +11,7 @@ from scpslab import planning, scenario
 from scpslab.engine import ENGINES
 from scpslab.running import remote
 from scpslab.running.build import Build
-from scpslab.running.store import unpack
+from scpslab.running.store import WRITING, Store, cell_key, packed, unpack
 
 
 @pytest.fixture
@@ -62,3 +62,22 @@ def test_trouble_says_where(plans, tmp_path, monkeypatch):
 def test_a_batch_that_has_become_large_ends(plans, tmp_path, monkeypatch):
     monkeypatch.setattr(remote, "MOST_BYTES", 10)
     assert len(ordered(plans, tmp_path, run="large")["cells"]) == 1
+
+
+def test_a_result_travels_where_the_shared_store_has_another_one(plans, tmp_path, monkeypatch):
+    store = Store(tmp_path / "store")
+    (store.root / WRITING).mkdir(parents=True)
+    (store.root / WRITING / "token").touch()
+    monkeypatch.setenv("SCPSLAB_STORE", str(store.root))
+    lie, *others = plans
+    (tmp_path / "lie").mkdir()
+    (tmp_path / "lie" / "plan.json").write_text("{}")
+    store.put(cell_key(plans[lie], "fake"), packed(tmp_path / "lie"))
+
+    answer = ordered(plans, tmp_path, run="shared", token="token")
+
+    results = {cell: content for cell, content, _ in answer["cells"]}
+    assert [cell for cell, content in results.items() if content is None] == others
+    assert all(store.has(cell_key(plans[cell], "fake"), packed(tmp_path / "lie")) == (cell == lie) for cell in plans)
+    unpack(io.BytesIO(results[lie]), tmp_path / "cell")
+    assert json.loads((tmp_path / "cell" / "plan.json").read_text())["cell"]["id"] == lie

@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from scpslab.running.executors.base import Elsewhere, Executor, Reports
 from scpslab.running.parts import by_network
 from scpslab.running.store import WRITING, DamagedEntryError, Store, WrongBytesError, cell_key, packed, shared_store, unpack
 from scpslab.scratch import scratch
+from scpslab.server import Turns
 
 EXTRA = 'expected it with the extra "dask" of scpslab. Run: pip install "scpslab[dask]".'
 FAILED = "failed"
@@ -63,8 +64,9 @@ class DaskExecutor(Executor):
         if not engine.deterministic:
             raise UsageError(f"--executor dask: found engine {engine.name}; expected virtual, whose results are the same on every machine. Use that.")
         if cells:
-            with ThreadPoolExecutor(max_workers=1) as checks, _tokens(self.elsewhere) as (store, token):
-                _Run(self, engine, cells, reports, checks, store, token).run()
+            turns = Turns.here() if self.elsewhere.check else None
+            with closing(turns) if turns else nullcontext(), ThreadPoolExecutor(max_workers=1) as checks, _tokens(self.elsewhere) as (store, token):
+                _Run(self, engine, cells, reports, _Checks(checks, turns), store, token).run()
 
 
 @contextmanager
@@ -85,6 +87,14 @@ def _tokens(elsewhere: Elsewhere) -> Iterator[tuple[Store | None, str]]:
         yield shared, file.name
     finally:
         file.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Checks:
+    """Where this machine runs cells of workers too, one at a time, and its turns if users share it."""
+
+    pool: ThreadPoolExecutor
+    turns: Turns | None
 
 
 @dataclass
@@ -117,7 +127,7 @@ class _Run:
     """One call of the executor."""
 
     def __init__(
-        self, asked: DaskExecutor, engine: Engine, cells: Mapping[str, CellRun], reports: Reports, checks: ThreadPoolExecutor, store: Store | None, token: str
+        self, asked: DaskExecutor, engine: Engine, cells: Mapping[str, CellRun], reports: Reports, checks: _Checks, store: Store | None, token: str
     ) -> None:
         self.asked, self.engine, self.cells, self.reports, self.checks, self.store, self.token = asked, engine, cells, reports, checks, store, token
         self.patience = asked.patience
@@ -129,6 +139,7 @@ class _Run:
         self.told: set[str] = set()
         self.checking: dict[Future[bytes], tuple[str, str, bytes]] = {}
         self.took_s = self.expected_s = 0.0
+        self.is_over = False
         self.link: _Link | None = None
         self.alone_since: float | None = None
         self.next_look_s = 0.0
@@ -300,9 +311,13 @@ class _Run:
             WrongBytesError, DamagedEntryError, ResultError: it is no result of this cell.
         """
         cell = self.cells[cell_id]
+        key = cell_key(cell.plan, self.engine.hash(cell.plan)) if self.store is not None else ""
         if content is not None:
             unpack(io.BytesIO(content), cell.folder)
-        elif self.store is None or not self.store.fetch(cell_key(cell.plan, self.engine.hash(cell.plan)), cell.folder):
+            # The store may have what another worker gave, which was withdrawn while that worker went on.
+            if self.store is not None and not self.store.has(key, content):
+                self.store.forget(key)
+        elif self.store is None or not self.store.fetch(key, cell.folder):
             return None
         files = CellFiles(cell.folder)
         try:
@@ -322,12 +337,13 @@ class _Run:
         sample = self.asked.elsewhere.check
         if sample is not None and sample.draws(len(self.cells)):
             theirs = packed(self.cells[cell_id].folder)
-            self.checking[self.checks.submit(self._own, cell_id)] = (worker, cell_id, theirs)
+            self.checking[self.checks.pool.submit(self._own, cell_id)] = (worker, cell_id, theirs)
 
     def _own(self, cell_id: str) -> bytes:
-        """This machine's result of a cell."""
-        with scratch(self.cells[cell_id].folder.parent.parent) as folder:
-            self.engine.run(CellRun(self.cells[cell_id].plan, folder / "cell"))
+        """This machine's result of a cell, which has its turn like every cell where users share the machine."""
+        plan = self.cells[cell_id].plan
+        with scratch(self.cells[cell_id].folder.parent.parent) as folder, remote.turn_of(self.checks.turns, plan, lambda: self.is_over) as core:
+            self.engine.run(CellRun(plan, folder / "cell", core))
             return packed(folder / "cell")
 
     def _checked(self) -> None:
@@ -339,10 +355,15 @@ class _Run:
                 continue
             for wrong in gave:
                 self.reports.withdrawn(wrong)
+            # Whatever else it would give is not wanted.
+            if self.link:
+                with suppress(Exception):
+                    self.link.client.run(_stop, self.link.run, workers=[worker], wait=False)
             self._exclude(worker, f"cell {cell_id}: found other bytes than on this machine; expected the same. {len(gave)} of its results are withdrawn.")
 
     def _end(self) -> None:
         """Ends what runs for this run on workers; they stay."""
+        self.is_over = True
         for future in self.checking:
             future.cancel()
         if self.checking:
