@@ -46,7 +46,7 @@ class _Pace:
 class Measured:
     """Times of the cells of some runs. `counts`: how many cells `wall_s` was asked for, by where their time came from (`SOURCES`)."""
 
-    _took_s: dict[str, float] = field(default_factory=dict)
+    _took_s: dict[str, list[float]] = field(default_factory=dict)
     _hashes: set[str] = field(default_factory=set)
     _paces: dict[str, _Pace] = field(default_factory=dict)
     _all: _Pace = field(default_factory=_Pace)
@@ -65,7 +65,7 @@ class Measured:
 
     def wall_s(self, scenario: str, plan: Plan) -> float:
         """The seconds of a core that a cell of a scenario takes: as it took before, else as its plan and other cells let expect."""
-        took = [self._took_s[key] for engine in self._hashes if (key := cell_key(plan, engine)) in self._took_s]
+        took = [seconds for engine in self._hashes for seconds in self._took_s.get(cell_key(plan, engine), ())]
         if took:
             self.counts[EXACT] += 1
             return sum(took) / len(took)
@@ -83,7 +83,9 @@ class Measured:
             return
         hashes, entries = manifest.get("engine_hashes"), folder.known_cells()
         self._hashes |= {one for one in hashes if isinstance(one, str)} if isinstance(hashes, list) else set()
-        self._took_s |= {entries[cell_id]["key"]: seconds for cell_id, seconds in took.items() if isinstance(entries.get(cell_id, {}).get("key"), str)}
+        for cell_id, seconds in took.items():
+            if isinstance(key := entries.get(cell_id, {}).get("key"), str):
+                self._took_s.setdefault(key, []).append(seconds)
         pace = self._paces.setdefault(_base(str(manifest.get("scenario"))), _Pace())
         for cell_id in _spread(sorted(took), SAMPLE):
             try:

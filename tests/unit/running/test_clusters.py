@@ -64,7 +64,15 @@ python: /shared/env/bin/python
 """
 # What each scheduler reads; the forms are those of its own manual.
 LINES = {
-    "slurm": ["#SBATCH -p short", "#SBATCH -A physics", "#SBATCH -n 1", "#SBATCH --cpus-per-task=1", "#SBATCH --mem=3G", "#SBATCH -t 01:30:00", "#SBATCH --qos=low"],
+    "slurm": [
+        "#SBATCH -p short",
+        "#SBATCH -A physics",
+        "#SBATCH -n 1",
+        "#SBATCH --cpus-per-task=1",
+        "#SBATCH --mem=3G",
+        "#SBATCH -t 01:30:00",
+        "#SBATCH --qos=low",
+    ],
     "pbs": ["#PBS -q short", "#PBS -A physics", "#PBS -l select=1:ncpus=1:mem=3072MB", "#PBS -l walltime=01:30:00", "#PBS -m n"],
     "lsf": ["#BSUB -q short", '#BSUB -P "physics"', "#BSUB -n 1", "#BSUB -M 3221226", "#BSUB -W 01:30", "#BSUB -r"],
     "htcondor": [
@@ -73,7 +81,7 @@ LINES = {
         "RequestCpus = MY.DaskWorkerCores",
         "RequestMemory = floor(MY.DaskWorkerMemory / 1048576)",
         "accounting_group = physics",
-        "+ProjectName = \"links\"",
+        '+ProjectName = "links"',
     ],
 }
 DIRECTIVES = {"slurm": "--qos=low", "pbs": "-m n", "lsf": "-r", "htcondor": '+ProjectName = "links"'}
