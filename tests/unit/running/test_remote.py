@@ -67,14 +67,15 @@ def test_a_batch_that_has_become_large_ends(plans, tmp_path, monkeypatch):
 def test_a_result_travels_where_the_shared_store_has_another_one(plans, tmp_path, monkeypatch):
     store = Store(tmp_path / "store")
     (store.root / WRITING).mkdir(parents=True)
-    (store.root / WRITING / "token").touch()
+    mark = store.root / WRITING / "mark"
+    mark.touch()
     monkeypatch.setenv("SCPSLAB_STORE", str(store.root))
     lie, *others = plans
     (tmp_path / "lie").mkdir()
     (tmp_path / "lie" / "plan.json").write_text("{}")
     store.put(cell_key(plans[lie], "fake"), packed(tmp_path / "lie"))
 
-    answer = ordered(plans, tmp_path, run="shared", token="token")
+    answer = ordered(plans, tmp_path, run="shared", token=mark.name)
 
     results = {cell: content for cell, content, _ in answer["cells"]}
     assert [cell for cell, content in results.items() if content is None] == others
