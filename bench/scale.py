@@ -55,10 +55,10 @@ class Bench:
         return [at for at, event in self.seen if type(event).__name__ == kind]
 
 
-def main(part: str, *numbers: str) -> None:
+def main(part: str, *words: str) -> None:
     """Runs a part."""
     with tempfile.TemporaryDirectory() as folder:
-        PARTS[part](Path(folder), *map(float, numbers))
+        PARTS[part](Path(folder), *(words if part == "cost" else map(float, words)))
 
 
 def overhead(folder: Path, cells: float = 1500) -> None:
@@ -155,6 +155,31 @@ def plans(folder: Path, cells: float = 10**6) -> None:
     began = time.monotonic()
     sizes = sorted(len(part) for part in cut(made.plans, 1000))
     print(f"divided into 1000 shards of {sizes[0]} to {sizes[-1]} cells: {1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB")
+
+
+def cost(_: Path, runs: str) -> None:
+    """Cost RUNS: for each scenario in a folder of runs, what `plan --cost` says before and after other runs, beside the seconds that its cells took."""
+    from scpslab import plan as plans  # noqa: PLC0415
+    from scpslab.planning import expected  # noqa: PLC0415
+    from scpslab.runfolder import CellFiles, RunFolder  # noqa: PLC0415
+    from scpslab.running.measured import Measured  # noqa: PLC0415
+
+    print("| scenario | cells | took | plan alone | with runs of other scenarios |")
+    totals = [0.0, 0.0, 0.0]
+    for folder in sorted(RunFolder.all_in(Path(runs)), key=lambda one: one.path.name):
+        took = folder.known_times()
+        known = [plans.parse(CellFiles(folder.cell(cell).path).plan.read_bytes()) for cell in took]
+        with tempfile.TemporaryDirectory() as others:
+            base = str(folder.manifest()["scenario"]).partition(":")[0]
+            for other in RunFolder.all_in(Path(runs)):
+                if str(other.manifest()["scenario"]).partition(":")[0] != base:
+                    (Path(others) / other.path.name).symlink_to(other.path.resolve())
+            measured = Measured.of(Path(others))
+            sums = [sum(took.values()), sum(expected(plan).wall_s for plan in known), sum(measured.wall_s("none", plan) for plan in known)]
+        totals = [total + one for total, one in zip(totals, sums, strict=True)]
+        if known:
+            print(f"| {folder.manifest()['scenario']} | {len(known)} | {sums[0]:.0f} s | {sums[1]:.0f} s | {sums[2]:.0f} s |")
+    print(f"| all | | {totals[0]:.0f} s | {totals[1]:.0f} s | {totals[2]:.0f} s |")
 
 
 def recovery(folder: Path) -> None:
@@ -271,7 +296,7 @@ def _memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-PARTS: dict[str, Callable[..., None]] = {part.__name__: part for part in (overhead, dispatch, workers, many, plans, recovery)}
+PARTS: dict[str, Callable[..., None]] = {part.__name__: part for part in (overhead, dispatch, workers, many, plans, recovery, cost)}
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:

@@ -21,6 +21,7 @@ from scpslab.errors import CapabilityError, LabError, UsageError
 from scpslab.running.events import CellDone, CellStarted, Note
 from scpslab.running.executors.dask import DaskExecutor, Patience
 from scpslab.running.sample import Sample
+from scpslab.server import Turns
 
 pytest.importorskip("distributed")
 DATA = Path(__file__).parents[2] / "data"
@@ -171,6 +172,31 @@ def test_a_worker_that_lies_is_found_and_what_it_gave_is_withdrawn(run_fake, sit
     again, events = remotely(run_fake, site, out=tmp_path / "again", executor="local", cluster=None, check=None)
     assert again == expected
     assert all(event.cached for event in events if isinstance(event, CellDone))
+
+
+def test_checks_take_turns_where_users_share_the_machine(run_fake, site, expected, tmp_path, monkeypatch):
+    # The worker is on another machine, which nobody shares.
+    site.worker()
+    (tmp_path / "turns").mkdir()
+    (tmp_path / "server.yaml").write_text(f"kind: server\nversion: 1\nturns: {tmp_path / 'turns'}\ncells: 1\n")
+    monkeypatch.setenv("SCPSLAB_SERVER", str(tmp_path / "server.yaml"))
+    somebody = Turns.here()
+    turn = somebody.take(1)
+    waited = []
+
+    def give_back():
+        wait(lambda: any(ticket.since_s is not None for ticket in somebody.seen()))
+        waited.append(len(site.ran()))
+        somebody.give_back(turn)
+
+    thread = threading.Thread(target=give_back)
+    thread.start()
+    found, _ = remotely(run_fake, site, check=Sample.parse("100%"))
+    thread.join()
+    somebody.close()
+    assert waited
+    assert found == expected
+    assert list((tmp_path / "turns").iterdir()) == []
 
 
 @long
