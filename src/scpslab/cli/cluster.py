@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -19,7 +20,9 @@ from scpslab.running import RunOptions
 from scpslab.running.build import Build
 from scpslab.running.runner import ScenarioRun
 from scpslab.running.shard import MOST
+from scpslab.running.store import SHARED
 from scpslab.scenario.campaign import is_campaign
+from scpslab.server import SYSTEM_CACHE
 from scpslab.setup import cache_dir
 
 Scenario = Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)]
@@ -56,8 +59,14 @@ def script(
     words = tuple(shlex.split(run.asked["command"]))
     cost = planning.Cost.of(run.plans.values())
     memory_mib, programs = cost.memory_mib(cores), Path(sys.executable).parent if IS_INSTALLED else ROOT
-    job = Job(run.name, words, len(run.cells), shards, cores, memory_mib, cost.busy_s, cache_dir(), programs, out.resolve(), Path.cwd(), str(_build(run)))
+    job = Job(run.name, words, len(run.cells), shards, cores, memory_mib, cost.busy_s, _places(), programs, out.resolve(), Path.cwd(), str(_build(run)))
     typer.echo(SCRIPTS[scheduler](job), nl=False)
+
+
+def _places() -> tuple[tuple[str, str], ...]:
+    """The folders that the user's shell names, which a job's shell does not know."""
+    named = [(name, str(Path(folder).absolute())) for name in (SYSTEM_CACHE, SHARED) if (folder := os.environ.get(name))]
+    return (("SCPSLAB_CACHE", str(cache_dir())), *named)
 
 
 def build(scenario: Scenario, set_: Settings = None, trust: Trust = False) -> None:

@@ -10,7 +10,8 @@ from scpslab.cluster.job import Job
 def htcondor(job: Job) -> str:
     """The file for condor_submit. HTCondor counts jobs from 0."""
     # In its new syntax of arguments, double quotes enclose everything and single quotes enclose a word.
-    script = f'PATH={shlex.quote(str(job.programs))}:"$PATH" {job.command("$INT(Number)")}'.replace('"', '""').replace("'", "''")
+    script = _quoted(f'PATH={shlex.quote(str(job.programs))}:"$PATH" {job.command("$INT(Number)")}')
+    places = " ".join(f"{name}='{_quoted(folder)}'" for name, folder in job.places)
     lines = [
         *job.head("condor_submit THIS-FILE"),
         "# The machines share the folder from which you submit. They take kernel, guest image and stack from SCPSLAB_CACHE.",
@@ -19,7 +20,7 @@ def htcondor(job: Job) -> str:
         "executable = /bin/bash",
         "transfer_executable = false",
         "should_transfer_files = NO",
-        f"environment = \"SCPSLAB_CACHE='{job.cache}'\"",
+        f'environment = "{places}"',
         "getenv = PATH, HOME",
         f"arguments = \"-c '{script}'\"",
         f"request_cpus = {job.cores}",
@@ -34,3 +35,8 @@ def htcondor(job: Job) -> str:
         f"queue {job.shards}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A part of a value between both kinds of quotes."""
+    return text.replace('"', '""').replace("'", "''")

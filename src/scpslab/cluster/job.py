@@ -15,7 +15,7 @@ SPARE_S, SPARE = 10 * MINUTE_S, 3
 class Job:
     """A run as shards: its name, the words of its command without `--shard`, its cells, and what a shard needs. `busy_s`: seconds of a core, expected.
 
-    `programs`: the folder that has scpslab.
+    `places`: the variables by which scpslab finds its folders, SCPSLAB_CACHE among them. `programs`: the folder that has scpslab.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Job:
     cores: int
     memory_mib: int
     busy_s: float
-    cache: Path
+    places: tuple[tuple[str, str], ...]
     programs: Path
     out: Path
     folder: Path
@@ -66,7 +66,7 @@ class Job:
         """What the shell needs to know of this site."""
         return [
             "# Kernel, guest image and stack are taken from here. On machines that do not share this folder: copy it there, or scpslab builds the parts.",
-            f"export SCPSLAB_CACHE={shlex.quote(str(self.cache))}",
+            *(f"export {name}={shlex.quote(folder)}" for name, folder in self.places),
             "# A shell that a job scheduler or ssh starts often has another PATH than yours.",
             f'export PATH={shlex.quote(str(self.programs))}:"$PATH"',
         ]
