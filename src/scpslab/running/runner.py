@@ -274,10 +274,7 @@ class PlansRun:
         self._note(cell_id, key, status)
         if took_s is not None:
             self.manifest[TOOK][cell_id] = round(took_s, 3)
-        self._unwritten += 1
-        # Written after each cell, the manifests of a long run would be most of its work. A killed run finds the rest in the store, if its results are kept.
-        if not self.engine.deterministic or self._unwritten >= len(self.manifest["cells"]) * UNWRITTEN_SHARE:
-            self._write_manifest()
+        self._write_some_manifests()
         if self.engine.deterministic and status["status"] in KEPT:
             self._keep(cell_id)
         if cell_id not in self._told:
@@ -292,11 +289,20 @@ class PlansRun:
             self.manifest[known].pop(cell_id, None)
         self.statuses.pop(cell_id, None)
         shutil.rmtree(self.folder.cell(cell_id).path, ignore_errors=True)
-        self._write_manifest()
+        self._write_some_manifests()
 
     def note(self, text: str) -> None:
         """The executor has something to say."""
         self._tell(Note(text))
+
+    def _write_some_manifests(self) -> None:
+        """Written after each cell, the manifests of a long run would be most of its work.
+
+        A killed run finds cells that its manifest lacks in the store, if its results are kept, and cells that it has and that were withdrawn nowhere.
+        """
+        self._unwritten += 1
+        if not self.engine.deterministic or self._unwritten >= len(self.manifest["cells"]) * UNWRITTEN_SHARE:
+            self._write_manifest()
 
     def _write_manifest(self) -> None:
         self.folder.write_manifest(self.manifest)
