@@ -50,7 +50,9 @@ impl Gateway {
             let settings = config.side(side);
             let own = Seed::from_u64(seed.keyed_hash("gateway", name.as_bytes()));
             let resets_strangers = settings.endpoint.resets_strangers && !config.passes_unknown;
-            let settings_of_it = EndpointConfig { resets_strangers, ..settings.endpoint.clone() };
+            // Where connections have the same addresses on both sides, the other end can be told as well.
+            let tells_strangers = resets_strangers && Side::BOTH.iter().any(|side| config.side(*side).takes_any);
+            let settings_of_it = EndpointConfig { resets_strangers, tells_strangers, ..settings.endpoint.clone() };
             Endpoint::new(settings_of_it, settings.route, own, now)
         };
         let mut gateway = Gateway {
@@ -137,7 +139,8 @@ impl Gateway {
 
     fn receive(&mut self, now: Instant, side: Side, packet: &[u8], row: Row, trust: Trust) -> Fate {
         let endpoint = self.sides.of_mut(side);
-        let segments: &[DropReason] = if self.config.passes_unknown {
+        // A reset of no connection may be of one that is not split; nobody answers it.
+        let segments: &[DropReason] = if self.config.passes_unknown || is_reset(packet) {
             &[DropReason::NotOurs, DropReason::NoConnection]
         } else {
             &[DropReason::NotOurs]
@@ -251,6 +254,10 @@ impl Gateway {
                     self.on_event(now, side, event);
                     is_busy = true;
                 }
+                while let Some(stranger) = self.sides.of_mut(side).poll_stranger() {
+                    self.sides.of_mut(side.other()).ask_after(now, &stranger);
+                    is_busy = true;
+                }
             }
             if !is_busy {
                 return was_busy;
@@ -348,7 +355,7 @@ impl Gateway {
     }
 
     /// Ends what is left of a connection. A client whose SYN was held, and whom nobody answered, is not answered either, as
-    /// without a gateway; all others are reset.
+    /// without a gateway, and is told by ICMP what ICMP told the gateway; all others are reset.
     fn give_up(&mut self, now: Instant, id: PairId, end: End) {
         let Some(pair) = self.pairs.get(&id) else { return };
         let far = pair.near.other();
@@ -356,6 +363,10 @@ impl Gateway {
         if pair.stage == Stage::Held && is_silent {
             let half = *pair.halves.of(pair.near);
             self.sides.of_mut(pair.near).ignore(now, half);
+        }
+        if let (Stage::Held, End::Broken(_, CloseReason::Unreachable { code })) = (pair.stage, end) {
+            let half = *pair.halves.of(pair.near);
+            self.sides.of_mut(pair.near).turn_away(now, half, code);
         }
         let halves = pair.halves;
         for side in Side::BOTH {
@@ -383,6 +394,13 @@ impl Gateway {
         let Pair { near, client, server, began_at, .. } = pair;
         self.reports.push_back(Report { pair: id, near, client, server, began_at, ended_at: now, end, from });
     }
+}
+
+/// True if a packet is a reset with a header that is not compressed (RFC 9293 §3.1: octet 13 has the control bits).
+fn is_reset(packet: &[u8]) -> bool {
+    packet.first() == Some(&0x45)
+        && packet.get(9) == Some(&protocol::TCP)
+        && packet.get(33).is_some_and(|bits| bits & 4 != 0)
 }
 
 /// True if an IPv4 packet's protocol is one of a transport (RFC 791 §3.1: octet 9).

@@ -8,8 +8,10 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use scps_gateway::{End, Gateway, SetUp, Side};
 use scps_sim::Impairment;
-use scps_tp::{CloseReason, Config, Endpoint, EndpointConfig, RouteConfig};
+use scps_tp::{CloseReason, Config, Endpoint, EndpointConfig, RouteConfig, Trust};
 use scps_types::{Duration, Instant, Rng, Seed};
+use scps_wire::icmp;
+use scps_wire::ipv4::Ipv4;
 use std::net::Ipv4Addr;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -50,9 +52,131 @@ fn a_gateway_that_is_killed_loses_nothing_silently() {
         // A server that never heard of the connection has no program; then the client knows.
         let is_up_complete = chain.server_program(4000).map_or(!is_clean(client), |server| is_complete(server, &up));
         assert!(client.is_at_end, "moment {moment}: the client hangs");
+        let is_told = |server: &Program| server.is_at_end || server.closed.is_some();
+        assert!(chain.server.programs.values().all(is_told), "moment {moment}: the server hangs");
         outcomes[usize::from(is_down_complete && is_up_complete)] += 1;
     }
     assert!(outcomes[0] > 10, "killed too late to matter: {outcomes:?}");
+}
+
+/// A program without keep-alives that only reads learns of a restart when the other one sends, whichever gateway it was.
+#[test]
+fn who_only_reads_is_told_of_a_restart() {
+    for (killed, is_upload, compression) in [0, 1]
+        .into_iter()
+        .flat_map(|k| [false, true].map(|u| (k, u)))
+        .flat_map(|(k, u)| [false, true].map(|c| (k, u, c)))
+    {
+        let case = format!("gateway {killed}, upload {is_upload}, compression {compression}");
+        let mut config = gateway_config(SetUp::ConnectFirst);
+        config.wan.connection.compression = compression;
+        let mut chain = Chain::new(&config, &[lan(), satellite(0.0), lan()], 11);
+        let sends = Program::sending(content(9_000_000, 1));
+        let reads = Program { fin_at: Instant::from_secs(100_000), ..Program::default() };
+        let (client, server) = if is_upload { (sends, reads) } else { (reads, sends) };
+        let id = chain.open(4000, client, server);
+        chain.run_for(Duration::from_secs(5));
+        assert_eq!(chain.compressed > 1000, compression, "{case}");
+        chain.gateways[killed] = None;
+        chain.run_for(Duration::from_secs(2));
+        chain.gateways[killed] = Some(Gateway::new(config, Seed::from_u64(12), chain.now).unwrap());
+        chain.run_for(Duration::from_secs(60));
+        let server = chain.server.programs.values().next().unwrap();
+        let closed = [chain.client.programs[&id].closed, server.closed];
+        assert_eq!(closed, [Some(CloseReason::Reset); 2], "{case}");
+        assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0), "{case}");
+    }
+}
+
+#[test]
+fn a_way_back_around_the_gateways_is_an_error_and_no_hang() {
+    for (set_up, way) in POLICIES.into_iter().flat_map(|p| [0, 1].map(|way| (p, way))) {
+        let mut chain = Chain::pair(set_up, 0.0, 5);
+        chain.bypass[way] = true;
+        let id = chain.open(4000, Program::sending(content(50_000, 1)), Program::sending(content(50_000, 2)));
+        chain.run_for(Duration::from_secs(3));
+        if way == 0 {
+            // The gateways see the answer of a server that they did not ask: both ends are told at once.
+            assert_eq!(chain.client.programs[&id].closed, Some(CloseReason::Refused), "{set_up:?}");
+        }
+        chain.run_for(Duration::from_secs(200));
+        let client = &chain.client.programs[&id];
+        assert!(
+            client.closed.is_some_and(|reason| reason != CloseReason::Finished),
+            "{set_up:?} {way}: {:?}",
+            client.closed
+        );
+        assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0), "{set_up:?} {way}");
+        assert!(chain.server.programs.values().all(|p| p.closed.is_some()), "{set_up:?} {way}");
+    }
+}
+
+#[test]
+fn what_icmp_says_of_the_far_half_the_near_one_is_told() {
+    let mut gateway = Gateway::new(gateway_config(SetUp::ConnectFirst), Seed::from_u64(3), Instant::ZERO).unwrap();
+    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let mut client = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(4), Instant::ZERO);
+    let id = client.connect(Instant::ZERO, (CLIENT, 4000), (SERVER, PORT), common::plain()).unwrap();
+    let mut syn = Vec::new();
+    client.poll_transmit(Instant::ZERO, &mut syn).unwrap();
+    gateway.handle_input(Instant::ZERO, Side::Lan, &syn, Trust::Check);
+    let mut asked = Vec::new();
+    gateway.poll_transmit(Instant::ZERO, Side::Wan, &mut asked).unwrap();
+    let seq = u32::from_be_bytes(asked[24..28].try_into().unwrap());
+    let report = |seq: u32| {
+        let mut message = [0; icmp::UNREACHABLE_LEN];
+        icmp::emit_unreachable(10, (CLIENT, 4000), (SERVER, PORT), seq, &mut message);
+        let mut packet = vec![0; 20];
+        let (src, dst) = (Ipv4Addr::new(203, 0, 113, 9), CLIENT);
+        let ipv4 = Ipv4 {
+            src,
+            dst,
+            protocol: 1,
+            tos: 0,
+            ttl: 9,
+            id: 1,
+            dont_fragment: false,
+            is_fragment: false,
+            payload_len: 36,
+        };
+        ipv4.emit(&mut packet);
+        packet.extend_from_slice(&message);
+        packet
+    };
+    let mut told = Vec::new();
+    // A guess is not believed (RFC 5927 §4.1): it passes, for it may be about something else.
+    gateway.handle_input(Instant::ZERO, Side::Wan, &report(seq.wrapping_add(9)), Trust::Check);
+    assert_eq!(gateway.poll_transmit(Instant::ZERO, Side::Lan, &mut told), None);
+    gateway.handle_input(Instant::ZERO, Side::Wan, &report(seq), Trust::Check);
+    gateway.poll_transmit(Instant::ZERO, Side::Lan, &mut told).unwrap();
+    assert_eq!((told[9], told[20], told[21]), (1, 3, 10), "ICMP, unreachable, the code that came");
+    client.handle_input(Instant::ZERO, &told, Trust::Check);
+    let closed = std::iter::from_fn(|| client.poll_event()).last();
+    assert_eq!(closed, Some(scps_tp::Event::Closed(id, CloseReason::Unreachable { code: 10 })));
+    told.clear();
+    assert_eq!(gateway.poll_transmit(Instant::ZERO, Side::Lan, &mut told), None, "no reset besides");
+    let end = gateway.poll_report().unwrap().end;
+    assert_eq!(end, End::Broken(Side::Wan, CloseReason::Unreachable { code: 10 }));
+    gateway.handle_timeout(Instant::from_secs(700));
+    assert!(Side::BOTH.iter().all(|side| gateway.endpoint(*side).connection_count() == 0));
+}
+
+#[test]
+fn a_host_that_dies_while_nobody_talks_is_found_out() {
+    let mut config = gateway_config(SetUp::ConnectFirst);
+    for side in [&mut config.lan, &mut config.wan] {
+        side.connection.keepalive = Some((Duration::from_secs(1), Duration::from_secs(120)));
+    }
+    let mut last = lan();
+    last.impairment.outages = vec![(Instant::from_secs(60), Instant::from_secs(1_000_000))];
+    let mut chain = Chain::new(&config, &[lan(), satellite(0.0), last], 5);
+    let idle = || Program { fin_at: Instant::from_secs(100_000), ..Program::default() };
+    let id = chain.open(4000, idle(), idle());
+    chain.run_for(Duration::from_secs(1000));
+    assert_eq!(chain.client.programs[&id].closed, None, "nine keep-alives, two minutes apart, are awaited");
+    chain.run_for(Duration::from_secs(500));
+    assert_eq!(chain.client.programs[&id].closed, Some(CloseReason::Reset));
+    assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0));
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn kind_of(reason: CloseReason) -> io::ErrorKind {
         CloseReason::Refused => io::ErrorKind::ConnectionRefused,
         CloseReason::Reset => io::ErrorKind::ConnectionReset,
         CloseReason::TimedOut => io::ErrorKind::TimedOut,
-        CloseReason::Unreachable => io::ErrorKind::HostUnreachable,
+        CloseReason::Unreachable { .. } => io::ErrorKind::HostUnreachable,
         CloseReason::Finished | CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
     }
 }

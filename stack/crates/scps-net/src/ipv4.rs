@@ -1,7 +1,7 @@
 //! IPv4 with ICMP (RFC 791, RFC 792, RFC 1191).
 
-use crate::{Carriage, Envelope, Layer, Quoted, Refusal, Report, ReportKind, Services, TooBig};
-use scps_wire::icmp::{IcmpError, IcmpKind};
+use crate::{Carriage, Envelope, Layer, Quote, Quoted, Refusal, Report, ReportKind, Services, TooBig};
+use scps_wire::icmp::{self, IcmpError, IcmpKind};
 use scps_wire::ipv4::{self, Ipv4};
 use scps_wire::protocol;
 
@@ -70,6 +70,16 @@ impl Layer for Ipv4Layer {
         ))
     }
 
+    fn unreachable(&mut self, code: u8, quote: &Quote) -> Option<Vec<u8>> {
+        let mut packet = vec![0; ipv4::HEADER_LEN + icmp::UNREACHABLE_LEN];
+        icmp::emit_unreachable(code, quote.src, quote.dst, quote.seq.0, &mut packet[ipv4::HEADER_LEN..]);
+        let (src, dst) = (quote.dst.0, quote.src.0);
+        let envelope =
+            Envelope { src, dst, protocol: protocol::ICMP, precedence: None, dscp: 0, services: Services::NONE };
+        let carriage = Carriage { mtu: u16::MAX, dont_fragment: false };
+        self.wrap(&envelope, carriage, &mut packet).ok().map(|()| packet)
+    }
+
     fn report<'a>(&self, envelope: &Envelope, message: &'a [u8]) -> Result<Report<Quoted<'a>>, Refusal> {
         if envelope.protocol != protocol::ICMP {
             return Err(Refusal::Foreign);
@@ -77,7 +87,7 @@ impl Layer for Ipv4Layer {
         let error = IcmpError::parse(message).map_err(|_| Refusal::BadReport)?.ok_or(Refusal::Foreign)?;
         let kind = match error.kind {
             IcmpKind::FragmentationNeeded { mtu } => ReportKind::TooBig { mtu: mtu.max(MTU_MIN) },
-            IcmpKind::Unreachable { .. } => ReportKind::Unreachable,
+            IcmpKind::Unreachable { code } => ReportKind::Unreachable { code },
             // Forged too easily (RFC 6633).
             IcmpKind::SourceQuench => return Err(Refusal::Foreign),
         };

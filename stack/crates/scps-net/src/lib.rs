@@ -116,7 +116,10 @@ pub enum ReportKind {
         mtu: u16,
     },
     /// Not delivered, for another reason.
-    Unreachable,
+    Unreachable {
+        /// Which one, as ICMP numbers it.
+        code: u8,
+    },
     /// Delivered or not, it met a queue that is too long.
     Congestion,
     /// Not delivered because a link is down for a while.
@@ -175,6 +178,9 @@ trait Layer {
 
     /// Takes the header off.
     fn unwrap<'a>(&self, packet: &'a [u8]) -> Result<(Envelope, &'a [u8]), Refusal>;
+
+    /// A packet that tells the source of `quote` that its destination cannot be reached; `None` if the layer has no such message.
+    fn unreachable(&mut self, code: u8, quote: &Quote) -> Option<Vec<u8>>;
 
     /// Reads what came in an envelope of no transport protocol.
     fn report<'a>(&self, envelope: &Envelope, message: &'a [u8]) -> Result<Report<Quoted<'a>>, Refusal>;
@@ -298,6 +304,13 @@ impl Network {
             None => Ok(outer),
             Some(protection) => protection.unwrap(now, outer, opened),
         }
+    }
+
+    /// A packet that tells the source of `quote`, in the name of its destination, that this cannot be reached; `None` if that cannot be said
+    /// in clear.
+    pub fn unreachable(&mut self, code: u8, quote: &Quote) -> Option<Vec<u8>> {
+        let is_clear = self.protection.is_none();
+        is_clear.then(|| self.kind.layer_mut().unreachable(code, quote)).flatten()
     }
 
     /// Reads what came in an envelope of no transport protocol.

@@ -1,6 +1,6 @@
 //! NP with SCMP (scps-np), as an end system speaks them.
 
-use crate::{Carriage, Envelope, Layer, Quoted, Refusal, Report, ReportKind, Services, TooBig};
+use crate::{Carriage, Envelope, Layer, Quote, Quoted, Refusal, Report, ReportKind, Services, TooBig};
 use scps_np::scmp::{BadMessage, Message, Restored, Unreachable};
 use scps_np::{tpid, BasicQos, Datagram, Dialect, Header, Tables, DATAGRAM_MAX};
 use scps_types::Precedence;
@@ -117,6 +117,11 @@ impl Layer for NpLayer {
         Ok((Envelope { src, dst, protocol, precedence, dscp: 0, services: Services::NONE }, datagram.payload()))
     }
 
+    /// Only routers of NP report.
+    fn unreachable(&mut self, _: u8, _: &Quote) -> Option<Vec<u8>> {
+        None
+    }
+
     fn report<'a>(&self, envelope: &Envelope, message: &'a [u8]) -> Result<Report<Quoted<'a>>, Refusal> {
         if envelope.protocol != protocol::ICMP {
             return Err(Refusal::Foreign);
@@ -129,7 +134,7 @@ impl Layer for NpLayer {
         match message {
             Message::TooBig { mtu, quote } => about(ReportKind::TooBig { mtu: mtu.max(MTU_MIN) }, quote),
             Message::Unreachable(Unreachable::LinkOutage, quote) => about(ReportKind::Outage, quote),
-            Message::Unreachable(_, quote) => about(ReportKind::Unreachable, quote),
+            Message::Unreachable(why, quote) => about(ReportKind::Unreachable { code: why.code() }, quote),
             Message::SourceQuench(quote) => about(ReportKind::Congestion, quote),
             Message::LinkAvailable(Restored::Destination(address)) => {
                 let dst = self.config.tables.ip_of(address).ok_or(Refusal::Foreign)?;

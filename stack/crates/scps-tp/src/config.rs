@@ -68,6 +68,9 @@ pub struct Config {
     pub bets_policy: BetsPolicy,
     /// SYNs with option 20 before one without; `None` never falls back (scps-tp §1.4).
     pub fallback_after_syns: Option<u32>,
+    /// Shares of a route's rate among connections of one precedence, by the upper three bits of their code point (IP precedence, RFC 2474
+    /// §4.2.2): one with a share of 2 sends twice what one with 1 does, if both always have something to send.
+    pub shares: [u16; 8],
     /// Most separate pieces kept out of order; more are dropped.
     pub reassembly_pieces_max: usize,
     /// A fixed initial sequence number instead of an unpredictable one, for tests and for peers that mishandle the wrap
@@ -247,6 +250,7 @@ impl Default for Config {
             time_wait: Duration::from_secs(60),
             bets_policy: BetsPolicy { retransmissions_max: 32, receive_timeout: Duration::from_micros(0x10_0001) },
             fallback_after_syns: Some(3),
+            shares: [1; 8],
             reassembly_pieces_max: 4096,
             initial_sequence: None,
             trace: false,
@@ -255,6 +259,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The share of a connection with its code point.
+    pub(crate) fn share(&self) -> u16 {
+        // RFC 2474 §4.2.2: six bits, of which the upper three are the class.
+        self.shares[usize::from(self.dscp >> 3 & 7)]
+    }
+
     /// SCPS-TP without congestion control on its FY97 settings: SNACK only, 400,000-octet buffers, one segment first,
     /// each loss resent twice (apparatus P-03 to P-05), no limited transmit, which is of 2001.
     pub fn fy97_rate() -> Self {

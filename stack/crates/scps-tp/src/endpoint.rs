@@ -4,6 +4,9 @@
 
 mod arrival;
 mod listening;
+mod strangers;
+
+pub use strangers::Stranger;
 
 use crate::ack::{Owed, Row};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
@@ -39,6 +42,8 @@ pub struct EndpointConfig {
     /// Whether segments of no connection are answered by a reset (RFC 9293 §3.5.2). Whoever hands them on to somebody who knows them
     /// says no.
     pub resets_strangers: bool,
+    /// Whether those that are reset are told of ([`Endpoint::poll_stranger`]), which is for whoever stands between the ends of connections.
+    pub tells_strangers: bool,
     /// How long a destination that ignored SCPS SYNs is spared them (scps-tp §1.4).
     pub fallback_lifetime: Duration,
     /// What carries segments.
@@ -53,6 +58,7 @@ impl Default for EndpointConfig {
             addresses: Vec::new(),
             half_open_max: 256,
             resets_strangers: true,
+            tells_strangers: false,
             fallback_lifetime: Duration::from_secs(600),
             network: NetworkConfig::Ipv4,
             ephemeral_ports: (5001, 64_000),
@@ -105,6 +111,7 @@ pub struct Endpoint {
     events: VecDeque<Event>,
     traces: VecDeque<TraceRecord>,
     replies: VecDeque<(Ipv4Addr, Vec<u8>)>,
+    strangers: VecDeque<Stranger>,
     signals: Signals,
     owed: Owed,
     /// The packet in hand came in one row with the one before it.
@@ -139,6 +146,7 @@ impl Endpoint {
             events: VecDeque::new(),
             traces: VecDeque::new(),
             replies: VecDeque::new(),
+            strangers: VecDeque::new(),
             signals: Signals::default(),
             owed: Owed::default(),
             is_in_row: false,
@@ -310,9 +318,11 @@ impl Endpoint {
             with_scps,
         };
         let precedence = birth.config.precedence.unwrap_or(Precedence::LOWEST);
+        let share = birth.config.share();
         let connection = Connection::new(birth, &self.routes[route.0], state, now);
         self.table.insert(connection);
         self.schedule.set_precedence(id.place(), precedence);
+        self.schedule.set_share(id.place(), share);
         self.settle(id.place());
         id
     }

@@ -43,7 +43,10 @@ pub enum CloseReason {
     TimedOut,
     /// The network said that the peer cannot be reached, while the connection was not yet open.
     #[error("unreachable")]
-    Unreachable,
+    Unreachable {
+        /// What the network said, as ICMP numbers it.
+        code: u8,
+    },
 }
 
 /// Why a received packet had no effect. Counted, never an error to the user.

@@ -73,7 +73,7 @@ pub use config::{
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
 pub use connection::SocketAddr;
-pub use endpoint::{Endpoint, EndpointConfig, ListenerId, Transmit, Trust};
+pub use endpoint::{Endpoint, EndpointConfig, ListenerId, Stranger, Transmit, Trust};
 pub use error::{ConnectError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, DropReason, Event};
 pub use negotiation::Agreed;

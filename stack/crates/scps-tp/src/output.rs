@@ -259,7 +259,7 @@ impl Connection {
         self.full_segment(route).saturating_sub(record).max(1)
     }
 
-    fn is_compressing(&self) -> bool {
+    pub(crate) fn is_compressing(&self) -> bool {
         self.agreed.compression.is_some()
     }
 
@@ -404,7 +404,8 @@ impl Connection {
             options: draft.options,
         };
         let has_data = draft.len > 0;
-        let compressible = self.is_compressing() && !is_syn;
+        let is_whole = !has_data && self.probing.is_whole_wanted();
+        let compressible = self.is_compressing() && !is_syn && !is_whole;
         let option_bytes = OptionBytes::of(&draft.options);
         let compressed =
             compressible.then(|| compress(&tcp, has_data, draft.with_ack, self.opening.connection_id(), &option_bytes));
@@ -447,6 +448,9 @@ impl Connection {
                 Unsent::TooBig(_) => self.stats.too_big += 1,
                 Unsent::Unprotected(_) => self.stats.unprotected += 1,
             }
+        }
+        if is_whole {
+            self.probing.on_whole();
         }
         self.stats.segments_sent += 1;
         self.stats.compressed_sent += u64::from(compressed.is_some());

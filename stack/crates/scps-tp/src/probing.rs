@@ -19,6 +19,8 @@ pub(crate) struct Probing {
     keepalives_unanswered: u32,
     /// An acknowledgement is due that the peer must answer.
     answer_wanted: bool,
+    /// The next packet without data is to have a header that is not compressed.
+    whole_wanted: bool,
 }
 
 impl Probing {
@@ -30,6 +32,7 @@ impl Probing {
             is_silent: false,
             keepalives_unanswered: 0,
             answer_wanted: false,
+            whole_wanted: false,
         }
     }
 
@@ -63,6 +66,27 @@ impl Probing {
     /// It left.
     pub(crate) fn on_asked(&mut self) {
         self.answer_wanted = false;
+    }
+
+    /// An acknowledgement is to leave that the peer must answer.
+    pub(crate) fn want_answer(&mut self) {
+        self.answer_wanted = true;
+    }
+
+    /// The next packet without data has a header that is not compressed: a peer that has forgotten the connection can then answer it by a
+    /// reset. An identifier alone tells it neither ports nor whose it was.
+    pub(crate) fn want_whole(&mut self) {
+        self.whole_wanted = true;
+    }
+
+    /// True if that is so.
+    pub(crate) fn is_whole_wanted(&self) -> bool {
+        self.whole_wanted
+    }
+
+    /// It left.
+    pub(crate) fn on_whole(&mut self) {
+        self.whole_wanted = false;
     }
 
     // The window and the route.

@@ -1,4 +1,4 @@
-//! Resets for segments that belong to no connection (RFC 793 §3.4).
+//! What answers segments that belong to no connection (RFC 793 §3.4), and what tells the other end of it.
 
 use scps_net::{Carriage, Envelope, Network, Unsent};
 use scps_types::{Instant, SeqNum};
@@ -20,20 +20,45 @@ pub fn reset(
     } else {
         (SeqNum(0), tcp.seq + occupied, Flags::RST.with(Flags::ACK))
     };
-    let answer = Tcp {
-        src_port: tcp.dst_port,
-        dst_port: tcp.src_port,
-        seq,
-        ack,
-        flags,
-        window: 0,
-        urgent: 0,
-        options: Options::default(),
-    };
-    let back = envelope.answer();
-    let room = network.room(now, &back, answer.emit_len())?;
-    let mut packet = vec![0; room.len() + answer.emit_len()];
-    answer.emit(&mut packet[room.head..room.head + answer.emit_len()], back.src, back.dst, back.protocol);
-    network.wrap(now, &back, Carriage { mtu, dont_fragment: true }, room, &mut packet)?;
+    let answer = bare(tcp.dst_port, tcp.src_port, (seq, ack, flags));
+    write(now, network, &envelope.answer(), mtu, &answer)
+}
+
+/// An acknowledgement between two ports of whoever knows them: if it fits no window, as is to be expected of numbers that nobody told us, it
+/// is answered by one with the right numbers (RFC 9293 §3.10.7.4), and where it belongs to no connection by a reset.
+pub fn question(
+    now: Instant,
+    network: &mut Network,
+    envelope: &Envelope,
+    mtu: u16,
+    (src_port, dst_port): (u16, u16),
+    guess: u64,
+) -> Result<Vec<u8>, Unsent> {
+    let (seq, ack) = (SeqNum((guess >> 32) as u32), SeqNum(guess as u32));
+    write(now, network, envelope, mtu, &bare(src_port, dst_port, (seq, ack, Flags::ACK)))
+}
+
+/// The RST that ends a connection whose SYN somebody answered, up to `ack`.
+pub fn refusal(
+    now: Instant,
+    network: &mut Network,
+    envelope: &Envelope,
+    mtu: u16,
+    (src_port, dst_port): (u16, u16),
+    ack: SeqNum,
+) -> Result<Vec<u8>, Unsent> {
+    let flags = Flags::RST.with(Flags::ACK);
+    write(now, network, envelope, mtu, &bare(src_port, dst_port, (SeqNum(0), ack, flags)))
+}
+
+fn bare(src_port: u16, dst_port: u16, (seq, ack, flags): (SeqNum, SeqNum, Flags)) -> Tcp {
+    Tcp { src_port, dst_port, seq, ack, flags, window: 0, urgent: 0, options: Options::default() }
+}
+
+fn write(now: Instant, network: &mut Network, envelope: &Envelope, mtu: u16, tcp: &Tcp) -> Result<Vec<u8>, Unsent> {
+    let room = network.room(now, envelope, tcp.emit_len())?;
+    let mut packet = vec![0; room.len() + tcp.emit_len()];
+    tcp.emit(&mut packet[room.head..room.head + tcp.emit_len()], envelope.src, envelope.dst, envelope.protocol);
+    network.wrap(now, envelope, Carriage { mtu, dont_fragment: true }, room, &mut packet)?;
     Ok(packet)
 }

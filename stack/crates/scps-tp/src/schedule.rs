@@ -1,7 +1,7 @@
 //! Whose turn it is: connections that may have something to send, connections waiting for their route's rate, deadlines.
 //!
 //! The highest precedence comes first. Among equals turns go round: where a route has a rate, each turn is worth as many octets
-//! as the route's longest packet, and what a connection took beyond its turns it has to wait for (deficit round robin, Shreedhar
+//! as the route's longest packet, times the connection's share, and what a connection took beyond its turns it has to wait for (deficit round robin, Shreedhar
 //! and Varghese 1995).
 
 use crate::route::RouteId;
@@ -18,6 +18,8 @@ struct Waiting {
 struct Place {
     is_queued: bool,
     level: usize,
+    /// Turns are worth so many times as much; 0 until it is told.
+    share: u16,
     /// Octets it may still send in this turn.
     credit: i64,
     deadline: Option<Instant>,
@@ -64,6 +66,11 @@ impl Schedule {
         self.places[index as usize].level = usize::from(precedence.level());
     }
 
+    /// A connection's share of its route's rate.
+    pub fn set_share(&mut self, index: u32, share: u16) {
+        self.places[index as usize].share = share;
+    }
+
     /// The connection may have something to send.
     pub fn make_ready(&mut self, index: u32) {
         let place = &mut self.places[index as usize];
@@ -103,7 +110,7 @@ impl Schedule {
             Some(turn) => {
                 // A turn begins.
                 if place.credit <= 0 {
-                    place.credit += i64::from(turn.max(1));
+                    place.credit += i64::from(turn.max(1)) * i64::from(place.share.max(1));
                 }
                 place.credit -= octets as i64;
                 place.credit <= 0
@@ -260,6 +267,21 @@ mod tests {
             let (least, most) = (got.iter().min().unwrap(), got.iter().max().unwrap());
             prop_assert!(most - least <= 3000, "{:?}", got);
         }
+    }
+
+    #[test]
+    fn a_share_of_three_is_three_times_as_much() {
+        let mut s = with_three();
+        s.set_share(1, 3);
+        let mut got = [0usize; 3];
+        for i in 0..5000 {
+            let index = s.next_ready().unwrap();
+            let len = 700 + i % 700;
+            got[index as usize] += len;
+            s.sent(len, Some(1500));
+        }
+        let ratio = |a: usize, b: usize| got[a] as f64 / got[b] as f64;
+        assert!((ratio(0, 2) - 1.0).abs() < 0.02 && (ratio(1, 0) - 3.0).abs() < 0.06, "{got:?}");
     }
 
     #[test]

@@ -84,6 +84,10 @@ impl Connection {
             self.give_up();
             return;
         }
+        if timeouts > 1 && self.is_compressing() {
+            // A peer that was restarted drops what is compressed; it resets what is not.
+            self.probing.want_answer();
+        }
         if self.config.rto.to_persist.is_some_and(|n| timeouts >= n) {
             route.set_available(false);
             self.suspend(now);

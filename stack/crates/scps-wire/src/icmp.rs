@@ -1,8 +1,12 @@
-//! The two ICMP messages a transport listens to (RFC 792, RFC 1191): destination unreachable and source quench.
+//! The two ICMP messages a transport listens to (RFC 792, RFC 1191): destination unreachable, which a gateway also writes, and source quench.
 
 use crate::checksum::Checksum;
-use crate::{be16, Malformed};
+use crate::ipv4::{self, Ipv4};
+use crate::{be16, protocol, Malformed};
 use std::net::Ipv4Addr;
+
+/// Octets of a TCP header without options.
+const TCP_HEADER_LEN: u16 = 20;
 
 /// What an ICMP error says about a transport segment of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,10 +72,43 @@ impl<'a> IcmpError<'a> {
     }
 }
 
+/// Octets of [`emit_unreachable`]'s message: its header, and the quoted packet's header with eight octets behind it.
+pub const UNREACHABLE_LEN: usize = 8 + ipv4::HEADER_LEN + 8;
+
+/// Writes a "destination unreachable" with `code` about the TCP segment between `src` and `dst` that begins with `seq`. It quotes what RFC 792
+/// asks for, of a header that nobody kept: the addresses, the ports and the sequence number are right.
+///
+/// # Panics
+/// If `out` is shorter than [`UNREACHABLE_LEN`]: the caller sized it.
+pub fn emit_unreachable(code: u8, src: (Ipv4Addr, u16), dst: (Ipv4Addr, u16), seq: u32, out: &mut [u8]) {
+    let out = &mut out[..UNREACHABLE_LEN];
+    out.fill(0);
+    out[..2].copy_from_slice(&[3, code]);
+    Ipv4 {
+        src: src.0,
+        dst: dst.0,
+        protocol: protocol::TCP,
+        tos: 0,
+        ttl: ipv4::DEFAULT_TTL,
+        id: 0,
+        dont_fragment: true,
+        is_fragment: false,
+        payload_len: TCP_HEADER_LEN,
+    }
+    .emit(&mut out[8..]);
+    let segment = &mut out[8 + ipv4::HEADER_LEN..];
+    segment[..2].copy_from_slice(&src.1.to_be_bytes());
+    segment[2..4].copy_from_slice(&dst.1.to_be_bytes());
+    segment[4..].copy_from_slice(&seq.to_be_bytes());
+    let mut sum = Checksum::new();
+    sum.add(out);
+    let sum = sum.finish().to_be_bytes();
+    out[2..4].copy_from_slice(&sum);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ipv4::Ipv4;
 
     pub(crate) fn message(kind: u8, code: u8, rest: u16) -> Vec<u8> {
         let mut m = vec![kind, code, 0, 0, 0, 0];
@@ -104,6 +141,16 @@ mod tests {
         let e = IcmpError::parse(&m).unwrap().unwrap();
         assert_eq!(e.kind, IcmpKind::FragmentationNeeded { mtu: 576 });
         assert_eq!((e.protocol, e.data), (6, &[0x12, 0x34, 0x56, 0x78, 0, 0, 0, 9][..]));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut m = [0xff; UNREACHABLE_LEN];
+        let (src, dst) = (([10, 1, 0, 1].into(), 4000), ([10, 2, 0, 1].into(), 80));
+        emit_unreachable(13, src, dst, 0x0102_0304, &mut m);
+        let e = IcmpError::parse(&m).unwrap().unwrap();
+        assert_eq!((e.kind, e.src, e.dst), (IcmpKind::Unreachable { code: 13 }, src.0, dst.0));
+        assert_eq!((e.protocol, e.data), (6, &[0x0f, 0xa0, 0, 80, 1, 2, 3, 4][..]));
     }
 
     #[test]

@@ -122,6 +122,10 @@ pub struct Chain {
     /// A hash of every packet that arrived anywhere, in order.
     pub hash: u64,
     pub passed: Vec<Vec<u8>>,
+    /// Packets with a compressed header that arrived anywhere.
+    pub compressed: u64,
+    /// Packets to the server (0) or to the client (1) take another way around all gateways.
+    pub bypass: [bool; 2],
 }
 
 pub fn plain() -> Config {
@@ -190,6 +194,8 @@ impl Chain {
             now: Instant::ZERO,
             hash: 0,
             passed: Vec::new(),
+            compressed: 0,
+            bypass: [false; 2],
         }
     }
 
@@ -281,6 +287,12 @@ impl Chain {
     fn arrive(&mut self, link: usize, way: usize, packet: &[u8]) {
         self.hash = Seed::from_u64(self.hash ^ self.now.as_nanos()).keyed_hash("packet", packet);
         let node = if way == 0 { link + 1 } else { link };
+        self.compressed += u64::from(packet[9] == scps_wire::protocol::SCPS_COMPRESSED);
+        let node = match (self.bypass[way], way) {
+            (false, _) => node,
+            (true, 0) => self.links.len(),
+            (true, _) => 0,
+        };
         if node == 0 {
             return self.client.endpoint.handle_input(self.now, packet, Trust::Check);
         }

@@ -63,7 +63,7 @@ fn error_of(reason: CloseReason) -> io::Error {
         CloseReason::Refused => io::ErrorKind::ConnectionRefused,
         CloseReason::Reset => io::ErrorKind::ConnectionReset,
         CloseReason::TimedOut => io::ErrorKind::TimedOut,
-        CloseReason::Unreachable => io::ErrorKind::HostUnreachable,
+        CloseReason::Unreachable { .. } => io::ErrorKind::HostUnreachable,
         CloseReason::Finished | CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
     };
     io::Error::new(kind, reason)

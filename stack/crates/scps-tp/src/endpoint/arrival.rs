@@ -82,6 +82,7 @@ impl Endpoint {
             reason.unwrap_or_else(|| {
                 if self.config.resets_strangers {
                     self.reply_reset(now, envelope, &tcp, data.len());
+                    self.note_stranger(local, remote, &tcp);
                 }
                 DropReason::NoConnection
             })
@@ -108,6 +109,11 @@ impl Endpoint {
             }
         } else {
             verdict = self.hand_over(now, index, tcp, data, u16::try_from(count).unwrap_or(u16::MAX));
+        }
+        let is_whole = envelope.protocol != protocol::SCPS_COMPRESSED;
+        if let (Verdict::Dropped(_), true, Some(c)) = (verdict, is_whole, self.table.at_mut(index)) {
+            // Who sends this may have forgotten the connection, and with it the identifier.
+            c.probing.want_whole();
         }
         self.settle(index);
         match verdict {
@@ -187,8 +193,10 @@ impl Endpoint {
                 }
             }
             // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
-            ReportKind::Unreachable if c.state == State::SynSent => c.finish(CloseReason::Unreachable),
-            ReportKind::Unreachable => {}
+            ReportKind::Unreachable { code } if c.state == State::SynSent => {
+                c.finish(CloseReason::Unreachable { code })
+            }
+            ReportKind::Unreachable { .. } => {}
             ReportKind::Congestion => {
                 let mss = c.full_segment(&self.routes[c.path.route().0]);
                 c.path.on_source_quench(mss);
@@ -211,8 +219,14 @@ impl Endpoint {
         let route = self.route_to(envelope.src).0;
         let mtu = self.routes[route].config().mtu;
         let Ok(packet) = reply::reset(now, &mut self.network, envelope, mtu, tcp, data_len) else { return };
-        if self.routes[route].take(packet.len(), now).is_ok() {
-            self.replies.push_back((envelope.src, packet));
+        self.queue_reply(now, envelope.src, packet);
+    }
+
+    /// Lets a packet leave that belongs to no connection, if there are not too many and the rate has room for it.
+    pub(super) fn queue_reply(&mut self, now: Instant, dst: Ipv4Addr, packet: Vec<u8>) {
+        let route = self.route_to(dst).0;
+        if self.replies.len() < REPLIES_MAX && self.routes[route].take(packet.len(), now).is_ok() {
+            self.replies.push_back((dst, packet));
         }
     }
 }

@@ -53,6 +53,7 @@ impl Connection {
     /// A bare acknowledgement just below the peer's window: it must answer (RFC 9293 §3.8.4; one at the window's edge, as the
     /// reference sends, draws nothing).
     pub(super) fn send_ack_to_answer(&mut self, sending: &mut Sending<'_>) -> Polled {
+        self.probing.want_whole();
         let position = self.sender.next() - 1;
         let draft =
             Draft { position, len: 0, flags: Flags::ACK, options: self.usual_options(sending.now), with_ack: true };
