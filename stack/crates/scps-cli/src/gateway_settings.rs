@@ -102,6 +102,8 @@ struct GatewayFile<'a> {
     wan: Option<&'a RawValue>,
     #[serde(borrow)]
     forwards: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    shares: Option<&'a RawValue>,
     limits: LimitsPart,
 }
 
@@ -222,8 +224,12 @@ impl GatewaySettings {
         let lan = SideReader::new(file, whole.lan, Side::Lan)?;
         let carriers = PerSide { lan: lan.carrier(overrides)?, wan: wan.carrier(overrides)? };
         let is_alone = whole.forwards.is_empty();
-        let wan = wan.config(overrides, &carriers.wan, None, is_alone)?;
-        let lan = lan.config(&Overrides::default(), &carriers.lan, Some(&wan), is_alone)?;
+        let shares = whole.shares.map(|raw| shares(file, raw)).transpose()?;
+        let mut wan = wan.config(overrides, &carriers.wan, None, is_alone)?;
+        let mut lan = lan.config(&Overrides::default(), &carriers.lan, Some(&wan), is_alone)?;
+        for side in [&mut wan, &mut lan] {
+            side.connection.shares = shares.unwrap_or(side.connection.shares);
+        }
         let forwards = whole.forwards.iter().map(|raw| forward(file, raw)).collect::<Result<Vec<_>, _>>()?;
         let set_up = match whole.set_up {
             SetUpWord::ConnectFirst => SetUp::ConnectFirst,
@@ -242,6 +248,16 @@ impl GatewaySettings {
         settle_mtu(&config, &mut carriers);
         Ok(GatewaySettings { config, carriers, is_metered })
     }
+}
+
+/// Shares of the rate by IP precedence.
+fn shares(file: &SettingsFile, raw: &RawValue) -> Result<[u16; 8], CliError> {
+    let given: Vec<u16> = file.part(raw)?;
+    let wanted = <[u16; 8]>::try_from(given.as_slice()).ok().filter(|shares| shares.iter().all(|share| *share > 0));
+    wanted.ok_or_else(|| {
+        let expected = "expected eight numbers of 1 to 65535, for the precedences 0 to 7";
+        file.complaint(raw, &format!("shares: found {given:?}; {expected}"))
+    })
 }
 
 fn limits(part: &LimitsPart) -> Limits {
@@ -492,6 +508,20 @@ mod tests {
         let wan = read(text).unwrap().config.wan;
         assert!(matches!(wan.connection.congestion, Congestion::Vegas(_)));
         assert_eq!((wan.route.loss, wan.route.framing), (LossMeaning::Congestion, 0));
+    }
+
+    #[test]
+    fn shares_are_eight_and_none_is_nothing() {
+        let with = |shares: &str| {
+            let carrier = r#""carrier": {"kind": "udp", "remote": "10.9.0.2:7168"}"#;
+            format!("{{\"wan\": {{{carrier}, \"transport\": {{\"rate\": \"1 Mbit/s\"}}}},\n\"shares\": {shares}}}")
+        };
+        let config = read(&with("[1, 1, 1, 1, 1, 4, 8, 8]")).unwrap().config;
+        assert_eq!((config.wan.connection.shares, config.lan.connection.shares[7]), ([1, 1, 1, 1, 1, 4, 8, 8], 8));
+        for bad in ["[1, 2]", "[0, 1, 1, 1, 1, 1, 1, 1]"] {
+            let error = complaint(&with(bad));
+            assert!(error.starts_with("s.json:2: shares: found [") && error.contains("eight numbers"), "{error}");
+        }
     }
 
     #[test]

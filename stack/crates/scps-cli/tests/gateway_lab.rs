@@ -25,6 +25,10 @@ fn ip(args: &str) -> bool {
 struct Lab {
     namespaces: Vec<String>,
     folder: PathBuf,
+    /// Settings of the WAN side's transport.
+    transport: &'static str,
+    /// Where the near gateway's WAN side is, and who its peer is.
+    near_wan: &'static str,
 }
 
 impl Lab {
@@ -36,7 +40,12 @@ impl Lab {
         let name = format!("gwt{}-{}", std::process::id(), LABS.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(&name);
         std::fs::create_dir_all(&folder).unwrap();
-        let mut lab = Lab { namespaces: Vec::new(), folder };
+        let mut lab = Lab {
+            namespaces: Vec::new(),
+            folder,
+            transport: r#""rate": "200 Mbit/s", "rtt_ms": 20"#,
+            near_wan: r#""remote": "10.9.0.2:7168""#,
+        };
         for part in ["c", "n", "f", "s"] {
             let name = format!("{name}{part}");
             if !ip(&format!("netns add {name}")) {
@@ -79,12 +88,13 @@ impl Lab {
 
     /// A gateway of the pair, with more keys for its file and more options.
     fn gateway(&self, place: usize, keys: &str, options: &str) -> Gateway {
-        let (remote, far) = if place == NEAR { ("10.9.0.2", "10.2.0.0/24") } else { ("10.9.0.1", "10.1.0.0/16") };
+        let to_near = r#""remote": "10.9.0.1:7168""#;
+        let (wan, far) = if place == NEAR { (self.near_wan, "10.2.0.0/24") } else { (to_near, "10.1.0.0/16") };
+        let transport = self.transport;
         let file = self.path(&format!("{place}.json"));
         let text = format!(
             r#"{{"lan": {{"carrier": {{"kind": "tun", "routes": ["{far}"]}}}},
-                "wan": {{"carrier": {{"kind": "udp", "remote": "{remote}:7168"}},
-                         "transport": {{"rate": "200 Mbit/s", "rtt_ms": 20}}}}{keys}}}"#
+                "wan": {{"carrier": {{"kind": "udp", {wan}}}, "transport": {{{transport}}}}}{keys}}}"#
         );
         std::fs::write(&file, text).unwrap();
         let mut command = self.inside(place, env!("CARGO_BIN_EXE_scps"));
@@ -304,14 +314,12 @@ fn who_is_refused_is_told_and_so_is_who_is_reset() {
     }
 }
 
-/// A client sends until it fails, a server that has keep-alives reads until it does; a gateway is killed and started again, as
-/// systemd does.
+/// A client sends until it fails, a server without keep-alives reads until it does; a gateway is killed and started again, as systemd
+/// does.
 fn kill_and_restart(lab: &Lab, which: usize) {
     let (near, far) = lab.pair("");
     let server = lab.server(
         "s, _ = listening(80).accept(); s.settimeout(60); say('open')\n\
-         for o in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL): s.setsockopt(socket.IPPROTO_TCP, o, 1)\n\
-         s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)\n\
          try:\n  n, _ = every(s); say('end', n)\nexcept OSError as e: say(type(e).__name__)",
     );
     let client = lab.python(
@@ -348,6 +356,249 @@ fn programs_are_told_when_the_gateway_at_the_server_is_killed() {
     if let Some(lab) = Lab::new() {
         kill_and_restart(&lab, FAR);
     }
+}
+
+#[test]
+fn programs_are_told_of_a_kill_with_compressed_headers() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.transport = r#""rate": "200 Mbit/s", "rtt_ms": 20, "compression": true"#;
+    for which in [NEAR, FAR] {
+        kill_and_restart(&lab, which);
+    }
+}
+
+/// Both programs send and read; whoever does not have all was told by an error.
+#[test]
+fn a_kill_at_any_moment_loses_nothing_without_an_error() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.transport = r#""rate": "20 Mbit/s", "rtt_ms": 20"#;
+    let both = "d = (b'0123456789' * 400_001)[:4_000_003]; s.settimeout(60); got = bytearray()\n\
+        def give():\n  try: s.sendall(d); s.shutdown(1)\n  except OSError: pass\n\
+        import threading; t = threading.Thread(target=give); t.start()\n\
+        try:\n  while (x := s.recv(65536)): got += x\n  say('all' if got == d else 'SHORT %d' % len(got))\n\
+        except TimeoutError: say('HANGS')\nexcept OSError as e: say('error' if d.startswith(bytes(got)) else 'WRONG')\nt.join()";
+    let mut outcomes = Vec::new();
+    let mut seed = 40_u64;
+    for moment in 0..12 {
+        let (near, far) = lab.pair("");
+        let server = lab.server(&format!("s, _ = listening(80).accept()\n{both}"));
+        let mut client =
+            lab.python(CLIENT, &format!("s = socket.create_connection(('10.2.0.1', 80)); say('open')\n{both}"));
+        assert_eq!(client.line(), "open");
+        // Knuth's generator; the transfer takes 1.7 s, and what is at the end is in doubt longest.
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis((seed >> 33) % 2000));
+        let place = [NEAR, FAR][moment % 2];
+        let (killed, other) = if place == NEAR { (near, far) } else { (far, near) };
+        killed.kill();
+        let again = lab.gateway(place, "", "");
+        let (client, server) = (client.finish(), server.finish());
+        for said in [&client, &server] {
+            assert!(["all", "error"].contains(&said.as_str()), "moment {moment}: client {client}, server {server}");
+        }
+        outcomes.push((client, server));
+        drop((again, other));
+    }
+    assert!(outcomes.iter().any(|both| both.0 == "error"), "killed too late to matter: {outcomes:?}");
+}
+
+#[test]
+fn a_cut_link_is_waited_for() {
+    let Some(lab) = Lab::new() else { return };
+    let (near, far) = lab.pair("");
+    let server = lab.server("s, _ = listening(80).accept(); s.settimeout(90); say(*every(s))");
+    let client = lab.python(
+        CLIENT,
+        "s = socket.create_connection(('10.2.0.1', 80)); d = os.urandom(30_000_000); say('go'); s.sendall(d); s.close()\n\
+         say(len(d), hashlib.sha256(d).hexdigest())",
+    );
+    let mut client = client;
+    assert_eq!(client.line(), "go");
+    for pause in [1, 5] {
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(ip(&format!("-n {} link set wan down", lab.namespaces[NEAR])));
+        std::thread::sleep(Duration::from_secs(pause));
+        assert!(ip(&format!("-n {} link set wan up", lab.namespaces[NEAR])));
+    }
+    assert_eq!(client.finish(), server.finish());
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!((&near.end()["finished"], &far.end()["finished"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn links_that_lose_repeat_and_reorder_are_no_matter() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.transport = r#""rate": "20 Mbit/s", "rtt_ms": 20"#;
+    lab.near_wan = r#""local": "127.0.0.1:7168", "remote": "127.0.0.1:7169""#;
+    let _link = lab.python(
+        NEAR,
+        "import heapq, itertools, random, select; random.seed(7); count = itertools.count(); waiting = []\n\
+         near = socket.socket(type=socket.SOCK_DGRAM); near.bind(('127.0.0.1', 7169))\n\
+         far = socket.socket(type=socket.SOCK_DGRAM); far.bind(('10.9.0.1', 7168))\n\
+         onward = {near: (far, ('10.9.0.2', 7168)), far: (near, ('127.0.0.1', 7168))}\n\
+         while True:\n\
+         \x20 ready, _, _ = select.select([near, far], [], [], .001)\n\
+         \x20 now = time.monotonic()\n\
+         \x20 for s in ready:\n\
+         \x20   try: d = s.recv(2000)\n\
+         \x20   except OSError: continue\n\
+         \x20   for _ in range(random.choices([0, 1, 2], [2, 93, 5])[0]):\n\
+         \x20     late = random.random() * .02 if random.random() < .1 else 0\n\
+         \x20     heapq.heappush(waiting, (now + late, next(count), s, d))\n\
+         \x20 while waiting and waiting[0][0] <= now:\n\
+         \x20   _, _, s, d = heapq.heappop(waiting); to, at = onward[s]\n\
+         \x20   try: to.sendto(d, at)\n\
+         \x20   except OSError: pass",
+    );
+    let (near, far) = lab.pair("");
+    let server = lab.server(
+        "s, _ = listening(80).accept(); s.settimeout(60); n, h = every(s); d = os.urandom(700_000); s.sendall(d); s.close()\n\
+         say(n, h, hashlib.sha256(d).hexdigest())",
+    );
+    let client = lab.python(
+        CLIENT,
+        "s = socket.create_connection(('10.2.0.1', 80)); s.settimeout(60); d = os.urandom(3_000_000); s.sendall(d)\n\
+         s.shutdown(1); n, h = every(s); say(len(d), hashlib.sha256(d).hexdigest(), h)",
+    );
+    assert_eq!(client.finish(), server.finish());
+    std::thread::sleep(Duration::from_millis(500));
+    let counters = near.end();
+    assert!(counters["wan"]["resends"].as_u64().unwrap() > 10, "{counters}");
+    assert_eq!((&counters["finished"], &far.end()["finished"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn nobody_at_the_far_side_is_an_error_of_the_right_kind() {
+    let Some(lab) = Lab::new() else { return };
+    let asks = |address: &str| {
+        format!(
+            "t = time.time()\ntry: s = socket.create_connection(('{address}', 80), timeout=30); s.recv(1); say('end')\n\
+             except OSError as e: say(type(e).__name__, e.errno, int(time.time() - t) < 15)"
+        )
+    };
+    // A host that is not there: the router at the far side says so, and the client hears it as if it had asked itself.
+    let (near, far) = lab.pair("");
+    let client = lab.python(CLIENT, &asks("10.2.0.77"));
+    assert_eq!(client.finish(), "OSError 113 True", "EHOSTUNREACH");
+    assert_eq!(lab.lines(NEAR, "connection")[0]["end"], "unreachable on the side Wan");
+    for counters in [near.end(), far.end()] {
+        assert_eq!((&counters["broken"], &counters["open"]), (&1.into(), &0.into()), "{counters}");
+    }
+    // No gateway at the far side: who was answered early is reset when the time for set-up is over.
+    for policy in ["accept-first", "early"] {
+        let near = lab.gateway(NEAR, &format!(r#", "set_up": "{policy}", "limits": {{"set_up_s": 2}}"#), "");
+        let client = lab.python(CLIENT, &asks("10.2.0.1"));
+        assert_eq!(client.finish(), "ConnectionResetError 104 True", "{policy}");
+        assert_eq!(near.end()["broken"], 1);
+    }
+}
+
+#[test]
+fn connections_beyond_the_memory_are_refused_and_the_others_served() {
+    let Some(lab) = Lab::new() else { return };
+    // Buffers of a connection: four of a million octets.
+    let (near, _far) = lab.pair(r#", "limits": {"buffered_bytes": 12000000}"#);
+    let _server = lab.server(
+        "import threading\ndef serve(c):\n  while (d := c.recv(65536)): c.sendall(d)\n  c.close()\n\
+         l = listening(80)\nwhile True: threading.Thread(target=serve, args=(l.accept()[0],), daemon=True).start()",
+    );
+    let client = lab.python(
+        CLIENT,
+        "kept, refused = [], 0\nfor i in range(6):\n  try: kept.append(socket.create_connection(('10.2.0.1', 80), timeout=20))\n\
+         \x20 except ConnectionRefusedError: refused += 1\n\
+         for s in kept: s.sendall(b'x' * 9000); s.settimeout(20); n = 0\n\
+         for s in kept:\n  n = 0\n  while n < 9000: n += len(s.recv(9000))\n\
+         [s.close() for s in kept]; time.sleep(.5); socket.create_connection(('10.2.0.1', 80), timeout=20)\n\
+         say(len(kept), refused)",
+    );
+    assert_eq!(client.finish(), "3 3");
+    let counters = near.end();
+    assert_eq!((&counters["begun"], &counters["full"]), (&4.into(), &3.into()), "{counters}");
+}
+
+#[test]
+fn a_flood_of_syns_keeps_nobody_out() {
+    let Some(lab) = Lab::new() else { return };
+    let keys = r#", "set_up": "accept-first", "limits": {"connections": 100}"#;
+    let (near, far) = lab.pair(keys);
+    let server = lab.server("s, _ = listening(80).accept(); s.settimeout(60); say(*every(s))");
+    let flood = lab.python(
+        CLIENT,
+        "s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW); say('go')\n\
+         def total(d):\n  n = sum(struct.unpack('!%dH' % (len(d) // 2), d))\n  while n >> 16: n = (n & 65535) + (n >> 16)\n  return ~n & 65535\n\
+         to = socket.inet_aton('10.2.0.1')\n\
+         for i in range(20_000):\n\
+         \x20 src = bytes([10, 1, 100 + i % 100, 1 + i // 100 % 250])\n\
+         \x20 head = lambda c: struct.pack('!HHIIBBHHH', 1024 + i, 80, i * 7919, 0, 0x50, 2, 8192, c, 0)\n\
+         \x20 tcp = head(total(src + to + struct.pack('!HH', 6, 20) + head(0)))\n\
+         \x20 s.sendto(struct.pack('!BBHHHBBH4s4s', 0x45, 0, 40, i & 65535, 0, 64, 6, 0, src, to) + tcp, ('10.2.0.1', 0))\n\
+         say('done')",
+    );
+    let mut flood = flood;
+    assert_eq!(flood.line(), "go");
+    std::thread::sleep(Duration::from_millis(100));
+    let client = lab.python(
+        CLIENT,
+        "s = socket.create_connection(('10.2.0.1', 80), timeout=30); d = os.urandom(2_000_000); s.sendall(d); s.close()\n\
+         say(len(d), hashlib.sha256(d).hexdigest())",
+    );
+    assert_eq!(client.finish(), server.finish());
+    assert_eq!(flood.finish(), "done");
+    let (counters, far) = (near.end(), far.end());
+    assert_eq!((&counters["begun"], &counters["full"], &far["begun"]), (&1.into(), &0.into(), &1.into()), "{counters}");
+    assert!(counters["lan"]["received"].as_u64().unwrap() > 10_000, "{counters}");
+}
+
+#[test]
+fn a_way_around_the_gateways_is_told_or_taken() {
+    let Some(lab) = Lab::new() else { return };
+    let (c, s) = (&lab.namespaces[CLIENT], &lab.namespaces[SERVER]);
+    assert!(ip(&format!("-n {c} link add v1 type veth peer name v1 netns {s}")));
+    for (ns, address) in [(c, "10.5.0.1"), (s, "10.5.0.2")] {
+        assert!(ip(&format!("-n {ns} addr add {address}/24 dev v1")) && ip(&format!("-n {ns} link set v1 up")));
+    }
+    let asks = "t = time.time()\ntry:\n  s = socket.socket(); s.setsockopt(socket.IPPROTO_TCP, socket.TCP_SYNCNT, 2); s.settimeout(30)\n\
+        \x20 s.connect(('10.2.0.1', 80)); s.sendall(b'x'); say(s.recv(1))\n\
+        except OSError as e: say(type(e).__name__, int(time.time() - t) < 15)";
+    let answers =
+        "l = listening(80)\nwhile True:\n  s, _ = l.accept()\n  try: s.sendall(s.recv(1))\n  except OSError: pass";
+    // Only the server's answers go through the gateways: they were not asked for, so both ends are told.
+    assert!(ip(&format!("-n {c} route add 10.2.0.0/24 via 10.5.0.2 src 10.1.0.1")));
+    for (keys, expected) in [("", "ConnectionRefusedError True"), (r#", "unknown": "pass""#, "b'x'")] {
+        let _gateways = lab.pair(keys);
+        let _server = lab.server(answers);
+        assert_eq!(lab.python(CLIENT, asks).finish(), expected, "{keys}");
+    }
+    // Only the client's packets go through them: nobody can answer in the gateways' name, and the client gives up as without one.
+    assert!(ip(&format!("-n {c} route del 10.2.0.0/24")));
+    assert!(ip(&format!("-n {s} route add 10.1.0.0/24 via 10.5.0.1")));
+    let (near, far) = lab.pair(r#", "limits": {"set_up_s": 3}"#);
+    let _server = lab.server(answers);
+    assert_eq!(lab.python(CLIENT, asks).finish(), "TimeoutError True");
+    std::thread::sleep(Duration::from_secs(4));
+    for counters in [near.end(), far.end()] {
+        assert_eq!(counters["begun"], counters["broken"], "{counters}");
+    }
+}
+
+#[test]
+fn a_route_that_leads_elsewhere_is_not_taken_over_in_silence() {
+    let Some(lab) = Lab::new() else { return };
+    let near = &lab.namespaces[NEAR];
+    assert!(ip(&format!("-n {near} route add 10.2.0.0/24 via 10.9.0.2")));
+    let mut gateway = lab.inside(NEAR, env!("CARGO_BIN_EXE_scps"));
+    gateway.args("gateway --peer 10.9.0.2 --rtt-ms 20 --far 10.2.0.0/24 --rate".split_whitespace()).arg("10 Mbit/s");
+    let output = gateway.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("10.2.0.0/24 is routed to wan already") && text.contains("ip route del"), "{text}");
+    // One with a metric is left as it is, and not taken while the gateway runs.
+    assert!(ip(&format!("-n {near} route del 10.2.0.0/24")));
+    assert!(ip(&format!("-n {near} route add 10.2.0.0/24 via 10.9.0.2 metric 100")));
+    let gateway = lab.gateway(NEAR, "", "");
+    let taken = lab.inside(NEAR, "ip").args(["route", "get", "10.2.0.1"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&taken.stdout).contains("dev scpsgw0"), "{taken:?}");
+    gateway.end();
 }
 
 #[test]

@@ -230,10 +230,19 @@ fn with_up(value: [u8; 24]) -> u16 {
     u16::from_ne_bytes([value[0], value[1]]) | libc::IFF_UP as u16
 }
 
-/// Routes packets for the addresses that begin as the first `length` bits of `address` do to the interface; an existing route is left
-/// alone.
+/// Routes packets for the addresses that begin as the first `length` bits of `address` do to the interface, unless that is so already. A
+/// route elsewhere for the same prefix is an error: the kernel would have two, and who made the other one expects it to be taken.
 pub(crate) fn route_to_interface(name: &str, address: Ipv4Addr, length: u8) -> io::Result<()> {
     let mask = Ipv4Addr::from(u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0));
+    let table = std::fs::read_to_string("/proc/self/net/route").unwrap_or_default();
+    match routed_to(&table, address & mask, mask) {
+        Some(other) if other == name => return Ok(()),
+        Some(other) => {
+            let problem = format!("{}/{length} is routed to {other} already", address & mask);
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
+        }
+        None => {}
+    }
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let mut device = InterfaceRequest::new(name, &[])?.name;
     // SAFETY: rtentry is plain old data; all-zero is a valid value.
@@ -243,10 +252,18 @@ pub(crate) fn route_to_interface(name: &str, address: Ipv4Addr, length: u8) -> i
     route.rt_flags = libc::RTF_UP | if length >= 32 { libc::RTF_HOST } else { 0 };
     route.rt_dev = device.as_mut_ptr().cast();
     // SAFETY: SIOCADDRT reads an rtentry; the device name it points to is a terminated array that lives on.
-    match check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT, &raw const route) }) {
-        Err(e) if e.raw_os_error() == Some(libc::EEXIST) => Ok(()),
-        other => other.map(drop),
-    }
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT, &raw const route) }).map(drop)
+}
+
+/// The interface to which a table as in `/proc/net/route` routes exactly this prefix with the metric of a route that names none.
+fn routed_to(table: &str, address: Ipv4Addr, mask: Ipv4Addr) -> Option<&str> {
+    table.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [interface, to, _, _, _, _, metric, bits, ..] = fields[..] else { return None };
+        // Addresses are numbers of the machine's order in hexadecimal.
+        let number = |text| u32::from_str_radix(text, 16).ok().map(|n| Ipv4Addr::from(n.to_ne_bytes()));
+        (metric == "0" && number(to) == Some(address) && number(bits) == Some(mask)).then_some(interface)
+    })
 }
 
 /// An IPv4 address as `struct sockaddr`: behind the family a port of 16 bits, which is 0, and the address.
@@ -480,6 +497,19 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let std::net::SocketAddr::V4(at) = socket.local_addr().unwrap() else { unreachable!("an IPv4 socket") };
         (socket, at)
+    }
+
+    #[test]
+    fn a_route_for_the_same_prefix_is_found_in_the_kernels_table() {
+        let hex = |address: Ipv4Addr| format!("{:08X}", u32::from_ne_bytes(address.octets()));
+        let (far, mask) = (Ipv4Addr::new(10, 2, 0, 0), Ipv4Addr::new(255, 255, 255, 0));
+        let line = |interface: &str, metric: &str, mask: Ipv4Addr| {
+            format!("{interface}\t{}\t00000000\t0003\t0\t0\t{metric}\t{}\t0\t0\t0\n", hex(far), hex(mask))
+        };
+        let wider = Ipv4Addr::new(255, 255, 0, 0);
+        let rest = format!("head\n{}{}", line("eth1", "0", wider), line("eth2", "100", mask));
+        assert_eq!(routed_to(&rest, far, mask), None);
+        assert_eq!(routed_to(&format!("{rest}{}", line("eth3", "0", mask)), far, mask), Some("eth3"));
     }
 
     fn received(batch: &mut ReceiveBatch, fd: BorrowedFd<'_>) -> Vec<(Vec<u8>, usize, SocketAddrV4)> {

@@ -68,7 +68,15 @@ impl TunDevice {
         if config.configure {
             sys::interface_up(&config.name, config.mtu).map_err(device("set MTU and bring up"))?;
             for (address, length) in &config.routes {
-                sys::route_to_interface(&config.name, *address, *length).map_err(device("add route"))?;
+                let added = sys::route_to_interface(&config.name, *address, *length);
+                added.map_err(|source| match source.kind() {
+                    io::ErrorKind::AlreadyExists => IoError::Device {
+                        what: format!("TUN device {}: add route", config.name),
+                        advice: "delete that route with `ip route del`, give it a metric, or leave its prefix out",
+                        source,
+                    },
+                    _ => device("add route")(source),
+                })?;
             }
         }
         Ok(TunDevice {

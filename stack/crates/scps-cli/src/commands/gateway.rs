@@ -402,6 +402,11 @@ fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
     say::result(format_args!(
         "others: segments of connections older than the gateway {unknown}; what is not TCP passes, {metered}"
     ))?;
+    let shares = config.wan.connection.shares;
+    if shares != [1; 8] {
+        let shares: Vec<String> = shares.iter().map(u16::to_string).collect();
+        say::result(format_args!("shares of the rate by IP precedence 0 to 7: {}", shares.join(", ")))?;
+    }
     say::result("the kernel's part, as root:")?;
     say::result("  sysctl -w net.ipv4.ip_forward=1")?;
     kernel_words(settings)
