@@ -38,7 +38,8 @@ test-forks: setup development ## test that forks of templates are what guests of
 	SCPSLAB_DOCKER_FORKS=1 SCPSLAB_FORK_SETTINGS=1 SCPSLAB_RUN_KILLS=30 SCPSLAB_TEMPLATE_KILLS=30 SCPSLAB_FORK_KILLS=30 $(PYTHON) -m pytest \
 		tests/lab/test_snapshots.py tests/lab/test_fork_settings.py tests/lab/test_fork_randomness.py tests/lab/test_fork_failures.py tests/lab/test_killed_runs.py
 
-test-appliance: setup development ## test that cells in the appliance have the bytes of native ones, and that a killed machine is replaced (needs qemu-system-x86; builds its kernel once; half an hour)
+test-appliance: setup development ## test that cells in the appliance have the bytes of native ones, and that a killed machine is replaced (installs qemu-system-x86; builds its kernel once; half an hour)
+	@tools/packages --appliance
 	SCPSLAB_APPLIANCE_TESTS=1 $(PYTHON) -m pytest --capture=no tests/lab/test_appliance.py
 
 test-scale: development ## test runs on Dask clusters: workers, scheduler and client killed 30 times each, full disk, lies, a network that is cut for a minute (half an hour; some tests need root)
