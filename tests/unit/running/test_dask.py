@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,6 @@ from scpslab.server import Turns
 pytest.importorskip("distributed")
 DATA = Path(__file__).parents[2] / "data"
 
-DASK = Path(sys.executable).with_name("dask")
 KILLS = int(os.environ.get("SCPSLAB_SCALE_KILLS", "1"))
 long = pytest.mark.skipif("SCPSLAB_SCALE_KILLS" not in os.environ, reason="starts many processes: make test-scale")
 LIMIT_S = 120
@@ -35,16 +35,55 @@ CELLS = 30
 CUT_S = 60
 
 
+class Process:
+    """A process that is no child of this one."""
+
+    def __init__(self, pid: int) -> None:
+        self.handle = os.pidfd_open(pid)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """As kill does; a process that has ended takes none."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.handle, number)
+
+    def kill(self) -> None:
+        """With -9."""
+        self.send_signal(signal.SIGKILL)
+
+    def has_ended(self, wait_s: float = 0) -> bool:
+        """Whether it has, now or in so many seconds."""
+        return bool(select.select([self.handle], [], [], wait_s)[0])
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        assert self.has_ended(LIMIT_S)
+
+
+@pytest.fixture(scope="module")
+def dask():
+    """Starts a program of Dask; see forked_dask.py."""
+    server = subprocess.Popen([sys.executable, str(DATA / "forked_dask.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def start(words: list[str], environment: dict[str, str], log: Path) -> Process:
+        server.stdin.write(json.dumps({"words": words, "environment": environment, "log": str(log)}) + "\n")
+        server.stdin.flush()
+        return Process(int(server.stdout.readline()))
+
+    yield start
+    server.kill()
+    server.wait()
+
+
 class Site:
     """A scheduler and workers, as processes, on loopback."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.processes, self.count = folder, [], 0
+    def __init__(self, folder: Path, start) -> None:
+        self.folder, self.start, self.processes, self.count = folder, start, [], 0
         self.memory = folder / "worker-memory"
         self.memory.mkdir()
         self.address = ""
 
-    def scheduler(self) -> subprocess.Popen[bytes]:
+    def scheduler(self) -> Process:
         """Starts a scheduler; a second one where the first was."""
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
@@ -55,7 +94,7 @@ class Site:
         self.address = json.loads(file.read_text())["address"]
         return process
 
-    def worker(self, **environment: str) -> subprocess.Popen[bytes]:
+    def worker(self, **environment: str) -> Process:
         """Starts a worker; `environment`: see fake_worker.py."""
         self.count += 1
         local = environment.pop("local", str(self.folder / f"local-{self.count}"))
@@ -77,11 +116,10 @@ class Site:
             process.kill()
             process.wait()
 
-    def _start(self, words: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-        with log.open("ab") as file:
-            process = subprocess.Popen([DASK, *words], env=os.environ | environment, stdout=file, stderr=file)
-        self.processes.append(process)
-        return process
+    def _start(self, words: list[str], environment: dict[str, str], log: Path) -> Process:
+        log.touch()
+        self.processes.append(self.start(words, os.environ | environment, log))
+        return self.processes[-1]
 
 
 def wait(condition) -> None:
@@ -93,11 +131,11 @@ def wait(condition) -> None:
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
+def site(tmp_path, monkeypatch, dask):
     monkeypatch.setattr(DaskExecutor, "patience", Patience(answer_s=5, workers_s=30, late_s=2, look_s=0.05))
     # What a whole class shares on a disk is here the test's own.
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "5s")
-    made = Site(tmp_path)
+    made = Site(tmp_path, dask)
     made.scheduler()
     yield made
     made.end()
@@ -321,7 +359,7 @@ def test_an_interrupt_ends_what_workers_do(run_fake, site, expected):
     with pytest.raises(KeyboardInterrupt):
         remotely(run_fake, site, listeners=[interrupt])
     before = len(site.ran())
-    assert process.poll() is None
+    assert not process.has_ended()
     # The cell that ran ends, and no other begins.
     threading.Event().wait(1)
     assert len(site.ran()) <= before + 2
@@ -380,8 +418,7 @@ def test_a_scheduler_that_is_stopped_for_a_minute(run_fake, site, expected):
         wait(lambda: len(site.ran()) >= 2)
         scheduler.send_signal(signal.SIGSTOP)
         threading.Event().wait(CUT_S)
-        with suppress(ProcessLookupError):
-            scheduler.send_signal(signal.SIGCONT)
+        scheduler.send_signal(signal.SIGCONT)
 
     thread = threading.Thread(target=cut)
     thread.start()
