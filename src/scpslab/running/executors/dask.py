@@ -261,6 +261,9 @@ class _Run:
             # Dask's own errors have no common base: a worker that ended, an answer that was lost, a worker without scpslab.
             if future.status == "error" and isinstance(error, (ImportError, AttributeError, TypeError)):
                 self._exclude(batch.worker, f"found {error}; expected the same version of scpslab as here. Install it there")
+            elif future.status == "cancelled":
+                # The scheduler went, and came back before anybody looked: its cells wait again, and nobody is to blame.
+                self.dispatch.ended(number, ())
             else:
                 self.dispatch.lost(number)
             return
