@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import logging
 import queue
 import secrets
 import time
@@ -32,6 +33,7 @@ from scpslab.server import Turns
 
 EXTRA = 'expected it with the extra "dask" of scpslab. Run: pip install "scpslab[dask]".'
 FAILED = "failed"
+DASK_LOGGERS = ("distributed.client", "distributed.utils", "distributed.comm")
 # A cell that failed is tried so often in all: a worker without memory or time fails cells that others do not.
 MOST_TRIES = 3
 
@@ -192,6 +194,9 @@ class _Run:
         if self.link is None:
             from distributed import Client  # noqa: PLC0415  # the extra dask
 
+            # What goes wrong with a connection is the run's to tell, in its own words and without a traceback.
+            for logger in DASK_LOGGERS:
+                logging.getLogger(logger).setLevel(logging.CRITICAL)
             self.generation += 1
             client = Client(self.asked.cluster.opened(), timeout=self.patience.answer_s, set_as_default=False, name="scpslab")  # type: ignore[no-untyped-call]
             self.link = _Link(client, f"{self.id}-{self.generation}")
