@@ -35,7 +35,7 @@ class Fake(Engine):
         Fake.started += 1
         part = cell.folder.with_name(cell.folder.name + ".part")
         shutil.rmtree(part, ignore_errors=True)
-        with scratch(Fake.memory) as home:
+        with scratch(self.memory) as home:
             (home / "socket").write_text("")
             part.mkdir()
             (part / "plan.json").write_text(plans.text(cell.plan))
