@@ -51,7 +51,9 @@ class ScpsRiHost(HostPart):
     send_buffer: Size | None = key(None, says="Send buffer.", example="400000 B")
     receive_buffer: Size | None = key(None, says="Receive buffer.", example="400000 B")
     mtu: Size | None = key(None, says="Largest packet; with driver udp, the headers outside it are included.", example="1452 B")
-    mss: Size | None = key(None, says="Largest segment, options included.", example="512 B")
+    mss: Size | None = key(
+        None, says="Largest segment, options included. The implementation takes it and goes by its route all the same: use mtu.", example="512 B"
+    )
 
 
 def options(host: ScpsRiHost) -> str:
