@@ -110,11 +110,20 @@ def test_the_length_of_its_idle_wait_changes_nothing(tmp_path):
     assert float(rows[0]["transfer_s"]) == pytest.approx(float(rows[1]["transfer_s"]), abs=1e-3)
 
 
-def test_on_a_machine_s_own_kernel_it_is_a_host_too(tmp_path, monkeypatch):
-    """Engine `host`; a busy machine may be late here, for only bytes and that it works are looked at."""
+def test_the_same_cell_gives_the_same_packets(tmp_path):
+    """Its clock, its sequence numbers and the order of its packets belong to the cell: two runs with losses have the same capture."""
+    folders = [one(tmp_path / run, RI, RI, "--rate 2000000 --buffer 400000 --congestion none", "links.hop.data.errors.ber=1e-5")[1] for run in ("a", "b")]
+    captures = [(folder / "captures/h2.pcap").read_bytes() for folder in folders]
+    assert captures[0] == captures[1]
+    assert len(captures[0]) > 20_000
+
+
+@pytest.mark.parametrize("engine", ["live", HostInGuest.name])
+def test_with_real_time_it_is_a_host_too(tmp_path, monkeypatch, engine):
+    """Engines `live` and `host`; a busy machine may be late here, for only bytes and that it works are looked at."""
     monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
     overrides = ["sweep={}", "limits.lateness=10 s", f"hosts.h1.image={RI}", f"hosts.h2.image={RI}"]
-    result = run_scenario(SCENARIO, RunOptions(engine=HostInGuest.name, out=tmp_path, overrides=overrides, jobs=1))
+    result = run_scenario(SCENARIO, RunOptions(engine=engine, out=tmp_path, overrides=overrides, jobs=1))
     (row,) = read_results(result.folder).rows
     assert (row["reason"], row["status"], row["bytes"]) == ("", "completed", "200000")
 
