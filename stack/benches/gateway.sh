@@ -2,10 +2,11 @@
 # One transfer of kernel TCP between two namespaces, in the same run directly routed, through a socat relay (where there is one) and
 # through a pair of gateways; then the time of small requests. Prints Gbit/s, and CPU seconds per gigabyte of each relay or gateway, what
 # iperf3 says of the same ways (where it is installed), and what 1,000 connections cost that do nothing, and 20 that are full.
-# Needs root; removes its namespaces. The load average at both ends tells how much else the machine had to do.
+# Needs root; removes its namespaces. SCPS names another program than the one that `make -C stack build` has built. The load average at
+# both ends tells how much else the machine had to do.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
-scps=$(find "$here"/target/*/release/scps | head -1)
+scps=${SCPS:-$(find "$here"/target/*/release/scps | head -1)}
 bytes=${BYTES:-1000000000}
 c=gwb$$c n=gwb$$n f=gwb$$f s=gwb$$s
 out=$(mktemp -d)
@@ -85,7 +86,9 @@ port, count, octets = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
 kept = []
 for _ in range(count):
-    s = socket.create_connection(("10.2.0.1", port)); s.setblocking(False); kept.append(s)
+    s = socket.create_connection(("10.2.0.1", port)); kept.append(s)
+    if not octets: s.sendall(b"x"); s.recv(1)
+    s.setblocking(False)
 until = time.time() + 4
 left = [octets] * count
 while time.time() < until:
@@ -116,9 +119,11 @@ if command -v socat >/dev/null; then
 	for port in 9000 9001; do
 		ip netns exec "$n" socat "TCP-LISTEN:$port,bind=10.1.0.9,fork,reuseaddr" "TCP:10.2.0.1:$port" &
 		pids="$pids $!"
+		relays="${relays:-} $!"
 	done
 	sleep 1
-	ip netns exec "$c" python3 "$out/client.py" socat 10.1.0.9 "$bytes"
+	# shellcheck disable=SC2086 # two processes, the first for the transfer
+	ip netns exec "$c" python3 "$out/client.py" socat 10.1.0.9 "$bytes" $relays
 else
 	echo "socat: not installed; left out"
 fi
@@ -140,7 +145,7 @@ sleep 1
 # shellcheck disable=SC2086 # two processes
 ip netns exec "$c" python3 "$out/client.py" gateways 10.2.0.1 "$bytes" $gateways
 outside gateways
-resident() { for pid in $gateways; do awk '/VmRSS/{printf "%s ", $2}' "/proc/$pid/status"; done; }
+resident() { for pid in $gateways; do awk '/RssAnon/{printf "%s ", $2}' "/proc/$pid/status"; done; }
 # What the transfer left in the allocator is not the connections'.
 many() { # NAME PORT COUNT OCTETS
 	before=$(resident)

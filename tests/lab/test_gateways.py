@@ -71,3 +71,30 @@ def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(tmp_path):
     assert status["status"] == "failed"
     assert "service again on g1: scps gateway ended with exit code 3" in status["reason"]
     assert "UDP socket 0.0.0.0:7168" in status["reason"]
+
+
+def test_a_page_gains_and_requests_in_a_row_do_not(tmp_path):
+    result = run_scenario("links/gateway-applications:test", RunOptions(out=tmp_path, jobs=1, use_cache=False))
+    took_s = {}
+    for cell in open_run(result.folder).cells:
+        [command] = [line for line in cell.records("script") if line["node"] == "server"]
+        assert command["exit_code"] == 0, cell.plan.cell.axes
+        took_s[cell.plan.cell.axes["application"], cell.plan.cell.axes["path"]] = command["end_t_s"] - command["t_s"]
+
+    # Thirty objects over one connection of HTTP/2: slow start costs round trips.
+    assert took_s["page-of-30-http2", "split"] < 0.95 * took_s["page-of-30-http2", "cubic"]
+    # A hundred requests one after another take a hundred round trips of 102 ms, whoever carries them.
+    assert min(took_s["requests", "cubic"], took_s["requests", "split"]) > 10.2
+    assert took_s["requests", "split"] == pytest.approx(took_s["requests", "cubic"], rel=0.03)
+
+
+def test_ten_transfers_at_once_complete_with_their_accounts(tmp_path):
+    result = run_scenario("links/gateway-congested:test", RunOptions(out=tmp_path, jobs=1, use_cache=False))
+    found = cells(result)
+    statuses = {path: json.loads((cell.folder / "status.json").read_text())["status"] for path, cell in found.items()}
+
+    assert statuses == {"cubic": "completed", "split": "completed"}
+    for name in ("near", "far"):
+        lines = list(found["split"].records(name))
+        assert sum(line["event"] == "connection" for line in lines) == 10
+        assert lines[-1]["closes"]
