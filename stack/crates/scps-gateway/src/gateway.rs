@@ -139,12 +139,10 @@ impl Gateway {
 
     fn receive(&mut self, now: Instant, side: Side, packet: &[u8], row: Row, trust: Trust) -> Fate {
         let endpoint = self.sides.of_mut(side);
-        // A reset of no connection may be of one that is not split; nobody answers it.
-        let segments: &[DropReason] = if self.config.passes_unknown || is_reset(packet) {
-            &[DropReason::NotOurs, DropReason::NoConnection]
-        } else {
-            &[DropReason::NotOurs]
-        };
+        // A reset of no connection may be of one that is not split, unless it is for an address of the gateway's own; nobody answers it.
+        let is_others = self.config.passes_unknown || self.config.forwards.is_empty() && is_reset(packet);
+        let segments: &[DropReason] =
+            if is_others { &[DropReason::NotOurs, DropReason::NoConnection] } else { &[DropReason::NotOurs] };
         // RFC 791 §3.1: octet 9 is the protocol. What is no packet at all is the endpoint's to count.
         let is_ipv4 = packet.first().is_some_and(|first| first >> 4 == 4);
         let foreign: &[DropReason] = match (&self.config.side(side).endpoint.network, packet.get(9)) {

@@ -194,7 +194,7 @@ impl Endpoint {
             }
             // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
             ReportKind::Unreachable { code } if c.state == State::SynSent => {
-                c.finish(CloseReason::Unreachable { code })
+                c.finish(CloseReason::Unreachable { code });
             }
             ReportKind::Unreachable { .. } => {}
             ReportKind::Congestion => {

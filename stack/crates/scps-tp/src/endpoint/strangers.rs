@@ -2,12 +2,12 @@
 //! sends. The other one may wait for ever, for no number of its half is known any more; so it is asked, and its answer tells them.
 
 use super::{Endpoint, REPLIES_MAX};
+use crate::config::RouteConfig;
 use crate::connection::SocketAddr;
 use crate::reply;
 use crate::table::ConnectionId;
 use scps_net::{Envelope, Quote, Services};
 use scps_types::{Instant, SeqNum};
-use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp};
 
 /// A segment that belongs to no connection and was answered by a reset.
@@ -36,9 +36,9 @@ impl Endpoint {
             return;
         }
         let (src, dst, services) = (from.0, to.0, Services::NONE);
-        let envelope = Envelope { src, dst, protocol: protocol::TCP, precedence: None, dscp: 0, services };
         let route = self.route_to(dst).0;
-        let mtu = self.routes[route].config().mtu;
+        let RouteConfig { mtu, protocol, .. } = *self.routes[route].config();
+        let envelope = Envelope { src, dst, protocol, precedence: None, dscp: 0, services };
         let ports = (from.1, to.1);
         let mut name = Vec::with_capacity(12);
         for (address, port) in [from, to] {
