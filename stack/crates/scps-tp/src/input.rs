@@ -339,7 +339,10 @@ impl Connection {
         } else if self.agreed.bets && self.receiver.data().readable() == 0 {
             self.timers.set_if_idle(Timer::BetsReceive, now + self.config.bets_policy.receive_timeout);
         }
-        if self.receiver.has_fin() {
+        if let Some(fin) = self.receiver.fin() {
+            if self.agreed.snack && fin > self.receiver.data().next() {
+                self.snack.request();
+            }
             // A FIN out of order, and the window's end, restart signalling at once (scps-tp §2.4.4).
             need = AckNeed::Now;
         }

@@ -144,9 +144,9 @@ impl Receiver {
         }
     }
 
-    /// True if a FIN came, in order or not.
-    pub(crate) fn has_fin(&self) -> bool {
-        self.fin.is_some()
+    /// Where the FIN stands that came, in order or not.
+    pub(crate) fn fin(&self) -> Option<u64> {
+        self.fin
     }
 
     /// True if everything up to the FIN came.
@@ -195,7 +195,7 @@ mod tests {
         receiver.note_fin(6);
         receiver.note_fin(3);
         assert_eq!(receiver.before_fin(4, &[1, 2, 3, 4]), &[1, 2]);
-        assert!(receiver.has_fin() && !receiver.take_fin());
+        assert!(receiver.fin().is_some() && !receiver.take_fin());
         receiver.data_mut().insert(1, &[7; 5], false);
         assert!(receiver.take_fin() && !receiver.take_fin());
         assert_eq!(receiver.next(), 7);

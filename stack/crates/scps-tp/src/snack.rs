@@ -21,7 +21,7 @@ impl SnackGenerator {
         SnackGenerator { unit: unit.max(1), repeat, long, pending: false, marker: 0, lowest: 0, lowest_repeats: 0 }
     }
 
-    /// A segment arrived out of order, or a hole was filled or skipped and another remains.
+    /// A segment or a FIN arrived out of order, or a hole was filled or skipped and another remains.
     pub fn request(&mut self) {
         self.pending = true;
     }
@@ -31,13 +31,19 @@ impl SnackGenerator {
         self.pending
     }
 
-    /// The SNACK for an acknowledgement of everything before `received.next()`, at most `room` octets of option long.
-    pub fn next(&mut self, received: &Reassembly, room: usize) -> Option<Snack> {
-        if !self.pending || received.pieces().is_empty() || room < 6 {
-            self.pending &= !received.pieces().is_empty();
+    /// The SNACK for an acknowledgement of everything before `received.next()`, at most `room` octets of option long. `fin` is where the
+    /// peer's FIN stands, if it came: with nothing else out of order the hole before it is named (scps-tp §2.4.4).
+    pub fn next(&mut self, received: &Reassembly, fin: Option<u64>, room: usize) -> Option<Snack> {
+        let ack = received.next();
+        let before_fin = fin.filter(|fin| *fin > ack && received.pieces().is_empty());
+        if !self.pending || room < 6 || (received.pieces().is_empty() && before_fin.is_none()) {
+            self.pending &= !received.pieces().is_empty() || before_fin.is_some();
             return None;
         }
-        let ack = received.next();
+        if let Some(fin) = before_fin {
+            self.pending = false;
+            return Some(Snack::short(0, (fin - ack).div_ceil(self.unit).min(u64::from(u16::MAX)) as u16));
+        }
         if ack != self.lowest {
             // A segment at the edge arrived: the lowest hole is another one (scps-tp §2.4.4, counter cleared).
             self.lowest = ack;
@@ -174,7 +180,7 @@ mod tests {
 
     fn report(g: &mut SnackGenerator, r: &Reassembly) -> Option<(u16, u16)> {
         g.request();
-        g.next(r, 8).map(|s| (s.offset, s.size))
+        g.next(r, None, 8).map(|s| (s.offset, s.size))
     }
 
     #[test]
@@ -192,11 +198,25 @@ mod tests {
     }
 
     #[test]
+    fn a_hole_with_nothing_behind_it_but_a_fin_is_named_on_every_event() {
+        let mut g = SnackGenerator::new(U, 0, true);
+        let mut r = received(&[0]);
+        g.request();
+        assert_eq!(g.next(&r, Some(1 + 250), 20), Some(Snack::short(0, 2)));
+        assert_eq!(g.next(&r, Some(1 + 250), 20), None);
+        g.request();
+        assert_eq!(g.next(&r, Some(1 + 250), 20), Some(Snack::short(0, 2)));
+        r.insert(1 + U, &[0; 150], false);
+        g.request();
+        assert_eq!((g.next(&r, Some(1 + 250), 20), g.is_pending()), (None, false));
+    }
+
+    #[test]
     fn nothing_is_sent_without_an_event_or_without_a_hole() {
         let mut g = SnackGenerator::new(U, 3, false);
-        assert!(g.next(&received(&[1]), 8).is_none());
+        assert!(g.next(&received(&[1]), None, 8).is_none());
         g.request();
-        assert!(g.next(&received(&[0]), 8).is_none());
+        assert!(g.next(&received(&[0]), None, 8).is_none());
     }
 
     #[test]
@@ -206,11 +226,11 @@ mod tests {
         let mut g = SnackGenerator::new(U, 0, false);
         g.request();
         // Lowest hole [1,151): offset 0, size ceil(150/100) = 2.
-        assert_eq!(g.next(&r, 8).map(|s| (s.offset, s.size)), Some((0, 2)));
+        assert_eq!(g.next(&r, None, 8).map(|s| (s.offset, s.size)), Some((0, 2)));
         r.insert(1 + 300, &[0; 10], false);
         g.request();
         // Hole [161,301): offset floor(160/100) = 1, size ceil(140/100) = 2.
-        assert_eq!(g.next(&r, 8).map(|s| (s.offset, s.size)), Some((1, 2)));
+        assert_eq!(g.next(&r, None, 8).map(|s| (s.offset, s.size)), Some((1, 2)));
     }
 
     #[test]
@@ -218,7 +238,7 @@ mod tests {
         let mut g = SnackGenerator::new(U, 3, true);
         let r = received(&[1, 3, 4]);
         g.request();
-        let s = g.next(&r, 12).unwrap();
+        let s = g.next(&r, None, 12).unwrap();
         // Hole 0; then units 1 received, 2 missing, 3 and 4 received: 1011 0000.
         assert_eq!((s.offset, s.size, s.vector()), (0, 1, &[0b1011_0000][..]));
         let holes = reported_holes(&s, 1, U, 1 + 6 * U);

@@ -60,6 +60,24 @@ fn a_filled_hole_is_followed_by_the_next() {
 }
 
 #[test]
+fn a_hole_before_a_fin_is_named() {
+    receiver().run(
+        "1.0 < . 1:1001 ack 1
+         1.2 > . 1:1 ack 1001 snack none
+         1.3 < F. 2501:2501 ack 1
+         1.3 > . 1:1 ack 1001 snack 0+2
+         1.4 < F. 2501:2501 ack 1
+         1.4 > . 1:1 ack 1001 snack 0+2
+         1.5 < . 2001:2501 ack 1
+         1.5 > . 1:1 ack 1001 snack 0+1
+         1.6 < . 1001:2001 ack 1
+         1.6 > . 1:1 ack 2502 snack none",
+    );
+    let mut s = Script::accepted(plain(), "mss 1000 caps 0x00 win 65535");
+    s.run("1.0 < F. 1001:1001 ack 1\n1.0 > . 1:1 ack 1 snack none");
+}
+
+#[test]
 fn partial_units_round_outwards() {
     // Item 34: a hole of 1500 octets is two units; one that begins 1500 above the edge has offset 1.
     let mut s = receiver();

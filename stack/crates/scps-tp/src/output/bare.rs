@@ -74,7 +74,7 @@ impl Connection {
         if self.agreed.snack {
             // With SACK the blocks tell what arrived; the short SNACK beside them keeps room for two (scps-tp §2.10).
             let snack_room = if self.agreed.sack { 8 } else { room };
-            options.snack = snack.next(self.receiver.data(), snack_room);
+            options.snack = snack.next(self.receiver.data(), self.receiver.fin(), snack_room);
         }
         let mut named = Vec::new();
         if self.agreed.sack {
