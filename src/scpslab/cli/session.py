@@ -21,7 +21,7 @@ FILE, FOLDER = stat.S_IFREG, stat.S_IFDIR
 MOST_BYTES = 1 << 20
 
 
-def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[str, str]) -> str:
+def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]]) -> str:
     """A session as a scenario: the commands with their times. Nothing waits for a command that the user interrupted."""
     script: list[dict[str, object]] = []
     for step in steps:
@@ -30,16 +30,16 @@ def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[s
         elif script:
             script[-1] = {**script[-1], "required": False}
     head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
-    body = {**head, **({"parameters": parameters} if parameters else {}), "script": script}
+    body = {**head, **({"parameters": parameters} if parameters else {}), **({"hosts": hosts} if hosts else {}), "script": script}
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
 
 
 class Session:
     """The folder of a session: captures, and the commands as a scenario."""
 
-    def __init__(self, folder: Path, topology: str, parameters: dict[str, str]) -> None:
+    def __init__(self, folder: Path, topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.topology, self.parameters = folder, topology, parameters
+        self.folder, self.topology, self.parameters, self.hosts = folder, topology, parameters, hosts or {}
         if is_path(topology):
             # The scenario names a file beside it.
             self.topology = f"./{Path(topology).name}"
@@ -71,7 +71,7 @@ class Session:
             self._taken[TRANSCRIPT] = self._taken.get(TRANSCRIPT, 0) + len(lines)
             self._steps += [json.loads(line) for line in lines.splitlines()]
             path = self.folder / "transcript.yaml"
-            replace_text(path, transcript(self._steps, self.topology, self.parameters))
+            replace_text(path, transcript(self._steps, self.topology, self.parameters, self.hosts))
             self._note(path)
 
     def _take_capture(self, captures: int, name: str) -> None:

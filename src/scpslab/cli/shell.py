@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 
-from scpslab import units
+from scpslab import planning, scenario, units
 from scpslab.cli.notes import Notes
 from scpslab.cli.session import Session
 from scpslab.cli.tables import plain_console
@@ -18,6 +20,7 @@ from scpslab.engine.base import Interrupted
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits, Prompt
+from scpslab.plan.nodes import Host
 from scpslab.plan.plan import Containers
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
@@ -41,6 +44,14 @@ def shell(
         list[str] | None,
         typer.Option("--set", metavar="PARAMETER=VALUE", help="Set a parameter of the topology, e.g. data_rate='9600 bit/s'; may be repeated."),
     ] = None,
+    stack: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stack",
+            metavar="HOST=STACK[:PRESET]",
+            help="Give a host a stack, e.g. ws1=scps:fy97-rate; * is all hosts. Commands on a host of stack scps use SCPS-TP; may be repeated.",
+        ),
+    ] = None,
     engine: Annotated[str, typer.Option(help="Engine: live, or host (this machine's kernel, as root).")] = "live",
     containers: Annotated[str, typer.Option(help="Kind of nodes: process or docker.")] = "process",
     keep: Annotated[
@@ -62,8 +73,14 @@ def shell(
     given = _given(set_ or [])
     if bash and is_path(topology):
         raise UsageError(f"--bash: found {topology}, which is not in the guest; expected a topology of the project. Leave --bash out.")
-    plan = shell_plan(topology, given, "bash" if bash else "mininet", "docker" if containers == "docker" else "process", is_trusted=trust)
-    session = Session(keep, topology, given) if keep else None
+    kind: Prompt = "bash" if bash else "mininet"
+    stacks = _stacks(stack or [], kind, containers)
+    if stacks:
+        plan = stacked_plan(topology, given, stacks, kind, is_trusted=trust)
+    else:
+        plan = shell_plan(topology, given, kind, "docker" if containers == "docker" else "process", is_trusted=trust)
+    hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
+    session = Session(keep, topology, given, _of_hosts(stacks, hosts)) if keep else None
     runner = ENGINES[engine]()
     notes = Notes(plain_console(stderr=True))
     runner.prepare(notes, [plan])
@@ -90,6 +107,49 @@ def _given(texts: list[str]) -> dict[str, str]:
             raise UsageError(f'--set: found "{text}"; expected PARAMETER=VALUE, such as data_rate="9600 bit/s". Correct the option.')
         found[name] = value
     return found
+
+
+def _stacks(texts: list[str], kind: Prompt, containers: str) -> dict[str, dict[str, str]]:
+    """What a scenario says of the hosts, by their names; "*" is all of them."""
+    found: dict[str, dict[str, str]] = {}
+    for option, is_given, expected in (("--bash", kind == "bash", "the prompt"), ("--containers docker", containers == "docker", "process nodes")):
+        if texts and is_given:
+            raise UsageError(f"--stack: found it beside {option}; expected {expected}, where hosts have stacks. Leave one of them out.")
+    for text in texts:
+        host, equals, value = text.partition("=")
+        stack, colon, preset = value.partition(":")
+        if not equals or not host or not stack or bool(colon) is not bool(preset):
+            raise UsageError(f'--stack: found "{text}"; expected HOST=STACK or HOST=STACK:PRESET, such as ws1=scps:fy97-rate. Correct the option.')
+        found[host] = {"stack": stack, **({"preset": preset} if preset else {})}
+    return found
+
+
+def _of_hosts(stacks: dict[str, dict[str, str]], hosts: list[str]) -> dict[str, dict[str, str]]:
+    return {host: dict(words) for one, words in stacks.items() for host in (hosts if one == "*" else [one])}
+
+
+def stacked_plan(topology: str, given: dict[str, str], stacks: dict[str, dict[str, str]], kind: Prompt = "mininet", *, is_trusted: bool = False) -> Plan:
+    """The plan of a topology whose hosts have stacks, for a session: that of a scenario in which commands run on every host.
+
+    Raises:
+        ScenarioError: unknown topology, parameter, host, stack or preset.
+    """
+    hosts = [node.name for node in shell_plan(topology, given, kind, "process", is_trusted=is_trusted).nodes if isinstance(node, Host)]
+    named = _of_hosts(stacks, hosts)
+    script = [{"do": "run", "at": "0 s", "node": host, "command": "true"} for host in hosts]
+    place = str(Path(topology).resolve()) if is_path(topology) else topology
+    text = {"kind": "scenario", "version": 1, "title": "A session", "topology": place, "parameters": given, "hosts": named, "script": script}
+    with scratch() as folder:
+        path = folder / "shell.yaml"
+        path.write_text(yaml.safe_dump(text))
+        try:
+            (cell,) = scenario.cells(scenario.load(str(path), topologies=OnDisk(is_trusted=is_trusted)))
+        except ScenarioError as error:
+            # The file is none of the user's.
+            raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))) from error
+        planned = planning.plan(cell)
+    limits = Limits(virtual_s=10**9, wall_s=10**9, memory_mib=MEMORY_MIB)
+    return replace(planned, cell=CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits=limits, script=None)
 
 
 def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: Containers, *, is_trusted: bool = False) -> Plan:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from scpslab.plan import Plan
-from scpslab.plan.services import GatewayService
+from scpslab.plan.services import GATEWAYS
 from scpslab.plan.stacks import STACKS
 
 
@@ -20,7 +20,7 @@ class Needs:
     @classmethod
     def of(cls, plan: Plan) -> Self:
         """The needs of a plan. A plan needs the `scps` program as a stack, as the channel of a serial link, as a gateway, or for a workload that it carries."""
-        carries = any(isinstance(service, GatewayService) for service in plan.services or ())
+        carries = any(isinstance(service, GATEWAYS) for service in plan.services or ())
         speaks = carries or any(STACKS[node.stack].runs_scps for node in plan.speaking) or any(workload.runs_scps for workload in plan.workloads)
         return cls(bool(plan.serial_links) or speaks, plan.containers == "docker")
 

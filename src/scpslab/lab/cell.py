@@ -142,11 +142,7 @@ class LabCell:
         self.probes = [probes.KINDS[planned.kind](planned, self.context) for planned in self.plan.probes]
         for probe in self.probes:
             probe.prepare()
-        self.planned_services = [services.KINDS[planned.kind](planned, self.network, self.loop) for planned in self.plan.services or ()]
-        self.ready_ns: list[int] = []
-        for service in self.planned_services:
-            self.services.start(service)
-            self.ready_ns.append(Context.now_ns())
+        self.start_services()
         self.workloads = [workloads.KINDS[planned.kind](planned, self.context) for planned in self.plan.workloads]
         for workload in self.workloads:
             workload.prepare()
@@ -167,6 +163,14 @@ class LabCell:
         for direction in self.network.directions:
             for t_ns, delay_ns in (direction.plan.delay_table or ())[1:]:
                 self._schedule_delay(direction, t_ns, delay_ns)
+
+    def start_services(self) -> None:
+        """Starts the plan's services, each when the one before is ready."""
+        self.planned_services = [services.KINDS[planned.kind](planned, self.network, self.loop) for planned in self.plan.services or ()]
+        self.ready_ns: list[int] = []
+        for service in self.planned_services:
+            self.services.start(service)
+            self.ready_ns.append(Context.now_ns())
 
     def _traces(self, node: str) -> list[Trace]:
         return [trace for workload in self.workloads for trace in workload.traces(node)]

@@ -11,14 +11,17 @@ import os
 import socket
 import struct
 
-RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH, RTM_GETQDISC = 16, 17, 20, 24, 28, 38
+RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH, RTM_NEWRULE, RTM_DELRULE, RTM_GETQDISC = 16, 17, 20, 24, 28, 32, 33, 38
 NLM_REQUEST, NLM_ACK, NLM_DUMP, NLM_REPLACE, NLM_CREATE, NLM_EXCL = 1, 4, 0x300, 0x100, 0x400, 0x200
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 IFF_UP = 1
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_LINKINFO, IFLA_NET_NS_PID, IFLA_GSO_MAX_SEGS = 1, 3, 4, 18, 19, 40
 IFLA_INFO_KIND, IFLA_INFO_DATA, VETH_INFO_PEER = 1, 2, 1
 RTAX_LOCK, RTAX_ADVMSS, RTAX_INITCWND, RTAX_RTO_MIN, RTAX_INITRWND, RTAX_QUICKACK = 1, 8, 11, 13, 14, 15
-RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_METRICS = 1, 4, 5, 7, 8
+RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_METRICS, RTA_TABLE = 1, 4, 5, 7, 8, 15
+FRA_DST, FRA_SRC, FRA_IIFNAME, FRA_PRIORITY, FRA_TABLE, FRA_IP_PROTO = 1, 2, 3, 6, 15, 22
+RULE_TO_TABLE = 1
+TABLE_LOCAL = 255
 TABLE_MAIN, PROTOCOL_KERNEL, PROTOCOL_STATIC, SCOPE_LINK = 254, 2, 4, 253
 RTN_UNICAST, RTN_BLACKHOLE = 1, 6
 NUD_PERMANENT = 0x80
@@ -142,6 +145,30 @@ class Netlink:
         body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST, 0)
         parts = attribute(RTA_DST, subnet) + attribute(RTA_OIF, struct.pack("=I", index)) + attribute(RTA_PREFSRC, socket.inet_aton(ip))
         self.ask(RTM_NEWROUTE, NLM_REPLACE | NLM_ACK, body + parts + _metrics(metrics))
+
+    def device_route(self, device: str, table: int) -> None:
+        """Leads everything that is looked up in a table to an interface."""
+        body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 0, PROTOCOL_STATIC, SCOPE_LINK, RTN_UNICAST, 0)
+        parts = attribute(RTA_OIF, struct.pack("=I", socket.if_nametoindex(device))) + attribute(RTA_TABLE, struct.pack("=I", table))
+        self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
+
+    def rule(self, preference: int, table: int, iif: str | None = None, source: str | None = None, to: str | None = None, protocol: int | None = None) -> None:
+        """Adds a rule of policy routing: packets with all of these are looked up in a table."""
+        parts = attribute(FRA_IIFNAME, iif.encode() + b"\0") if iif else b""
+        parts += attribute(FRA_SRC, socket.inet_aton(source)) if source else b""
+        parts += attribute(FRA_DST, socket.inet_aton(to)) if to else b""
+        parts += attribute(FRA_IP_PROTO, struct.pack("=B", protocol)) if protocol else b""
+        self._rule(RTM_NEWRULE, NLM_CREATE | NLM_EXCL, preference, table, (32 if to else 0, 32 if source else 0), parts)
+
+    def delete_rule(self, preference: int, table: int) -> None:
+        """Deletes a rule that has nothing but these."""
+        self._rule(RTM_DELRULE, 0, preference, table, (0, 0), b"")
+
+    def _rule(self, kind: int, flags: int, preference: int, table: int, lengths: tuple[int, int], parts: bytes) -> None:
+        to_bits, source_bits = lengths
+        body = struct.pack("=BBBBBBBBI", socket.AF_INET, to_bits, source_bits, 0, 0, 0, 0, RULE_TO_TABLE, 0)
+        parts += attribute(FRA_PRIORITY, struct.pack("=I", preference)) + attribute(FRA_TABLE, struct.pack("=I", table))
+        self.ask(kind, flags | NLM_ACK, body + parts)
 
     def qdiscs(self) -> list[dict[str, int]]:
         """Statistics of every qdisc of the namespace: index, parent, bytes, packets, drops, backlog_bytes, backlog_packets."""

@@ -31,6 +31,7 @@ def interact(cell: LabCell) -> dict[str, Any]:
 def _mininet(cell: LabCell) -> None:
     cell.set_up()
     cell.take(cell.plan)
+    cell.start_services()
     hosts = [node.name for node in cell.plan.nodes if not isinstance(node, Switch)]
     print(f"The network {cell.plan.topology} is up. Nodes: {', '.join(hosts)}.")
     print(f"Type a node and a command (for example {hosts[0]} ip addr), or one of link, watch, capture, help, exit.")

@@ -16,7 +16,7 @@ from scpslab.plan.plan import Plan
 from scpslab.plan.schema import shown
 from scpslab.plan.script import LinkStep, RunStep
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.services import CommandService, GatewayService
+from scpslab.plan.services import GATEWAYS, CommandService, GatewayService, HostGatewayService
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 
@@ -236,6 +236,11 @@ def _services(plan: Plan, places: Places) -> Iterator[Problem]:
             if service.node not in routers:
                 yield f"services[{index}].node", one_of(service.node, routers)
             continue
+        if isinstance(service, HostGatewayService):
+            hosts = tuple(node.name for node in plan.nodes if isinstance(node, Host) and STACKS[node.stack].runs_scps and node.container is None)
+            if service.node not in hosts:
+                yield f"services[{index}].node", one_of(service.node, hosts)
+            continue
         if service.ready_port is not None and service.ready_command is not None:
             yield f"services[{index}].ready_command", "found it beside ready_port; expected one of them"
     users = [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
@@ -253,7 +258,7 @@ def _files(plan: Plan) -> Iterator[Problem]:
     records = [("the lab", name) for name in RECORDS]
     records += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(plan.serial_links)]
     records += [(f"nodes[{index}].name", node.name) for index, node in enumerate(plan.nodes) if isinstance(node, ScpsRouter)]
-    records += [(f"services[{index}].name", one.name) for index, one in enumerate(plan.services or ()) if isinstance(one, GatewayService)]
+    records += [(f"services[{index}].name", one.name) for index, one in enumerate(plan.services or ()) if isinstance(one, GATEWAYS)]
     records += [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
     records += [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if probe.folder == "records"]
     yield from _twice(records, "a name that no other record has")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.schema import Kinds
-from scpslab.plan.values import Amount, Destination, Interface, Ip, Name, Nanoseconds, Period, PlainText, Port, Rate, WholeSeed
+from scpslab.plan.values import Amount, AxisValue, Destination, Interface, Ip, Name, Nanoseconds, Period, PlainText, Port, Rate, WholeSeed, Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,5 +49,24 @@ class GatewayService:
     patience_ns: Period
 
 
-SERVICES: dict[str, type] = {"command": CommandService, "gateway": GatewayService}
-Service = Annotated[CommandService | GatewayService, Kinds("kind", SERVICES)]
+@dataclass(frozen=True, kw_only=True)
+class HostGatewayService:
+    """`scps gateway` on a host of stack `scps`, for the host's own unmodified programs: TCP with its kernel, SCPS-TP (or TCP, as the peer can) on its links.
+
+    `lan_device` and `wan_device` are its TUN devices, `settings` those of SCPS-TP (`scps send --config`). Its account is in records/NAME.jsonl.
+    """
+
+    kind: Literal["host-gateway"] = "host-gateway"
+    name: Name
+    node: Name
+    lan_device: Interface
+    wan_device: Interface
+    settings: dict[Word, AxisValue]
+    seed: WholeSeed
+    patience_ns: Period
+
+
+SERVICES: dict[str, type] = {"command": CommandService, "gateway": GatewayService, "host-gateway": HostGatewayService}
+# Those whose account is a record.
+GATEWAYS = (GatewayService, HostGatewayService)
+Service = Annotated[CommandService | GatewayService | HostGatewayService, Kinds("kind", SERVICES)]

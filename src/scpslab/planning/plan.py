@@ -13,6 +13,7 @@ from scpslab.plan.nodes import Host, ScpsRouter
 from scpslab.plan.paths import Paths
 from scpslab.planning.connected import with_connected
 from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
+from scpslab.planning.host_gateways import plan_host_gateways
 from scpslab.planning.links import with_overrides
 from scpslab.planning.np import NpNetwork
 from scpslab.planning.scps import ScpsAddresses, with_routes
@@ -61,7 +62,7 @@ def plan(cell: Cell) -> Plan:
         workloads=tuple(planned),
         probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in cell.model.probes),
         script=plan_script(cell, network),
-        services=plan_services(cell),
+        services=plan_services(cell, plan_host_gateways(cell, setting)),
     )
 
 

@@ -15,9 +15,12 @@ SEED_DIGITS = 12
 DEVICE = "gw{number}"
 
 
-def plan_services(cell: Cell) -> tuple[planned.Service, ...] | None:
-    """The services in the order in which they start; None without one: a plan is part of what results are kept under."""
-    return tuple(_plan(service, cell, number) for number, service in enumerate(cell.model.services)) or None
+def plan_services(cell: Cell, gateways: tuple[planned.Service, ...]) -> tuple[planned.Service, ...] | None:
+    """The services in the order in which they start, `gateways` of hosts before those that use them.
+
+    None without one: a plan is part of what results are kept under.
+    """
+    return (*gateways, *(_plan(service, cell, number) for number, service in enumerate(cell.model.services))) or None
 
 
 @singledispatch

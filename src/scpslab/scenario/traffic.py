@@ -9,6 +9,8 @@ from scpslab import probes, units, workloads
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.probes import folder_of, name_of
 from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, survey, there_and_back
+from scpslab.scenario.gateways import NAME as GATEWAY
+from scpslab.scenario.gateways import gateway_hosts
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.rates import mtu_bytes, slowest_bps
 from scpslab.topology import description as topology
@@ -81,6 +83,7 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
     named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"]
     own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
     own += [node.name for node in network.nodes if node.kind == "scps-router"]
+    own += [GATEWAY.format(host=host) for host in gateway_hosts(model, [node.name for node in network.nodes if node.kind == "host"])]
     seen: dict[str, KeyPath] = {}
     for at, name in [*named, *(((name,), name) for name in own)]:
         if name in seen:

@@ -59,6 +59,17 @@ class NodePlan:
     np_precedence: int | None = None
     sp: HostSp | None = None
 
+    @property
+    def no_gateway(self) -> str:
+        """What keeps a host of stack `scps` from a gateway for its unmodified programs; "" if nothing does."""
+        if self.np_precedence is not None:
+            return "network np, whose gateways speak IP"
+        if self.sp is not None:
+            return "sp, whose keys belong to two programs"
+        if (self.scps or {}).get("bets"):
+            return "bets, which leaves holes in a program's stream"
+        return ""
+
     def route_options(self) -> RouteOptions:
         """The options that each of the host's routes carries."""
         return RouteOptions(initcwnd=self.initcwnd, initrwnd=self.initrwnd, advmss=self.advmss, rto_min_ms=self.rto_min_ms, quickack=self.quickack)

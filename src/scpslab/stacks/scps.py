@@ -54,7 +54,10 @@ class SpSettings(Part):
 
 
 class ScpsHost(HostPart):
-    """A host with SCPS-TP (CCSDS 714.0-B). Missing keys come from the preset. Bulk transfers use SCPS-TP; the kernel carries ping and datagrams."""
+    """A host with SCPS-TP (CCSDS 714.0-B). Missing keys come from the preset. The kernel carries ping and datagrams.
+
+    Bulk transfers and the file protocol use SCPS-TP. So do unmodified programs (iperf3, FTP, commands of script and services), through the host's own gateway.
+    """
 
     stack: Literal["scps"] = key(says="The stack: SCPS-TP.", example="scps")
     preset: ScpsPreset = key("modern", says="The preset that gives all other settings.", example="fy97-rate")

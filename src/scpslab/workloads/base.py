@@ -147,6 +147,10 @@ def _no_least_packets(_planned: Any, _rate_bps: int | None, _mtu_bytes: int) -> 
     return 0
 
 
+def _never(_workload: Any) -> bool:
+    return False
+
+
 def _no_packets(_workload: Any) -> int:
     return 0
 
@@ -159,6 +163,7 @@ class Kind(Generic[Model, Planned]):
     and port where it listens. `busy_ns`: how long it takes at least, given the slowest rate on its way. `packets`: how many a capture may see of it.
     `least_packets`: how many packets of data it sends at least, given that rate and the smallest MTU.
     `families`: its metrics, modules of results/metrics in the order of their columns.
+    `is_unmodified`: its programs know the kernel's TCP only, so that hosts of stack `scps` need a gateway of their own.
     `knows_images`: hosts may be images of somebody else's. `needs_file`: it asks for a file beside the scenario.
     `is_load`: others are measured under it; a host that does nothing else has the image of generators.
     """
@@ -171,6 +176,7 @@ class Kind(Generic[Model, Planned]):
     packets: Callable[[Model], int] = _no_packets
     least_packets: Callable[[Planned, int | None, int], int] = _no_least_packets
     families: tuple[str, ...] = ()
+    is_unmodified: Callable[[Model], bool] = _never
     knows_images: bool = False
     needs_file: bool = False
     is_load: bool = False

@@ -1,4 +1,4 @@
-"""Kind `ftp`: a file by FTP over the kernel's TCP."""
+"""Kind `ftp`: a file by FTP."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.workloads import ftp as planned
 from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
 from scpslab.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
-from scpslab.workloads.kernel_only import kernel_only
+from scpslab.workloads.unmodified import gateways_fit
 
 
 class Ftp(Traffic):
-    """A file by FTP over the kernel's TCP, with vsftpd and curl; the client reports the time (as in the NMSU papers)."""
+    """A file by FTP, with vsftpd and curl; the client reports the time (as in the NMSU papers)."""
 
     kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
     size: Size = key(says="Bytes of the file.", example="100 kB")
@@ -30,7 +30,7 @@ class Ftp(Traffic):
 
 def problems(workload: Ftp, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
-    yield from kernel_only(workload, "ftp", around)
+    yield from gateways_fit(workload, "ftp", around)
     yield from fits_in_time(workload, around)
 
 
@@ -55,4 +55,13 @@ def plan(workload: Ftp, setting: Setting) -> planned.Ftp:
     )
 
 
-KIND = Kind(model=Ftp, plan=plan, problems=problems, serves=serves, busy_ns=ns_to_send, least_packets=packets_to_send, families=("ftp",))
+KIND = Kind(
+    model=Ftp,
+    plan=plan,
+    problems=problems,
+    serves=serves,
+    busy_ns=ns_to_send,
+    least_packets=packets_to_send,
+    families=("ftp",),
+    is_unmodified=lambda _workload: True,
+)

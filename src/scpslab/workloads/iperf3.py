@@ -14,8 +14,8 @@ from scpslab.plan.workloads import iperf3 as planned
 from scpslab.stacks.kernel import Congestion
 from scpslab.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
 from scpslab.workloads.in_time import SECOND_NS, ns_to_send, packets_to_send
-from scpslab.workloads.kernel_only import kernel_only
 from scpslab.workloads.listening import at_receiver
+from scpslab.workloads.unmodified import gateways_fit, kernel_setting
 
 
 class Iperf3(Traffic):
@@ -43,7 +43,9 @@ class Iperf3(Traffic):
 def problems(workload: Iperf3, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
     if workload.udp_rate is None:
-        yield from kernel_only(workload, "iperf3 over TCP", around)
+        yield from gateways_fit(workload, "iperf3 over TCP", around)
+        yield from kernel_setting(workload, "congestion", around)
+        yield from kernel_setting(workload, "segment", around)
     if workload.duration is not None and units.parse("duration", workload.duration) % 10**9:
         yield ("duration",), f'found "{workload.duration}"; expected whole seconds. Correct the value.'
 
@@ -79,4 +81,18 @@ def least_packets(workload: planned.Iperf3, rate_bps: int | None, mtu_bytes: int
     return sent_bps * workload.duration_ns // SECOND_NS // 8 // (workload.segment_bytes or mtu_bytes)
 
 
-KIND = Kind(model=Iperf3, plan=plan, problems=problems, serves=at_receiver, busy_ns=busy_ns, least_packets=least_packets, families=("iperf3",))
+def is_unmodified(workload: Iperf3) -> bool:
+    """Over TCP; the kernel carries datagrams in any case."""
+    return workload.udp_rate is None
+
+
+KIND = Kind(
+    model=Iperf3,
+    plan=plan,
+    problems=problems,
+    serves=at_receiver,
+    busy_ns=busy_ns,
+    least_packets=least_packets,
+    families=("iperf3",),
+    is_unmodified=is_unmodified,
+)

@@ -10,13 +10,14 @@ from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records
 from scpslab.lab.services.base import Service
 from scpslab.names import file_name
-from scpslab.plan.services import GatewayService
+from scpslab.plan.services import GatewayService, HostGatewayService
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
 
 MILLISECOND_NS = 1_000_000
 UDP_PORT = 7168
+LIMITS = {"connections": 4096, "buffered_bytes": 1 << 40}
 
 
 class Gateway(Service):
@@ -26,14 +27,19 @@ class Gateway(Service):
     # It says so.
     look_again_ns: ClassVar[int | None] = None
 
-    def __init__(self, plan: GatewayService, network: LabNetwork, loop: Loop) -> None:
+    def __init__(self, plan: GatewayService | HostGatewayService, network: LabNetwork, loop: Loop) -> None:
         super().__init__(plan.name, plan.node, network, loop)
         self.plan, self.start_limit_ns = plan, plan.patience_ns
         self.said: list[dict[str, Any]] = []
 
     def prepare(self) -> None:
         """Writes its settings."""
-        self.network.inside(self.node, self._file("json")).write_text(json.dumps(settings(self.plan), indent=1) + "\n")
+        self.network.inside(self.node, self._file("json")).write_text(json.dumps(self.settings(), indent=1) + "\n")
+
+    def settings(self) -> dict[str, Any]:
+        """The file of settings that `scps gateway` reads (docs/gateway.md)."""
+        assert isinstance(self.plan, GatewayService)  # host_gateway.py has the others
+        return settings(self.plan)
 
     def argv(self) -> list[str]:
         """The gateway, with its settings."""
@@ -63,7 +69,7 @@ class Gateway(Service):
 
 
 def settings(plan: GatewayService) -> dict[str, Any]:
-    """The file of settings that `scps gateway` reads (docs/gateway.md)."""
+    """Those of a gateway between two networks."""
     transport: dict[str, Any] = {
         "rate": "none" if plan.rate_bps is None else f"{plan.rate_bps} bit/s",
         "rtt_ms": -(-plan.rtt_ns // MILLISECOND_NS),
@@ -81,7 +87,7 @@ def settings(plan: GatewayService) -> dict[str, Any]:
         "set_up": plan.set_up,
         "lan": {"kind": "tcp", "carrier": tun, "transport": lan},
         "wan": {"kind": "scps", "carrier": udp, "transport": transport},
-        "limits": {"connections": 4096, "buffered_bytes": 1 << 40},
+        "limits": LIMITS,
     }
 
 

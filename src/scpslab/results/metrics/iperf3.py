@@ -6,12 +6,13 @@ from typing import Any
 
 from scpslab.plan.workloads.iperf3 import Iperf3
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
+from scpslab.results.metrics.host_gateway import has_gateway, resends
 
 COLUMNS = (
     Column("bytes", None, "Payload bytes received (iperf3's own count at the receiver)."),
     Column("transfer_s", 9, "Seconds over which iperf3 counted them."),
     Column("goodput_bps", 3, "Received payload bits per second, as iperf3 reports them."),
-    Column("retransmissions", None, "Segments sent again (TCP only)."),
+    Column("retransmissions", None, "Segments sent again (TCP only); on a host of stack scps by its gateway, for all its connections."),
     Column("lost_packets", None, "Datagrams that did not arrive (UDP only)."),
     Column("jitter_ms", 6, "Mean deviation of the transit time (UDP only, RFC 3550 §6.4.1)."),
 )
@@ -24,11 +25,14 @@ def measure(subject: Subject[Iperf3]) -> dict[str, Value]:
     end = _section(result, "end")
     received = _section(end, "sum_received") or _section(end, "sum")
     sent = _section(end, "sum_sent")
+    workload = subject.workload
+    sender = workload.to if workload.reverse else workload.from_
+    is_split = workload.udp_rate_bps is None and has_gateway(subject.cell, sender)
     return {
         "bytes": count(received, "bytes"),
         "transfer_s": number(received, "seconds"),
         "goodput_bps": number(received, "bits_per_second"),
-        "retransmissions": count(sent, "retransmits"),
+        "retransmissions": resends(subject.cell, sender) if is_split else count(sent, "retransmits"),
         "lost_packets": count(received, "lost_packets"),
         "jitter_ms": number(received, "jitter_ms"),
     }

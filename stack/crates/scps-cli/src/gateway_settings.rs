@@ -104,6 +104,8 @@ struct GatewayFile<'a> {
     forwards: Vec<&'a RawValue>,
     #[serde(borrow)]
     shares: Option<&'a RawValue>,
+    #[serde(borrow)]
+    host: Option<&'a RawValue>,
     limits: LimitsPart,
 }
 
@@ -145,6 +147,19 @@ struct ForwardPart {
     listen: SocketAddrV4,
     from: Ipv4Addr,
     to: SocketAddrV4,
+}
+
+/// The machine whose programs the gateway serves: it is the one that the gateway runs on.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnHost {
+    /// The interface to the network.
+    pub interface: String,
+    /// The machine's address there.
+    pub address: Ipv4Addr,
+    /// Networks whose connections go through the gateway; all if there are none.
+    #[serde(default)]
+    pub far: Vec<Prefix>,
 }
 
 #[derive(Default, Deserialize)]
@@ -203,6 +218,8 @@ pub struct GatewaySettings {
     pub carriers: PerSide<Carrier>,
     /// Whether what is not TCP takes the rate credit of the side where it leaves.
     pub is_metered: bool,
+    /// The machine that the gateway runs on, if it serves that one's own programs.
+    pub host: Option<OwnHost>,
 }
 
 impl GatewaySettings {
@@ -246,7 +263,8 @@ impl GatewaySettings {
         config.check().map_err(|error| CliError::Usage(format!("{}: {error}.", file.name())))?;
         let mut carriers = carriers;
         settle_mtu(&config, &mut carriers);
-        Ok(GatewaySettings { config, carriers, is_metered })
+        let host = whole.host.map(|raw| own_host(file, raw, &carriers)).transpose()?;
+        Ok(GatewaySettings { config, carriers, is_metered, host })
     }
 }
 
@@ -258,6 +276,16 @@ fn shares(file: &SettingsFile, raw: &RawValue) -> Result<[u16; 8], CliError> {
         let expected = "expected eight numbers of 1 to 65535, for the precedences 0 to 7";
         file.complaint(raw, &format!("shares: found {given:?}; {expected}"))
     })
+}
+
+/// Programs of the machine itself keep its address on both sides, so the kernel must tell the sides apart by interface.
+fn own_host(file: &SettingsFile, raw: &RawValue, carriers: &PerSide<Carrier>) -> Result<OwnHost, CliError> {
+    if let Some(side) = Side::BOTH.iter().find(|side| !matches!(carriers.of(**side), Carrier::Tun(_))) {
+        let name = if *side == Side::Lan { "lan" } else { "wan" };
+        let expected = "expected \"carrier\": {\"kind\": \"tun\"} on both sides";
+        return Err(file.complaint(raw, &format!("host: found UDP on {name}; {expected}")));
+    }
+    file.part(raw)
 }
 
 fn limits(part: &LimitsPart) -> Limits {
@@ -410,7 +438,9 @@ impl<'a> SideReader<'a> {
             let text = error.to_string();
             self.complaint(text.trim_start_matches("--").trim_end_matches('.'))
         })?;
-        if tunables.initial_rto_ms.is_none() {
+        // A preset that is named says these too, unless the link says better.
+        let is_preset = tunables.preset.is_some();
+        if tunables.initial_rto_ms.is_none() && (!is_preset || route.rtt.is_some()) {
             // Three round trips: the first SYN of a slow link is not sent twice.
             let patience = route.rtt.map_or(Duration::ZERO, |rtt| rtt * 3);
             route.initial_rto = patience.max(Duration::from_secs(1));
@@ -419,9 +449,11 @@ impl<'a> SideReader<'a> {
         route.overhead = route.overhead.saturating_add(carrier.overhead());
         if tunables.names_no_buffer() {
             let follows = wan.map(|wan| wan.connection.send_buffer.max(wan.connection.receive_buffer));
-            let own = route.buffer_for_bdp().or(follows);
-            let buffer = own.unwrap_or(config.send_buffer).max(BUFFER_MIN);
-            (config.send_buffer, config.receive_buffer) = (buffer, buffer);
+            let own = route.buffer_for_bdp().or(follows.filter(|_| !is_preset));
+            if let Some(buffer) = own.or_else(|| (!is_preset).then_some(config.send_buffer)) {
+                let buffer = buffer.max(BUFFER_MIN);
+                (config.send_buffer, config.receive_buffer) = (buffer, buffer);
+            }
         }
         if let (Some(wan), None) = (wan, tunables.mtu) {
             route.mtu = wan.route.mtu.saturating_sub(wan.route.overhead);
@@ -522,6 +554,34 @@ mod tests {
             let error = complaint(&with(bad));
             assert!(error.starts_with("s.json:2: shares: found [") && error.contains("eight numbers"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_preset_says_buffers_and_first_rto_until_the_link_is_known() {
+        let wan = |more: &str| {
+            let transport = format!(r#"{{"preset": "nmsu-vj", "rate": "2 Mbit/s"{more}}}"#);
+            let text = format!(r#"{{"wan": {{"carrier": {{"kind": "tun"}}, "transport": {transport}}}}}"#);
+            read(&text).unwrap().config.wan
+        };
+        let (preset, known) = (wan(""), wan(r#", "rtt_ms": 2000"#));
+        assert_eq!((preset.connection.send_buffer, preset.connection.receive_buffer), (65_536, 65_536));
+        assert_eq!(preset.route.initial_rto, Duration::from_secs(6));
+        // Twice 2 Mbit/s for 2 s.
+        assert_eq!((known.connection.send_buffer, known.route.initial_rto), (1_000_000, Duration::from_secs(6)));
+        assert_eq!(wan(r#", "rtt_ms": 400"#).route.initial_rto, Duration::from_millis(1200));
+    }
+
+    #[test]
+    fn a_gateway_of_its_own_machine_has_interfaces_on_both_sides() {
+        let host = r#""host": {"interface": "eth0", "address": "192.0.2.10"}"#;
+        let tun = r#""wan": {"carrier": {"kind": "tun"}, "transport": {"rate": "none"}}"#;
+        let own = read(&format!("{{{tun}, {host}}}")).unwrap().host.unwrap();
+        assert_eq!((own.address, &own.interface[..], own.far.len()), (Ipv4Addr::new(192, 0, 2, 10), "eth0", 0));
+        let udp = r#""wan": {"carrier": {"kind": "udp", "remote": "10.9.0.2:7168"}, "transport": {"rate": "none"}}"#;
+        let error = complaint(&format!("{{{udp},\n{host}}}"));
+        assert!(error.starts_with("s.json:2: host: found UDP on wan; expected"), "{error}");
+        let error = complaint(&format!("{{{tun},\n\"host\": {{\"interface\": \"eth0\"}}}}"));
+        assert!(error.starts_with("s.json:2: missing field `address`"), "{error}");
     }
 
     #[test]

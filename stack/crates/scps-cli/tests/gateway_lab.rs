@@ -1,5 +1,6 @@
 //! Unmodified programs through two gateways between network namespaces: client – gateway – gateway – server, kernel TCP at both ends
-//! and SCPS-TP in UDP between. Needs root, /dev/net/tun and `ip netns`; skips with the reason where that is not to be had.
+//! and SCPS-TP in UDP between; or host – router – host, each host with a gateway of its own, and SCPS-TP in IP between.
+//! Needs root, /dev/net/tun and `ip netns`; skips with the reason where that is not to be had.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,6 +15,10 @@ const CLIENT: usize = 0;
 const NEAR: usize = 1;
 const FAR: usize = 2;
 const SERVER: usize = 3;
+/// Of three in a row.
+const OWN: usize = 0;
+const ROUTER: usize = 1;
+const OTHER: usize = 2;
 
 fn ip(args: &str) -> bool {
     let mut command = Command::new("ip");
@@ -33,6 +38,29 @@ struct Lab {
 
 impl Lab {
     fn new() -> Option<Lab> {
+        let lab = Lab::of(&["c", "n", "f", "s"])?;
+        lab.wire([(CLIENT, "v0", "10.1.0.1"), (NEAR, "lan", "10.1.0.9")]);
+        lab.wire([(NEAR, "wan", "10.9.0.1"), (FAR, "wan", "10.9.0.2")]);
+        lab.wire([(FAR, "lan", "10.2.0.9"), (SERVER, "v0", "10.2.0.1")]);
+        lab.forward(&[CLIENT, NEAR, FAR, SERVER]);
+        lab.ip(CLIENT, "route add default via 10.1.0.9");
+        lab.ip(SERVER, "route add default via 10.2.0.9");
+        Some(lab)
+    }
+
+    /// Host 10.1.0.1, router (10.1.0.9, 10.2.0.9), host 10.2.0.1, to which packets of `mtu` octets fit.
+    fn hosts(mtu: u16) -> Option<Lab> {
+        let lab = Lab::of(&["o", "r", "t"])?;
+        lab.wire([(OWN, "v0", "10.1.0.1"), (ROUTER, "near", "10.1.0.9")]);
+        lab.wire([(ROUTER, "far", "10.2.0.9"), (OTHER, "v0", "10.2.0.1")]);
+        lab.forward(&[ROUTER]);
+        lab.ip(OWN, "route add default via 10.1.0.9");
+        lab.ip(OTHER, "route add default via 10.2.0.9");
+        lab.ip(ROUTER, &format!("link set far mtu {mtu}"));
+        Some(lab)
+    }
+
+    fn of(parts: &[&str]) -> Option<Lab> {
         if !Path::new("/dev/net/tun").exists() {
             eprintln!("skipped: /dev/net/tun does not exist");
             return None;
@@ -46,34 +74,35 @@ impl Lab {
             transport: r#""rate": "200 Mbit/s", "rtt_ms": 20"#,
             near_wan: r#""remote": "10.9.0.2:7168""#,
         };
-        for part in ["c", "n", "f", "s"] {
+        for part in parts {
             let name = format!("{name}{part}");
             if !ip(&format!("netns add {name}")) {
                 eprintln!("skipped: `ip netns add` needs root and network namespaces");
                 return None;
             }
+            assert!(ip(&format!("-n {name} link set lo up")));
             lab.namespaces.push(name);
         }
-        let [c, n, f, s] = &lab.namespaces[..] else { unreachable!("four were made") };
-        for (a, dev_a, b, dev_b) in [(c, "v0", n, "lan"), (n, "wan", f, "wan"), (f, "lan", s, "v0")] {
-            assert!(ip(&format!("-n {a} link add {dev_a} type veth peer name {dev_b} netns {b}")));
-        }
-        for (ns, dev, address) in [
-            (c, "v0", "10.1.0.1"),
-            (n, "lan", "10.1.0.9"),
-            (n, "wan", "10.9.0.1"),
-            (f, "wan", "10.9.0.2"),
-            (f, "lan", "10.2.0.9"),
-            (s, "v0", "10.2.0.1"),
-        ] {
-            assert!(ip(&format!("-n {ns} addr add {address}/24 dev {dev}")));
-            assert!(ip(&format!("-n {ns} link set {dev} up")) && ip(&format!("-n {ns} link set lo up")));
-            let forward = ["netns", "exec", ns, "sysctl", "-qw", "net.ipv4.ip_forward=1"];
-            assert!(Command::new("ip").args(forward).status().unwrap().success());
-        }
-        assert!(ip(&format!("-n {c} route add default via 10.1.0.9")));
-        assert!(ip(&format!("-n {s} route add default via 10.2.0.9")));
         Some(lab)
+    }
+
+    fn ip(&self, place: usize, args: &str) {
+        assert!(ip(&format!("-n {} {args}", self.namespaces[place])), "{args}");
+    }
+
+    fn wire(&self, ends: [(usize, &str, &str); 2]) {
+        let [(a, dev_a, _), (b, dev_b, _)] = ends;
+        self.ip(a, &format!("link add {dev_a} type veth peer name {dev_b} netns {}", self.namespaces[b]));
+        for (place, dev, address) in ends {
+            self.ip(place, &format!("addr add {address}/24 dev {dev}"));
+            self.ip(place, &format!("link set {dev} up"));
+        }
+    }
+
+    fn forward(&self, places: &[usize]) {
+        for place in places {
+            assert!(self.inside(*place, "sysctl").args(["-qw", "net.ipv4.ip_forward=1"]).status().unwrap().success());
+        }
     }
 
     fn inside(&self, place: usize, program: &str) -> Command {
@@ -97,8 +126,38 @@ impl Lab {
                 "wan": {{"carrier": {{"kind": "udp", {wan}}}, "transport": {{{transport}}}}}{keys}}}"#
         );
         std::fs::write(&file, text).unwrap();
+        self.start(place, &file, options)
+    }
+
+    /// The gateway of a host for its own programs, with the kernel set up as `--check` says.
+    fn own_gateway(&self, place: usize) -> Gateway {
+        let address = if place == OWN { "10.1.0.1" } else { "10.2.0.1" };
+        let file = self.path(&format!("{place}.json"));
+        let text = format!(
+            r#"{{"host": {{"interface": "v0", "address": "{address}"}},
+                "wan": {{"carrier": {{"kind": "tun"}}, "transport": {{"rate": "200 Mbit/s", "rtt_ms": 20}}}}}}"#
+        );
+        std::fs::write(&file, text).unwrap();
+        let check = Command::new(env!("CARGO_BIN_EXE_scps")).args(["gateway", "--check", &file]).output().unwrap();
+        let said = String::from_utf8(check.stdout).unwrap();
+        let words = said.split_once("the kernel's part, as root:").expect(&said).1;
+        let (before, after) = words.split_once("once the gateway runs:").expect(&said);
+        self.shell(place, before);
+        let gateway = self.start(place, &file, "");
+        self.shell(place, after);
+        gateway
+    }
+
+    fn shell(&self, place: usize, lines: &str) {
+        for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+            let status = self.inside(place, "sh").args(["-c", line]).stdout(Stdio::null()).status().unwrap();
+            assert!(status.success(), "{line}");
+        }
+    }
+
+    fn start(&self, place: usize, file: &str, options: &str) -> Gateway {
         let mut command = self.inside(place, env!("CARGO_BIN_EXE_scps"));
-        command.args(["gateway", &file, "--seed", "1", "--counters", &self.path(&format!("{place}.jsonl"))]);
+        command.args(["gateway", file, "--seed", "1", "--counters", &self.path(&format!("{place}.jsonl"))]);
         let child = command.args(options.split_whitespace()).stdout(Stdio::piped()).spawn();
         let mut child = child.unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap());
@@ -129,7 +188,11 @@ impl Lab {
     }
 
     fn server(&self, script: &str) -> Program {
-        let mut program = self.python(SERVER, script);
+        self.server_at(SERVER, script)
+    }
+
+    fn server_at(&self, place: usize, script: &str) -> Program {
+        let mut program = self.python(place, script);
         assert_eq!(program.line(), "listening");
         program
     }
@@ -700,6 +763,148 @@ fn datagrams_pass_and_a_gateway_without_work_sleeps() {
     assert!(far.end()["wan"]["passed"]["packets"].as_u64().unwrap() >= 1);
 }
 
+/// Both ways, each as long as the other half is closed.
+const SERVES: &str =
+    "s, who = listening(80).accept(); n, h = every(s); d = os.urandom(3_000_000); s.sendall(d); s.close()\n\
+    say(who[0], n, h, hashlib.sha256(d).hexdigest())";
+const ASKS: &str = "s = socket.create_connection(('10.2.0.1', 80)); d = os.urandom(5_000_000); s.sendall(d)\n\
+    s.shutdown(socket.SHUT_WR); n, h = every(s); say(n, hashlib.sha256(d).hexdigest(), h)";
+
+impl Lab {
+    fn exchange(&self) {
+        let server = self.server_at(OTHER, SERVES);
+        let (client, server) = (self.python(OWN, ASKS).finish(), server.finish());
+        let [n, sent, received] = client.split(' ').collect::<Vec<_>>()[..] else { panic!("{client}") };
+        assert_eq!((n, server), ("3000000", format!("10.1.0.1 5000000 {sent} {received}")));
+    }
+
+    /// What crosses the router until a packet of UDP to port 9: "SYN" or "SYN-ACK" of each opening, with + if it offers SCPS.
+    fn openings(&self) -> Program {
+        let mut program = self.python(
+            ROUTER,
+            "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)); s.bind(('near', 0)); say('listening')\n\
+             while True:\n\
+             \x20 p = s.recv(65536)[14:]\n\
+             \x20 if p[0] != 0x45 or p[9] not in (6, 17): continue\n\
+             \x20 if p[9] == 17 and p[22:24] == b'\\0\\x09': break\n\
+             \x20 if p[9] == 6 and p[33] & 2:\n\
+             \x20   o, kinds = p[40:20 + (p[32] >> 4) * 4], []\n\
+             \x20   while o and o[0]: kinds.append(o[0]); o = o[1 if o[0] == 1 else o[1]:]\n\
+             \x20   say(('SYN-ACK' if p[33] & 16 else 'SYN') + ('+' if 20 in kinds else ''))",
+        );
+        assert_eq!(program.line(), "listening");
+        program
+    }
+
+    fn end_of_openings(&self, program: Program) -> Vec<String> {
+        self.python(OWN, "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'end', ('10.2.0.1', 9))").finish();
+        program.finish().lines().map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn programs_of_two_hosts_speak_scps_through_their_own_gateways() {
+    let Some(lab) = Lab::hosts(1500) else { return };
+    let (near, far) = (lab.own_gateway(OWN), lab.own_gateway(OTHER));
+    let seen = lab.openings();
+    lab.exchange();
+    assert_eq!(lab.end_of_openings(seen), ["SYN+", "SYN-ACK+"]);
+    let refused = "try: socket.create_connection(('10.2.0.1', 81))\nexcept ConnectionRefusedError: say('refused')";
+    assert_eq!(lab.python(OWN, refused).finish(), "refused");
+    // Inside a host nothing changes.
+    let own = "l = socket.create_server(('10.1.0.1', 80)); c = socket.create_connection(('10.1.0.1', 80)); say(c.getpeername()[0])";
+    assert_eq!(lab.python(OWN, own).finish(), "10.1.0.1");
+    assert!(lab.inside(OWN, "ping").args(["-c1", "-W2", "10.2.0.1"]).stdout(Stdio::null()).status().unwrap().success());
+    for (counters, broken) in [(near.end(), 1), (far.end(), 1)] {
+        assert_eq!((&counters["finished"], &counters["broken"]), (&1.into(), &broken.into()), "{counters}");
+    }
+}
+
+#[test]
+fn a_host_without_a_gateway_speaks_tcp_with_one_that_has_one() {
+    for (place, openings) in [(OWN, ["SYN+", "SYN-ACK"]), (OTHER, ["SYN", "SYN-ACK"])] {
+        let Some(lab) = Lab::hosts(1500) else { return };
+        let gateway = lab.own_gateway(place);
+        let seen = lab.openings();
+        lab.exchange();
+        assert_eq!(lab.end_of_openings(seen), openings);
+        assert_eq!(gateway.end()["finished"], 1);
+    }
+}
+
+#[test]
+fn a_hosts_gateway_finds_the_mtu_of_the_path() {
+    let Some(lab) = Lab::hosts(1200) else { return };
+    let _gateways = (lab.own_gateway(OWN), lab.own_gateway(OTHER));
+    lab.exchange();
+}
+
+#[test]
+fn a_host_whose_gateway_was_killed_goes_on_with_tcp() {
+    let Some(lab) = Lab::hosts(1500) else { return };
+    let (near, far) = (lab.own_gateway(OWN), lab.own_gateway(OTHER));
+    let server = lab.server_at(OTHER, "l = listening(80); s, _ = l.accept(); say('open'); time.sleep(60)");
+    let mut client = lab.python(
+        OWN,
+        "s = socket.create_connection(('10.2.0.1', 80)); say('open'); sys.stdin.read(1)\n\
+         try:\n  while True: s.sendall(b'x'); time.sleep(0.1)\n\
+         except ConnectionResetError: say('reset')",
+    );
+    assert_eq!(client.line(), "open");
+    near.kill();
+    assert_eq!(client.finish(), "reset");
+    drop(server);
+    let seen = lab.openings();
+    lab.exchange();
+    assert_eq!(lab.end_of_openings(seen), ["SYN", "SYN-ACK"]);
+    drop(far);
+}
+
+#[test]
+fn files_come_by_ssh_and_git() {
+    let has = |program: &str| {
+        Command::new("sh")
+            .args(["-c", &format!("command -v {program}")])
+            .stdout(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    };
+    if let Some(missing) = ["/usr/sbin/sshd", "ssh", "ssh-keygen", "git", "curl"].iter().find(|program| !has(program)) {
+        eprintln!("skipped: {missing} is not installed");
+        return;
+    }
+    let Some(lab) = Lab::hosts(1500) else { return };
+    let gateways = (lab.own_gateway(OWN), lab.own_gateway(OTHER));
+    let folder = lab.folder.display().to_string();
+    let set_up = format!(
+        "cd {folder} && chmod 755 . && ssh-keygen -q -t ed25519 -N '' -f host && ssh-keygen -q -t ed25519 -N '' -f user && head -c 2000000 /dev/urandom > big \
+         && git init -q r && cp big r && git -C r add big && git -C r -c user.name=a -c user.email=a@b commit -q -m one && mkdir -p /run/sshd"
+    );
+    lab.shell(OTHER, &set_up);
+    let options = format!(
+        "-D -q -f /dev/null -h {folder}/host -o Port=22 -o AuthorizedKeysFile={folder}/user.pub -o StrictModes=no -o PermitRootLogin=yes -o PidFile=none"
+    );
+    let sshd = lab.inside(OTHER, "/usr/sbin/sshd").args(options.split_whitespace()).spawn().unwrap();
+    let said = BufReader::new(Command::new("true").stdout(Stdio::piped()).spawn().unwrap().stdout.take().unwrap());
+    let _sshd = Program { child: sshd, said };
+    let ssh = format!(
+        "ssh -q -F none -i {folder}/user -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectionAttempts=20"
+    );
+    lab.shell(
+        OWN,
+        &format!("{ssh} root@10.2.0.1 cat {folder}/big > {folder}/by-ssh && cmp {folder}/big {folder}/by-ssh"),
+    );
+    lab.shell(
+        OWN,
+        &format!("{ssh} root@10.2.0.1 'cat > {folder}/back' < {folder}/big && cmp {folder}/big {folder}/back"),
+    );
+    lab.shell(OWN, &format!("GIT_SSH_COMMAND='{ssh}' git clone -q ssh://root@10.2.0.1{folder}/r {folder}/clone && cmp {folder}/big {folder}/clone/big"));
+    let counters = gateways.0.end();
+    assert!(counters["from_wan"]["delivered"].as_u64().unwrap() > 4_000_000, "{counters}");
+    assert!(counters["from_lan"]["delivered"].as_u64().unwrap() > 2_000_000, "{counters}");
+}
+
 #[test]
 fn check_says_what_would_be_done_and_mistakes_name_their_line() {
     let program = || Command::new(env!("CARGO_BIN_EXE_scps"));
@@ -726,7 +931,7 @@ fn the_examples_are_settings_that_the_program_takes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gateway");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
-    assert_eq!(files.len(), 3, "{files:?}");
+    assert_eq!(files.len(), 4, "{files:?}");
     for file in files {
         let output = Command::new(env!("CARGO_BIN_EXE_scps")).args(["gateway", "--check"]).arg(&file).output().unwrap();
         assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));

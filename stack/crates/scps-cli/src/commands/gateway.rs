@@ -3,7 +3,7 @@
 use crate::capture_file::CaptureFile;
 use crate::error::CliError;
 use crate::fp::write_whole;
-use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, Prefix};
+use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, OwnHost, Prefix};
 use crate::say;
 use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
 use clap::Args;
@@ -11,6 +11,7 @@ use scps_gateway::{Account, Gateway, PairId, PerSide, Report, SetUp, Side, SideC
 use scps_io::{cpu_time, entropy_seed, CaptureKind, Clock, Device, GatewayLoop, IoError, Observed};
 use scps_tp::{Congestion, SocketAddr};
 use scps_types::{Duration, Instant, Seed};
+use scps_wire::protocol;
 use serde::Serialize;
 use signal_hook::consts::SIGUSR1;
 use std::cell::RefCell;
@@ -20,6 +21,10 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
+
+/// Routing tables of the packets for either side of the gateway.
+const TABLE_LAN: u32 = 7168;
+const TABLE_WAN: u32 = 7169;
 
 /// Options of `scps gateway`.
 #[derive(Debug, Args)]
@@ -409,7 +414,52 @@ fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
     }
     say::result("the kernel's part, as root:")?;
     say::result("  sysctl -w net.ipv4.ip_forward=1")?;
-    kernel_words(settings)
+    match (&settings.host, &settings.carriers.lan, &settings.carriers.wan) {
+        (Some(host), Carrier::Tun(lan), Carrier::Tun(wan)) => {
+            for line in host_words(host, &lan.name, &wan.name, config.wan.route.protocol) {
+                say::result(format_args!("  {line}"))?;
+            }
+            Ok(())
+        }
+        _ => kernel_words(settings),
+    }
+}
+
+/// How the kernel of a machine hands the gateway the connections of its own programs: by the interface where a packet comes from.
+/// What comes from the network for the machine itself goes to the gateway before it counts as the machine's own; what the gateway
+/// has written for the machine's programs does not, and so is theirs.
+fn host_words(host: &OwnHost, lan: &str, wan: &str, uncompressed: u8) -> Vec<String> {
+    let OwnHost { interface, address, far } = host;
+    let ends = |word: &str| match &far[..] {
+        [] => vec![String::new()],
+        prefixes => prefixes.iter().map(|prefix| format!(" {word} {prefix}")).collect(),
+    };
+    let mut lines = vec![
+        // A packet of the link looks like one of the program's own connection, which has the same addresses and ports.
+        "sysctl -w net.ipv4.tcp_early_demux=0".to_owned(),
+        format!("sysctl -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.{interface}.rp_filter=0"),
+    ];
+    let from_link = |from: &str, what: &str| {
+        format!("ip rule add pref 100 iif {interface}{from} to {address} ipproto {what} lookup {TABLE_WAN}")
+    };
+    for from in ends("from") {
+        for number in [uncompressed, protocol::SCPS_COMPRESSED] {
+            lines.push(from_link(&from, if number == protocol::TCP { "tcp" } else { "105" }));
+        }
+    }
+    lines.push(from_link("", "icmp") + "    # reports about its packets; all else passes");
+    lines.push("ip rule add pref 200 lookup local && ip rule del pref 0 lookup local".to_owned());
+    for to in ends("to") {
+        lines.push(format!("ip rule add pref 300 iif lo from {address}{to} ipproto tcp lookup {TABLE_LAN}"));
+    }
+    lines.push("once the gateway runs:".to_owned());
+    lines.push(format!(
+        "sysctl -w net.ipv4.conf.{lan}.rp_filter=0 net.ipv4.conf.{wan}.rp_filter=0 net.ipv4.conf.{wan}.accept_local=1"
+    ));
+    for (device, table) in [(lan, TABLE_LAN), (wan, TABLE_WAN)] {
+        lines.push(format!("ip route add default dev {device} table {table}"));
+    }
+    lines
 }
 
 fn kernel_words(settings: &GatewaySettings) -> Result<(), CliError> {
@@ -419,8 +469,8 @@ fn kernel_words(settings: &GatewaySettings) -> Result<(), CliError> {
         if both_tun && settings.config.forwards.is_empty() {
             // Packets are told apart by where they come in; those that the gateway sends take the main table.
             let (table, near) = match side {
-                Side::Lan => (7168, "LAN-INTERFACE"),
-                Side::Wan => (7169, "WAN-INTERFACE"),
+                Side::Lan => (TABLE_LAN, "LAN-INTERFACE"),
+                Side::Wan => (TABLE_WAN, "WAN-INTERFACE"),
             };
             say::result(format_args!("  sysctl -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.{near}.rp_filter=0"))?;
             say::result(format_args!("  ip rule add iif {near} lookup {table}"))?;
