@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import struct
 from pathlib import Path
@@ -85,6 +86,12 @@ def account(cell: RunCell, host: str) -> dict[str, Any]:
     return lines[-1]
 
 
+def rows(cell: RunCell) -> list[dict[str, str]]:
+    """The rows of the run's results.csv."""
+    with (cell.folder.parents[1] / "results.csv").open() as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
 def said(cell: RunCell, step: int, node: str) -> str:
     return (cell.folder / "logs" / f"script-{step}-{node}.log").read_text()
 
@@ -107,6 +114,9 @@ def test_iperf3_runs_over_scps_and_fills_the_link_that_loses_every_ninth_packet(
     sender, receiver = account(cell, "h1"), account(cell, "h2")
     assert sender["from_lan"]["delivered"] == pytest.approx(receiver["from_wan"]["delivered"], rel=0.05)
     assert sender["wan"]["resends"] > 500
+    (row,) = rows(cell)
+    assert row["stack"] == "scps fy97-rate"
+    assert row["retransmissions"] == str(sender["wan"]["resends"])
     # Nothing is lost inside the host.
     assert sender["lan"]["resends"] < 5
 

@@ -16,6 +16,7 @@ from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 from scpslab.results.csv_text import csv_text
 from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, np, serial, sp
+from scpslab.results.metrics.host_gateway import gateway_of
 from scpslab.results.run import RunCell, each_cell, order
 from scpslab.runfolder import RunFolder
 from scpslab.scratch import replace_text
@@ -103,7 +104,8 @@ def _stack(plan: Plan) -> str:
         return ""
     node = next(node for node in plan.speaking if node.name == workload.from_)
     if STACKS[node.stack].runs_scps:
-        program = workload.sending_program
+        # Unmodified programs have that of the host's gateway.
+        program = workload.sending_program or gateway_of(plan, node.name)
         return f"{node.stack} {program.settings.get('preset', '') if program else ''}".strip()
     return f"{node.stack} {workload.congestion_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
 

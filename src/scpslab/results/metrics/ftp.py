@@ -5,7 +5,7 @@ from __future__ import annotations
 from scpslab.plan.workloads.ftp import Ftp
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
-from scpslab.results.metrics.host_gateway import has_gateway
+from scpslab.results.metrics.host_gateway import gateway_of
 from scpslab.results.viewpoints import bottleneck_bps
 
 COLUMNS = (
@@ -31,7 +31,7 @@ def measure(subject: Subject[Ftp]) -> dict[str, Value]:
     client, file = lines.get("client", {}), lines.get("file", {})
     arrived, total_s, before_s = count(file, "bytes"), number(client, "total_s"), number(client, "before_transfer_s")
     values: dict[str, Value] = {"bytes": arrived, "client_total_s": total_s, "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None}
-    if not has_gateway(cell, workload.from_):
+    if not gateway_of(cell.plan, workload.from_):
         # The kernel's connection ends at the host's own gateway.
         values["rtos"] = count(lines.get("sender", {}), "rtos")
     if total_s is not None and before_s is not None:

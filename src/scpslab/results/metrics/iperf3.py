@@ -6,7 +6,7 @@ from typing import Any
 
 from scpslab.plan.workloads.iperf3 import Iperf3
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
-from scpslab.results.metrics.host_gateway import has_gateway, resends
+from scpslab.results.metrics.host_gateway import gateway_of, resends
 
 COLUMNS = (
     Column("bytes", None, "Payload bytes received (iperf3's own count at the receiver)."),
@@ -27,12 +27,12 @@ def measure(subject: Subject[Iperf3]) -> dict[str, Value]:
     sent = _section(end, "sum_sent")
     workload = subject.workload
     sender = workload.to if workload.reverse else workload.from_
-    is_split = workload.udp_rate_bps is None and has_gateway(subject.cell, sender)
+    gateway = gateway_of(subject.cell.plan, sender) if workload.udp_rate_bps is None else None
     return {
         "bytes": count(received, "bytes"),
         "transfer_s": number(received, "seconds"),
         "goodput_bps": number(received, "bits_per_second"),
-        "retransmissions": resends(subject.cell, sender) if is_split else count(sent, "retransmits"),
+        "retransmissions": resends(subject.cell, gateway) if gateway else count(sent, "retransmits"),
         "lost_packets": count(received, "lost_packets"),
         "jitter_ms": number(received, "jitter_ms"),
     }

@@ -1,5 +1,5 @@
 //! Unmodified programs through two gateways between network namespaces: client – gateway – gateway – server, kernel TCP at both ends
-//! and SCPS-TP in UDP between; or host – router – host, each host with a gateway of its own, and SCPS-TP in IP between.
+//! and SCPS-TP in UDP between; or host – two routers – host, each host with a gateway of its own, and SCPS-TP in IP between.
 //! Needs root, /dev/net/tun and `ip netns`; skips with the reason where that is not to be had.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
@@ -15,10 +15,11 @@ const CLIENT: usize = 0;
 const NEAR: usize = 1;
 const FAR: usize = 2;
 const SERVER: usize = 3;
-/// Of three in a row.
+/// Of host, router, router and host in a row.
 const OWN: usize = 0;
 const ROUTER: usize = 1;
 const OTHER: usize = 2;
+const MIDDLE: usize = 3;
 
 fn ip(args: &str) -> bool {
     let mut command = Command::new("ip");
@@ -48,15 +49,20 @@ impl Lab {
         Some(lab)
     }
 
-    /// Host 10.1.0.1, router (10.1.0.9, 10.2.0.9), host 10.2.0.1, to which packets of `mtu` octets fit.
+    /// Host 10.1.0.1, router 10.1.0.9, router 10.2.0.9, host 10.2.0.1; packets of `mtu` octets fit between the routers.
     fn hosts(mtu: u16) -> Option<Lab> {
-        let lab = Lab::of(&["o", "r", "t"])?;
+        let lab = Lab::of(&["o", "r", "t", "m"])?;
         lab.wire([(OWN, "v0", "10.1.0.1"), (ROUTER, "near", "10.1.0.9")]);
-        lab.wire([(ROUTER, "far", "10.2.0.9"), (OTHER, "v0", "10.2.0.1")]);
-        lab.forward(&[ROUTER]);
+        lab.wire([(ROUTER, "mid", "10.5.0.1"), (MIDDLE, "mid", "10.5.0.2")]);
+        lab.wire([(MIDDLE, "far", "10.2.0.9"), (OTHER, "v0", "10.2.0.1")]);
+        lab.forward(&[ROUTER, MIDDLE]);
+        lab.ip(ROUTER, "route add 10.2.0.0/24 via 10.5.0.2");
+        lab.ip(MIDDLE, "route add 10.1.0.0/24 via 10.5.0.1");
         lab.ip(OWN, "route add default via 10.1.0.9");
         lab.ip(OTHER, "route add default via 10.2.0.9");
-        lab.ip(ROUTER, &format!("link set far mtu {mtu}"));
+        for place in [ROUTER, MIDDLE] {
+            lab.ip(place, &format!("link set mid mtu {mtu}"));
+        }
         Some(lab)
     }
 
@@ -814,7 +820,12 @@ fn programs_of_two_hosts_speak_scps_through_their_own_gateways() {
     // Inside a host nothing changes.
     let own = "l = socket.create_server(('10.1.0.1', 80)); c = socket.create_connection(('10.1.0.1', 80)); say(c.getpeername()[0])";
     assert_eq!(lab.python(OWN, own).finish(), "10.1.0.1");
-    assert!(lab.inside(OWN, "ping").args(["-c1", "-W2", "10.2.0.1"]).stdout(Stdio::null()).status().unwrap().success());
+    let datagram = "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('10.2.0.1', 53)); say('listening')\n\
+        d, who = s.recvfrom(9); s.sendto(d, who)";
+    let server = lab.server_at(OTHER, datagram);
+    let asks = "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'abc', ('10.2.0.1', 53)); say(s.recv(9).decode())";
+    assert_eq!(lab.python(OWN, asks).finish(), "abc");
+    server.finish();
     for (counters, broken) in [(near.end(), 1), (far.end(), 1)] {
         assert_eq!((&counters["finished"], &counters["broken"]), (&1.into(), &broken.into()), "{counters}");
     }
