@@ -13,6 +13,7 @@ import pytest
 from scpslab.results.run import RunCell, open_run
 from scpslab.running import RunOptions, run_scenario
 from tests.lab.forks import digests
+from tests.lab.terminal import Terminal
 
 pytestmark = pytest.mark.lab
 
@@ -208,3 +209,13 @@ def test_a_gateway_that_is_killed_fails_the_cell_with_a_word(tmp_path, node):
 
     assert status["status"] == "failed"
     assert f"service gateway-{node} on {node}: scps gateway ended with SIGKILL while the cell ran" in status["reason"]
+
+
+def test_what_is_typed_on_a_host_of_scps_goes_through_its_gateway():
+    with Terminal("point_to_point", "--stack", "*=scps:fy97-rate") as terminal:
+        terminal.do("h2 python3 -m http.server 8080 --directory /etc > /dev/null 2>&1 &")
+        terminal.do("h1 sleep 2")
+        assert "127.0.0.1" in terminal.do("h1 curl -sS http://10.0.0.2:8080/hosts")
+        assert int(terminal.do("h1 cat /sys/class/net/gw-wan/statistics/rx_packets")) > 3
+        terminal.type("exit\n")
+        assert terminal.ends_within(20) == 0

@@ -366,7 +366,7 @@ SERIAL_CASES = {
     "verdicts": (("workloads:", "probes:\n  - {kind: verdicts, link: serial, direction: data}\nworkloads:"), "9: probes[0].link"),
     "its own record's name": (("name: transfer", "name: serial"), "9: workloads[0]", "another record has"),
     "too large for the time": (("size: 100 kB", "size: 1 GB"), "9: workloads[0].size", "fit in patience"),
-    "stack": (("workloads:", "hosts:\n  ground: {stack: scps}\nworkloads:"), "11: workloads[0].kind", "expected kernel"),
+    "stack": (("workloads:", "hosts:\n  ground: {stack: scps, bets: true}\nworkloads:"), "11: workloads[0].kind", "which has bets"),
     "a record larger than its file": (("kind: ftp, name: transfer", "kind: fp, command: delete, record: 1 MB, name: transfer"), "workloads[0]", "fits into it"),
     "a stop in an edit": (("kind: ftp, name: transfer", "kind: fp, command: insert, stop: abort, name: transfer"), "with get or put"),
     "a stop behind the end": (("kind: ftp, name: transfer", "kind: fp, stop: abort, stop_at: 100 kB, name: transfer"), "less than the file"),
