@@ -140,7 +140,7 @@ image: wheel ## build the Docker image scpslab from the wheel, and run the demo 
 image-arm64: wheel ## build the image for arm64, scpslab-arm64, with QEMU for the appliance; emulated on other machines (needs Docker Engine and qemu-user-static)
 	tools/image/build --arm64
 
-release: wheel ## what a release consists of, in dist/: wheel, sdist, SBOM, provenance of every part, checksums (docs/formats.md, docs/licenses.md)
+release: image ## what a release consists of, in dist/: wheel, sdist, Docker image, SBOM, provenance of every part, checksums (docs/formats.md, docs/licenses.md; needs Docker Engine)
 	tools/release
 
 .venv-release/done: tools/release.lock
