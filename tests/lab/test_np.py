@@ -52,7 +52,8 @@ def test_a_transfer_crosses_both_routers_and_every_frame_is_accounted_for(run: R
 def test_bit_errors_are_signalled_as_corruption_and_as_nothing_else(run: Run) -> None:
     _, found = run("links: {modem: {data: {errors: {model: independent, ber: 1.0e-5}}}}\n")
     assert found["ws6_modem_damaged"] > 5
-    assert found["modem_data_lost_frames"] == found["ws6_modem_damaged"]
+    # One error in 256 makes a flag of an octet, and so two pieces of one frame; one in a thousand hits a flag, and joins two frames.
+    assert abs(found["modem_data_lost_frames"] - found["ws6_modem_damaged"]) <= 1
     assert 0 < found["transfer_corruption_signals"] <= found["ws6_corruption_reports"]
     assert (found["transfer_congestion_signals"], found["payload_match"]) == (0, True)
 
