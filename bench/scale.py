@@ -23,6 +23,8 @@ DATA = Path(__file__).parents[1] / "tests" / "data"
 DASK = Path(sys.executable).with_name("dask")
 RECOVERY_CELLS, RECOVERY_TRIES = 40, 3
 DISPATCH_WORKERS = 1000
+# A scenario may have no more (docs/scenario-reference.md).
+REPEATS_MAX = 10_000
 
 
 class Bench:
@@ -47,7 +49,7 @@ class Bench:
             self.seen.append((time.monotonic() - began, event))
             listen(event)
 
-        asked = RunOptions(**{"overrides": [f"repeats={cells // 3}"], "jobs": 1, "use_cache": False, "out": self.folder / name} | options)  # type: ignore[arg-type]
+        asked = RunOptions(**{"overrides": _of(cells), "jobs": 1, "use_cache": False, "out": self.folder / name} | options)  # type: ignore[arg-type]
         return run_scenario("links/transfer", asked, [seen]).folder, time.monotonic() - began
 
     def times(self, kind: str) -> list[float]:
@@ -150,7 +152,7 @@ def plans(folder: Path, cells: float = 10**6) -> None:
 
     Bench(folder, 0)
     began = time.monotonic()
-    made = ScenarioRun("links/transfer", RunOptions(overrides=[f"repeats={int(cells) // 3}"], out=folder / "runs"))
+    made = ScenarioRun("links/transfer", RunOptions(overrides=_of(int(cells)), out=folder / "runs"))
     print(f"planned: {1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB", flush=True)
     began = time.monotonic()
     sizes = sorted(len(part) for part in cut(made.plans, 1000))
@@ -289,6 +291,12 @@ def _print_pace(bench: Bench, number: int, cells: int, sleep_s: float) -> None:
         f"{1000 * whole_s / cells:.2f} ms a cell; half of them after {done[cells // 2] - bench.times('RunStarted')[0]:.0f} s",
         flush=True,
     )
+
+
+def _of(cells: int) -> list[str]:
+    """What makes links/transfer have so many cells: as few delays as its repeats allow, and three at least."""
+    delays = max(3, -(-cells // REPEATS_MAX))
+    return [f"sweep.delay=[{', '.join(f'{1 + number} ms' for number in range(delays))}]", f"repeats={cells // delays}"]
 
 
 def _memory_mib() -> float:

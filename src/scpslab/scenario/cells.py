@@ -21,8 +21,8 @@ from scpslab.scenario.model.sweep import axis_values, settings_at
 from scpslab.scenario.paths import PathError, set_value
 from scpslab.topology.description import Network
 
-# All plans of a run are in memory at once, and a scenario with more cells is probably a mistake.
-MOST_CELLS = 20_000
+# All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is probably a mistake.
+MOST_CELLS = 100_000
 
 
 @dataclass(frozen=True)
