@@ -15,8 +15,8 @@ from scpslab.plan import Plan
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 from scpslab.results.csv_text import csv_text
-from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, losses, np, serial, sp
-from scpslab.results.metrics.host_gateway import gateway_of
+from scpslab.results.metrics import FAMILIES, Column, Family, Subject, Value, gateways, losses, np, serial, sp
+from scpslab.results.metrics.gateways import gateway_of
 from scpslab.results.run import RunCell, each_cell, order
 from scpslab.runfolder import RunFolder
 from scpslab.scratch import replace_text
@@ -80,7 +80,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
     for family, workload in _pairs(cell.plan):
         for name, value in family.measure(subjects[workload.name]).items():
             values[names[workload.name, name]] = value
-    return values | losses.measure(cell) | serial.measure(cell) | np.measure(cell) | sp.measure(cell)
+    return values | losses.measure(cell) | serial.measure(cell) | np.measure(cell) | sp.measure(cell) | gateways.measure(cell)
 
 
 def _identity(cell: RunCell) -> dict[str, Value]:
@@ -133,7 +133,7 @@ def _columns(plan: Plan) -> Columns:
         tuple((names[workload.name, column.name], column) for workload in plan.workloads if isinstance(workload, family.workload) for column in family.columns)
         for family in FAMILIES
     ]
-    return (*families, tuple((column.name, column) for module in (losses, serial, np, sp) for column in module.columns(plan)))
+    return (*families, tuple((column.name, column) for module in (losses, serial, np, sp, gateways) for column in module.columns(plan)))
 
 
 def _merged(cells: Sequence[Columns]) -> dict[str, Column]:

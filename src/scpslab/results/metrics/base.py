@@ -51,6 +51,12 @@ class Family(Generic[Planned_co]):
     measure: Callable[[Subject[Planned_co]], dict[str, Value]]
 
 
+def section(fields: object, key: str) -> dict[str, object]:
+    """The fields under `key`, none for anything else."""
+    found = fields.get(key) if isinstance(fields, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 def number(fields: dict[str, object], key: str) -> float | None:
     """The number under `key`, None for anything else."""
     found = fields.get(key)

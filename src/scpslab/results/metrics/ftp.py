@@ -5,7 +5,7 @@ from __future__ import annotations
 from scpslab.plan.workloads.ftp import Ftp
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.results.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
-from scpslab.results.metrics.host_gateway import gateway_of
+from scpslab.results.metrics.gateways import gateway_of
 from scpslab.results.viewpoints import bottleneck_bps
 
 COLUMNS = (

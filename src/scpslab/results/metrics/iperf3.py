@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from scpslab.plan.workloads.iperf3 import Iperf3
-from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
-from scpslab.results.metrics.host_gateway import gateway_of, resends
+from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number, section
+from scpslab.results.metrics.gateways import gateway_of, resends
 
 COLUMNS = (
     Column("bytes", None, "Payload bytes received (iperf3's own count at the receiver)."),
@@ -22,9 +20,9 @@ def measure(subject: Subject[Iperf3]) -> dict[str, Value]:
     """Values by column name from the end section of iperf3's JSON."""
     lines = subject.cell.records(subject.workload.name)
     result = next((line.get("result") for line in lines if line.get("event") == "iperf3"), None)
-    end = _section(result, "end")
-    received = _section(end, "sum_received") or _section(end, "sum")
-    sent = _section(end, "sum_sent")
+    end = section(result, "end")
+    received = section(end, "sum_received") or section(end, "sum")
+    sent = section(end, "sum_sent")
     workload = subject.workload
     sender = workload.to if workload.reverse else workload.from_
     gateway = gateway_of(subject.cell.plan, sender) if workload.udp_rate_bps is None else None
@@ -32,15 +30,10 @@ def measure(subject: Subject[Iperf3]) -> dict[str, Value]:
         "bytes": count(received, "bytes"),
         "transfer_s": number(received, "seconds"),
         "goodput_bps": number(received, "bits_per_second"),
-        "retransmissions": resends(subject.cell, gateway) if gateway else count(sent, "retransmits"),
+        "retransmissions": resends(subject.cell, gateway.name) if gateway else count(sent, "retransmits"),
         "lost_packets": count(received, "lost_packets"),
         "jitter_ms": number(received, "jitter_ms"),
     }
-
-
-def _section(fields: Any, key: str) -> dict[str, object]:
-    found = fields.get(key) if isinstance(fields, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 FAMILY = Family(Iperf3, COLUMNS, measure)
