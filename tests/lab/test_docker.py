@@ -14,6 +14,17 @@ from scpslab.setup.images import DOCKER, cache_dir, find
 
 pytestmark = pytest.mark.lab
 NP_LANS = Path(__file__).parents[1] / "data/np-lans/np-lans.yaml"
+OWN_GATEWAYS = """kind: scenario
+version: 1
+title: Gateways of containers
+topology: point_to_point
+hosts:
+  h1: {stack: scps, preset: fy97-rate}
+  h2: {stack: scps, preset: fy97-rate}
+workloads:
+  - {kind: iperf3, name: flow, from: h1, to: h2, duration: 10 s}
+limits: {virtual: 600 s, wall: 600 s}
+"""
 CELL = ["sweep={}", "hosts.*={preset: fy97-reno}", "workloads.transfer.size=300 kB"]
 
 
@@ -84,3 +95,25 @@ def test_routers_on_a_serial_line_can_be_containers(tmp_path):
         counts.append([(line["direction"], line["sent_frames"]) for line in lines])
     assert counts[0] == counts[1]
     assert counts[0][0][1] > 70
+
+
+@needs_images
+def test_gateways_of_routers_and_of_hosts_can_be_containers(tmp_path):
+    """Kernel TCP between containers is split by containers; a container's own iperf3 runs over SCPS-TP. Both as between processes."""
+    path = tmp_path / "own.yaml"
+    path.write_text(OWN_GATEWAYS)
+    for name, scenario, overrides, accounts in (
+        ("split", "links/gateway:test", ["sweep.path=[split]"], {"near": "from_lan", "far": "from_wan"}),
+        ("own", str(path), [], {"gateway-h1": "from_lan", "gateway-h2": "from_wan"}),
+    ):
+        found = []
+        for containers in ("docker", "process"):
+            options = RunOptions(out=tmp_path / name / containers, overrides=[*overrides, f"containers={containers}"], jobs=1)
+            result = run_scenario(scenario, options)
+            assert (result.completed, result.failed) == (1, 0)
+            (cell,) = open_run(result.folder).cells
+            totals = {account: list(cell.records(account))[-1] for account in accounts}
+            assert all(total["closes"] for total in totals.values())
+            found.append({account: totals[account][side]["delivered"] for account, side in accounts.items()})
+        assert min(found[0].values()) > 900_000
+        assert found[0] == pytest.approx(found[1], rel=0.03)

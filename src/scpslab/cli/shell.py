@@ -74,11 +74,12 @@ def shell(
     if bash and is_path(topology):
         raise UsageError(f"--bash: found {topology}, which is not in the guest; expected a topology of the project. Leave --bash out.")
     kind: Prompt = "bash" if bash else "mininet"
-    stacks = _stacks(stack or [], kind, containers)
+    stacks = _stacks(stack or [], kind)
+    kind_of_nodes: Containers = "docker" if containers == "docker" else "process"
     if stacks:
-        plan = stacked_plan(topology, given, stacks, kind, is_trusted=trust)
+        plan = stacked_plan(topology, given, stacks, kind, kind_of_nodes, is_trusted=trust)
     else:
-        plan = shell_plan(topology, given, kind, "docker" if containers == "docker" else "process", is_trusted=trust)
+        plan = shell_plan(topology, given, kind, kind_of_nodes, is_trusted=trust)
     hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
     session = Session(keep, topology, given, _of_hosts(stacks, hosts)) if keep else None
     runner = ENGINES[engine]()
@@ -109,12 +110,11 @@ def _given(texts: list[str]) -> dict[str, str]:
     return found
 
 
-def _stacks(texts: list[str], kind: Prompt, containers: str) -> dict[str, dict[str, str]]:
+def _stacks(texts: list[str], kind: Prompt) -> dict[str, dict[str, str]]:
     """What a scenario says of the hosts, by their names; "*" is all of them."""
     found: dict[str, dict[str, str]] = {}
-    for option, is_given, expected in (("--bash", kind == "bash", "the prompt"), ("--containers docker", containers == "docker", "process nodes")):
-        if texts and is_given:
-            raise UsageError(f"--stack: found it beside {option}; expected {expected}, where hosts have stacks. Leave one of them out.")
+    if texts and kind == "bash":
+        raise UsageError("--stack: found it beside --bash; expected the prompt, where hosts have stacks. Leave one of them out.")
     for text in texts:
         host, equals, value = text.partition("=")
         stack, colon, preset = value.partition(":")
@@ -128,17 +128,27 @@ def _of_hosts(stacks: dict[str, dict[str, str]], hosts: list[str]) -> dict[str, 
     return {host: dict(words) for one, words in stacks.items() for host in (hosts if one == "*" else [one])}
 
 
-def stacked_plan(topology: str, given: dict[str, str], stacks: dict[str, dict[str, str]], kind: Prompt = "mininet", *, is_trusted: bool = False) -> Plan:
+def stacked_plan(
+    topology: str,
+    given: dict[str, str],
+    stacks: dict[str, dict[str, str]],
+    kind: Prompt = "mininet",
+    containers: Containers = "process",
+    *,
+    is_trusted: bool = False,
+) -> Plan:
     """The plan of a topology whose hosts have stacks, for a session: that of a scenario in which commands run on every host.
 
     Raises:
         ScenarioError: unknown topology, parameter, host, stack or preset.
     """
-    hosts = [node.name for node in shell_plan(topology, given, kind, "process", is_trusted=is_trusted).nodes if isinstance(node, Host)]
+    hosts = [node.name for node in shell_plan(topology, given, kind, containers, is_trusted=is_trusted).nodes if isinstance(node, Host)]
     named = _of_hosts(stacks, hosts)
     script = [{"do": "run", "at": "0 s", "node": host, "command": "true"} for host in hosts]
     place = str(Path(topology).resolve()) if is_path(topology) else topology
     text = {"kind": "scenario", "version": 1, "title": "A session", "topology": place, "parameters": given, "hosts": named, "script": script}
+    if containers == "docker":
+        text["containers"] = containers
     with scratch() as folder:
         path = folder / "shell.yaml"
         path.write_text(yaml.safe_dump(text))
@@ -148,8 +158,7 @@ def stacked_plan(topology: str, given: dict[str, str], stacks: dict[str, dict[st
             # The file is none of the user's.
             raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))) from error
         planned = planning.plan(cell)
-    limits = Limits(virtual_s=10**9, wall_s=10**9, memory_mib=MEMORY_MIB)
-    return replace(planned, cell=CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits=limits, script=None)
+    return replace(planned, cell=CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits=_limits(containers), script=None)
 
 
 def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: Containers, *, is_trusted: bool = False) -> Plan:
@@ -166,10 +175,12 @@ def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: C
     except units.UnitError as error:
         raise ScenarioError(f"--set: {error}. Correct the option.") from error
     laid_out = layout(network)
-    in_docker = containers == "docker"
-    if in_docker:
+    if containers == "docker":
         if laid_out.serial_links:
             raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option.")
         laid_out = replace(laid_out, nodes=with_containers(laid_out.nodes, (), {}))
-    limits = Limits(virtual_s=10**9, wall_s=10**9, memory_mib=MEMORY_MIB + (DOCKER_MEMORY_MIB if in_docker else 0))
-    return laid_out.plan(CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits, containers)
+    return laid_out.plan(CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), _limits(containers), containers)
+
+
+def _limits(containers: Containers) -> Limits:
+    return Limits(virtual_s=10**9, wall_s=10**9, memory_mib=MEMORY_MIB + (DOCKER_MEMORY_MIB if containers == "docker" else 0))

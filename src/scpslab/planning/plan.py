@@ -22,6 +22,7 @@ from scpslab.planning.services import plan_services
 from scpslab.planning.sources import with_sources
 from scpslab.probes import name_of
 from scpslab.scenario import Cell
+from scpslab.scenario.gateways import gateway_nodes
 from scpslab.scenario.model import ScenarioFile
 from scpslab.seeds import stream
 from scpslab.stacks import NodePlan, plan_node
@@ -41,7 +42,7 @@ def plan(cell: Cell) -> Plan:
     np = _np(network, cell, hosts, scps, routers)
     network = replace(network, nodes=tuple(_router(node, np, cell) if isinstance(node, ScpsRouter) else node for node in network.nodes))
     if cell.model.containers == "docker":
-        network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts))
+        network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts, gateway_nodes(cell.model, list(hosts))))
     setting = Setting(
         paths=Paths(network.nodes, network.all_links),
         hosts=hosts,

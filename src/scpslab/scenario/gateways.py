@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from scpslab import workloads
 from scpslab.names import node_and_link
-from scpslab.scenario.model import CommandService, RunStep, ScenarioFile
+from scpslab.scenario.model import CommandService, GatewayService, RunStep, ScenarioFile
 from scpslab.stacks import plan_node
 
 NAME = "gateway-{host}"
@@ -16,6 +16,11 @@ def gateway_hosts(model: ScenarioFile, hosts: list[str]) -> list[str]:
     """Those of the network's hosts. What commands do nobody knows, so one is enough; a host that cannot have a gateway has its kernel's TCP for them."""
     busy = _commanded(model) | {node_and_link(end)[0] for ends in _unmodified(model) for end in ends}
     return [host for host in hosts if host in busy and _can_have_one(model, host)]
+
+
+def gateway_nodes(model: ScenarioFile, hosts: list[str]) -> set[str]:
+    """The nodes where a gateway runs: those hosts, and routers with a service of that kind."""
+    return {*gateway_hosts(model, hosts), *(service.node for service in model.services if isinstance(service, GatewayService))}
 
 
 def peers(model: ScenarioFile, host: str) -> set[str] | None:
@@ -38,4 +43,4 @@ def _unmodified(model: ScenarioFile) -> Iterator[tuple[str, str]]:
 
 
 def _can_have_one(model: ScenarioFile, host: str) -> bool:
-    return model.host(host).carrier.runs_scps and model.containers != "docker" and not plan_node(model.host(host)).no_gateway
+    return model.host(host).carrier.runs_scps and not plan_node(model.host(host)).no_gateway

@@ -26,8 +26,6 @@ def service_problems(model: ScenarioFile, network: Network) -> Iterator[tuple[Ke
         if isinstance(service, GatewayService):
             if service.node in nodes and service.node not in routers:
                 yield ("services", index, "node"), f'found "{service.node}", which is no router; {one_of(service.node, routers)}'
-            if model.containers == "docker":
-                yield ("services", index, "kind"), "found a gateway with containers: docker; expected process nodes. Leave containers out."
             continue
         if service.ready_port is None:
             continue

@@ -14,10 +14,7 @@ def gateways_fit(workload: Traffic, what: str, around: Surroundings) -> Iterator
     for end in (workload.sender, workload.receiver):
         if not around.host(end).carrier.runs_scps:
             continue
-        if around.in_containers:
-            found = f"found {what} on {end}, which has the stack {around.host(end).stack}, with containers: docker"
-            yield ("kind",), f"{found}; expected process nodes, which have gateways for unmodified programs. Leave containers out, or use kind bulk or fp."
-        elif why := around.node(end).no_gateway:
+        if why := around.node(end).no_gateway:
             found = f"found {what} on {end}, which has {why}"
             yield ("kind",), f"{found}; expected a host whose gateway carries unmodified programs. Remove the setting from the host, or use kind bulk or fp."
     if around.has_np_router:

@@ -36,6 +36,14 @@ def test_only_what_needs_rights_gets_them():
     assert all(not part["capabilities"] and not part["devices"] for name, part in found.items() if part and name not in ("ws1", "ws2"))
 
 
+def test_a_router_with_a_gateway_may_make_its_device():
+    (cell,) = scenario.cells(scenario.load("links/gateway:test", ["containers=docker", "sweep.path=[split]"]))
+    found = {node["name"]: node.get("container") for node in write(planning.plan(cell))["nodes"]}
+    rights = {name: (part["capabilities"], part["devices"]) for name, part in found.items() if part}
+
+    assert rights == dict.fromkeys(("g1", "g2"), (["NET_ADMIN"], ["/dev/net/tun"])) | dict.fromkeys(("client", "server"), ([], []))
+
+
 def test_a_router_of_scps_np_is_a_router_that_may_make_its_device():
     (cell,) = scenario.cells(scenario.load(str(NP_LANS), ["containers=docker"]))
     found = {node["name"]: node["container"] for node in write(planning.plan(cell))["nodes"]}
