@@ -29,7 +29,7 @@ uninstall-stack: ## remove what install-stack has put under PREFIX
 
 test-stack: ## run the tests of the Rust part with newly drawn cases; installs vsftpd, curl, lftp, mandoc, tcpdump and tshark for them (some tests need root)
 	@tools/packages --stack-tests
-	$(MAKE) -C stack test test-install
+	SCPS_KILLS=40 $(MAKE) -C stack test test-install
 
 test-host: setup development ## test engine host in a guest that plays the machine: killed labs leave nothing, times agree with virtual time (15 minutes; needs Docker)
 	SCPSLAB_KILLS=50 SCPSLAB_AGREEMENT=3 $(PYTHON) -m pytest --capture=no tests/lab/test_host.py tests/lab/test_host_agreement.py

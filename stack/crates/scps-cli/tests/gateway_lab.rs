@@ -167,7 +167,8 @@ fn a_kill_at_any_moment_loses_nothing_without_an_error() {
         say('WRONG' if not is_prefix else 'all' if got == d else 'error' if told else 'SHORT %d' % len(got))";
     let mut outcomes = Vec::new();
     let mut seed = 40_u64;
-    for moment in 0..12 {
+    let moments = std::env::var("SCPS_KILLS").map_or(12, |number| number.parse().expect("a number"));
+    for moment in 0..moments {
         let (near, far) = lab.pair("");
         let server = lab.server(&format!("s, _ = listening(80).accept()\n{both}"));
         let mut client =
@@ -334,7 +335,8 @@ fn a_flood_of_syns_keeps_nobody_out() {
     assert_eq!(flood.finish(), "done");
     let (counters, far) = (near.end(), far.end());
     assert_eq!((&counters["begun"], &counters["full"], &far["begun"]), (&1.into(), &0.into(), &1.into()), "{counters}");
-    assert!(counters["lan"]["received"].as_u64().unwrap() > 10_000, "{counters}");
+    // Many times the connections that it may keep; the kernel drops what a busy machine has no time for.
+    assert!(counters["lan"]["received"].as_u64().unwrap() > 2_000, "{counters}");
 }
 
 #[test]
