@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -53,6 +54,21 @@ def test_the_account_of_each_gateway_closes(run):
         assert "cpu_s" not in lines[-1]
 
 
+def test_the_table_of_results_has_the_accounts(run):
+    with (run.folder / "results.csv").open() as file:
+        rows = {row["path"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    split, whole = rows["split"], rows["cubic"]
+
+    for name, side, other in (("near", "from_lan", "from_wan"), ("far", "from_wan", "from_lan")):
+        account = {what: split[f"{name}_{side}_{what}_bytes"] for what in ("received", "delivered", "buffered", "lost")}
+        assert account == {"received": str(SIZE), "delivered": str(SIZE), "buffered": "0", "lost": "0"}
+        assert split[f"{name}_{other}_lost_bytes"] == "0"
+        assert split[f"{name}_closes"] == "true"
+        assert {whole[column] for column in split if column.startswith(f"{name}_")} == {""}
+    # At a BER of 1e-5 every ninth of 700 packets is lost.
+    assert 50 < int(split["near_resends"]) < 150
+
+
 def test_the_same_cell_has_the_same_bytes_twice(run, tmp_path):
     again = run_scenario("links/gateway:test", RunOptions(out=tmp_path, jobs=1, use_cache=False))
 
@@ -98,3 +114,21 @@ def test_ten_transfers_at_once_complete_with_their_accounts(tmp_path):
         lines = list(found["split"].records(name))
         assert sum(line["event"] == "connection" for line in lines) == 10
         assert lines[-1]["closes"]
+
+
+@pytest.mark.parametrize("outage_s", [1, 10, 60, 600])
+def test_an_outage_of_the_link_is_waited_for(tmp_path, outage_s):
+    """The hop is dead both ways in the middle of the transfer: nothing is lost, and nobody gives up."""
+    begin_s = 2
+    outage = f"links.hop.*.errors.outages=[{{from: {begin_s} s, to: {begin_s + outage_s} s}}]"
+    overrides = [outage, "sweep.path=[split]", "sweep.ber=[0]", "sweep.size=[3 MB]"]
+    result = run_scenario("links/gateway:test", RunOptions(out=tmp_path, jobs=1, use_cache=False, overrides=overrides))
+    (cell,) = open_run(result.folder).cells
+    status = json.loads((cell.folder / "status.json").read_text())
+    received = next(line for line in cell.records("transfer") if line["event"] == "receiver")
+
+    assert status["status"] == "completed", status
+    assert (received["bytes"], received["wrong_bytes"]) == (3_000_000, 0)
+    for name in ("near", "far"):
+        assert list(cell.records(name))[-1]["closes"]
+    assert begin_s + outage_s < received["last_data_t_s"]
