@@ -219,3 +219,14 @@ def test_what_is_typed_on_a_host_of_scps_goes_through_its_gateway():
         assert int(terminal.do("h1 cat /sys/class/net/gw-wan/statistics/rx_packets")) > 3
         terminal.type("exit\n")
         assert terminal.ends_within(20) == 0
+
+
+def test_the_prompt_says_once_that_a_gateway_has_ended():
+    with Terminal("point_to_point", "--stack", "*=scps:fy97-rate") as terminal:
+        said = terminal.do("h1 pkill -KILL -x scps")
+        said += terminal.do("h1 sleep 1")
+        assert said.count("*** service gateway-h1 on h1: scps gateway has ended") == 1
+        assert "service gateway-h2" not in said
+        assert "ended" not in terminal.do("h2 true")
+        terminal.type("exit\n")
+        assert terminal.ends_within(20) == 0

@@ -27,6 +27,7 @@ from scpslab.lab.network import LabNetwork
 from scpslab.lab.nodes import LabNode
 from scpslab.lab.place import LABTOOL, PROMPT
 from scpslab.lab.records import Records
+from scpslab.lab.services.base import Services
 from scpslab.lab.watch import Watch
 from scpslab.names import file_name
 from scpslab.plan import Plan
@@ -59,9 +60,10 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
     prompt = PROMPT
 
-    def __init__(self, network: LabNetwork, out: Path) -> None:
-        """`out` is the folder for the transcript and the captures."""
+    def __init__(self, network: LabNetwork, out: Path, services: Services) -> None:
+        """`out` is the folder for the transcript and the captures; the end of one of `services` is told once."""
         self.network, self.folder = network, out / "captures"
+        self.services, self.told = services, set[str]()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.changes = LinkChanges(network)
         self.captures: dict[str, subprocess.Popen[bytes]] = {}
@@ -102,6 +104,14 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             command, *_ = line.split()
             print(f'{command}: found {type(error).__name__}: {error}; expected a command that works here. Type "help {command}".')
             return False
+
+    def postcmd(self, stop: bool, line: str) -> bool:
+        """After each line: says which service has ended."""
+        for text in self.services.absent:
+            if text not in self.told and not stop:
+                print(f'*** {text}. Programs go on without it. Type "exit" and start the lab again.')
+                self.told.add(text)
+        return bool(super().postcmd(stop, line))
 
     def get_names(self) -> list[str]:
         """The names of methods among which `help` and completion look for commands."""

@@ -38,7 +38,7 @@ def _mininet(cell: LabCell) -> None:
 
     def serve() -> None:
         # On the user's machine from the first line on, so that nothing is lost if the lab is ended from outside.
-        prompt = LabCLI(cell.network, CELL / OUT)
+        prompt = LabCLI(cell.network, CELL / OUT, cell.services)
         prompt.serve()
         prompt.close()
 

@@ -232,12 +232,12 @@ def _services(plan: Plan, places: Places) -> Iterator[Problem]:
         if service.node not in places.speaking:
             yield f"services[{index}].node", one_of(service.node, places.speaking)
         if isinstance(service, GatewayService):
-            routers = tuple(node.name for node in plan.nodes if isinstance(node, Router) and node.container is None)
+            routers = tuple(node.name for node in plan.nodes if isinstance(node, Router) and _makes_devices(node))
             if service.node not in routers:
                 yield f"services[{index}].node", one_of(service.node, routers)
             continue
         if isinstance(service, HostGatewayService):
-            hosts = tuple(node.name for node in plan.nodes if isinstance(node, Host) and STACKS[node.stack].runs_scps and node.container is None)
+            hosts = tuple(node.name for node in plan.nodes if isinstance(node, Host) and STACKS[node.stack].runs_scps and _makes_devices(node))
             if service.node not in hosts:
                 yield f"services[{index}].node", one_of(service.node, hosts)
             continue
@@ -251,6 +251,11 @@ def _services(plan: Plan, places: Places) -> Iterator[Problem]:
         if isinstance(one, CommandService) and one.ready_port is not None
     ]
     yield from _twice(ports, "a port that no other service of the node has")
+
+
+def _makes_devices(node: Host | Router) -> bool:
+    """Whether programs of the node may make TUN devices: a container needs the right to."""
+    return node.container is None or "/dev/net/tun" in node.container.devices
 
 
 def _files(plan: Plan) -> Iterator[Problem]:

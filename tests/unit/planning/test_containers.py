@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from scpslab import planning, scenario
-from scpslab.plan import write
+from scpslab.plan import PlanError, read, write
 
 NP_LANS = Path(__file__).parents[2] / "data/np-lans/np-lans.yaml"
 
@@ -38,10 +40,15 @@ def test_only_what_needs_rights_gets_them():
 
 def test_a_router_with_a_gateway_may_make_its_device():
     (cell,) = scenario.cells(scenario.load("links/gateway:test", ["containers=docker", "sweep.path=[split]"]))
-    found = {node["name"]: node.get("container") for node in write(planning.plan(cell))["nodes"]}
+    planned = write(planning.plan(cell))
+    found = {node["name"]: node.get("container") for node in planned["nodes"]}
     rights = {name: (part["capabilities"], part["devices"]) for name, part in found.items() if part}
 
     assert rights == dict.fromkeys(("g1", "g2"), (["NET_ADMIN"], ["/dev/net/tun"])) | dict.fromkeys(("client", "server"), ([], []))
+    assert write(read(planned)) == planned
+    found["g1"]["devices"] = []
+    with pytest.raises(PlanError, match=r'services\[0\].node: found "g1"; expected one of g2'):
+        read(planned)
 
 
 def test_a_router_of_scps_np_is_a_router_that_may_make_its_device():

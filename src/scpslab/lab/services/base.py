@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # TCP_LISTEN as /proc/net/tcp writes it.
 LISTENING = "0A"
 SIGNALLED = 128
+# States of a process that nobody has asked for its end yet, or that is being removed (proc_pid_stat(5)).
+GONE = ("Z", "X")
 LINES_SHOWN, LETTERS_SHOWN, TAIL_BYTES = 3, 300, 4096
 
 
@@ -111,6 +113,12 @@ class Service:
             self.process.kill()
             self.loop.run_until(lambda: self.exit_code is not None)
 
+    def absence(self) -> str:
+        """What a person should know if its process has ended; "" while it runs. For processes that did not start it."""
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        state = stat.read_text().rpartition(")")[2].split()[0] if stat.exists() else GONE[0]
+        return f"{self._title()} has ended; expected it to go on{self._last_words()}" if state in GONE else ""
+
     def write_records(self, folder: Path) -> None:
         """Writes its records into a folder, after it has ended."""
 
@@ -161,6 +169,11 @@ class Services:
     def broken(self) -> str:
         """Why the cell cannot go on: the first service that ended by itself; "" if none did."""
         return next((service.broken for service in self._all if service.broken), "")
+
+    @property
+    def absent(self) -> list[str]:
+        """What a person should know of those that have ended."""
+        return [text for service in self._all if (text := service.absence())]
 
 
 def ending(code: int) -> str:
