@@ -22,10 +22,14 @@ pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_KILLS", "4"))
 LIMITS = {"memory_mib": 2048, "wall_s": 200 + 30 * KILLS}
 SETTINGS = ["sweep={}", "hosts.*={preset: modern}", "workloads.transfer.size=50 kB"]
-# Small cells: a kernel's transfer, and one of SCPS-TP over SCPS-NP through two routers on a serial line, protected by SCPS-SP.
-CELLS = {"kernel": ("fy97/fig04:test", SETTINGS), "np": ("np/sp", ["sweep={}", "workloads.transfer.size=50 kB", "hosts.*.sp={}"])}
+# Small cells: a kernel's transfer, one of SCPS-TP over SCPS-NP through two routers on a serial line, protected by SCPS-SP, and one through gateways.
+CELLS = {
+    "kernel": ("fy97/fig04:test", SETTINGS),
+    "np": ("np/sp", ["sweep={}", "workloads.transfer.size=50 kB", "hosts.*.sp={}"]),
+    "gateway": ("links/gateway:test", ["sweep.path=[split]", "sweep.size=[50 kB]"]),
+}
 # The kinds of nodes of the labs; "np-docker" has containers as routers on the serial line.
-KINDS = {"process": "kernel", "np": "np", "docker": "kernel", "np-docker": "np"}
+KINDS = {"process": "kernel", "np": "np", "gateway": "gateway", "docker": "kernel", "np-docker": "np", "gateway-docker": "gateway"}
 
 
 def plan_of(kind: str) -> str:
@@ -70,6 +74,15 @@ def test_routers_of_scps_np_forward_there_over_a_line_in_real_time(seen):
         assert directions["data"]["sent_frames"] == directions["data"]["received_frames"] > 30
         (sender,) = [line for line in lab["records"]["transfer"] if line["event"] == "sender"]
         assert sender["scps"]["sp"]["sealed"] > 30
+
+
+def test_gateways_split_connections_there(seen):
+    labs = [lab for lab in seen["whole"] if KINDS[lab["plan"]] == "gateway"]
+    assert labs
+    for lab in labs:
+        for name, side in (("near", "from_lan"), ("far", "from_wan")):
+            *_, totals = lab["records"][name]
+            assert (totals["event"], totals["closes"], totals[side]["delivered"]) == ("counters", True, 50_000)
 
 
 def test_killed_labs_leave_nothing_and_take_nothing(seen):
