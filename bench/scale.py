@@ -144,7 +144,7 @@ def many(folder: Path, cells: float = 10**5, number: float = 16, sleep_s: float 
     print("results.csv: the same bytes" if same else "results.csv: OTHER BYTES")
 
 
-def plans(folder: Path, cells: float = 10**6) -> None:
+def plans(folder: Path, cells: float = 10**5) -> None:
     """Plans CELLS: planning and dividing alone."""
     from scpslab.running import RunOptions  # noqa: PLC0415
     from scpslab.running.parts import cut  # noqa: PLC0415
