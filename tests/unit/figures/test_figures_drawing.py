@@ -12,6 +12,7 @@ from scpslab.figures import draw
 from scpslab.figures.plots import metric_vs_axis
 from scpslab.figures.plots.metric_vs_axis import _Positions
 from scpslab.figures.source import NothingToDrawError, Source, axis_number
+from scpslab.results.statistics import Group
 
 CELL = "stack=reno,ber=1e-05,r1"
 
@@ -109,6 +110,14 @@ def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
     nothing = metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"where": {"ber": 0.5}})
     with pytest.raises(NothingToDrawError, match="found no cell"):
         metric_vs_axis.draw(nothing, Source(run_dir))
+
+
+def test_panels_of_sizes_stand_in_the_order_of_the_sizes():
+    def ordered(*values):
+        return [group.key[0] for group in metric_vs_axis._by_number([Group((value, "x"), 1, 0, 0, {}) for value in values])]
+
+    assert ordered("1 MB", "10 kB", "100 kB", "10 kB") == ["10 kB", "10 kB", "100 kB", "1 MB"]
+    assert ordered("reno", "10 kB", "bbr") == ["reno", "10 kB", "bbr"]
 
 
 def test_decades_are_written_with_raised_digits_not_as_formulas():

@@ -82,7 +82,7 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
     position = _Positions([number for number in numbers.values() if number is not None], is_log=recipe.x.scale == "log")
 
     by_panel: dict[str, list[Group]] = {}
-    for group in groups:
+    for group in _by_number(groups) if panel_axes else groups:
         name = _panel_name(recipe, group.key[0]) if panel_axes else ""
         by_panel.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
     keys = list(dict.fromkeys(group.key[:-1] for own in by_panel.values() for group in own))
@@ -103,6 +103,12 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
         for axes in panels:
             _finish(axes, recipe, position)
     return figure, recipe.name
+
+
+def _by_number(groups: list[Group]) -> list[Group]:
+    """Groups by the first value of their keys, where all of these are numbers: 10 kB before 1 MB."""
+    found = [(number, group) for group in groups if (number := axis_number(group.key[0])) is not None]
+    return [group for _, group in sorted(found, key=lambda one: one[0])] if len(found) == len(groups) else groups
 
 
 def _panel_name(recipe: MetricVsAxis, value: str) -> str:
