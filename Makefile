@@ -27,7 +27,7 @@ install-stack: ## install the SCPS stack alone, the program scps and its manual 
 uninstall-stack: ## remove what install-stack has put under PREFIX
 	@$(MAKE) --no-print-directory -C stack uninstall
 
-test-stack: ## run the tests of the Rust part with newly drawn cases; installs vsftpd, curl, lftp, mandoc, tcpdump and tshark for them (some tests need root)
+test-stack: ## run the tests of the Rust part with newly drawn cases; installs vsftpd, curl, ssh, iperf3, tshark and more for them (some tests need root)
 	@tools/packages --stack-tests
 	SCPS_KILLS=40 $(MAKE) -C stack test test-install
 

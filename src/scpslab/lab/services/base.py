@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # TCP_LISTEN as /proc/net/tcp writes it.
 LISTENING = "0A"
 SIGNALLED = 128
-# States of a process that nobody has asked for its end yet, or that is being removed (proc_pid_stat(5)).
-GONE = ("Z", "X")
+# States of a process whose end nobody has asked for yet, and of one that is removed (proc_pid_stat(5)).
+UNASKED, REMOVED = "Z", "X"
 LINES_SHOWN, LETTERS_SHOWN, TAIL_BYTES = 3, 300, 4096
 
 
@@ -115,9 +115,11 @@ class Service:
 
     def absence(self) -> str:
         """What a person should know if its process has ended; "" while it runs. For processes that did not start it."""
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        state = stat.read_text().rpartition(")")[2].split()[0] if stat.exists() else GONE[0]
-        return f"{self._title()} has ended; expected it to go on{self._last_words()}" if state in GONE else ""
+        try:
+            state = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            state = REMOVED
+        return f"{self._title()} has ended; expected it to go on{self._last_words()}" if state in (UNASKED, REMOVED) else ""
 
     def write_records(self, folder: Path) -> None:
         """Writes its records into a folder, after it has ended."""

@@ -68,6 +68,32 @@ fn a_page_comes_through_curl() {
 }
 
 #[test]
+fn iperf3_measures_through_gateways_in_both_directions() {
+    let Some(lab) = Lab::new() else { return };
+    if Command::new("iperf3").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: iperf3 is not installed");
+        return;
+    }
+    let (near, far) = lab.pair("");
+    for direction in [&[][..], &["--reverse"], &["--bidir"]] {
+        let mut server = lab.inside(SERVER, "iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let mut client = lab.inside(CLIENT, "iperf3");
+        let output = client.args(["-c", "10.2.0.1", "-t", "2", "-P", "2", "-J"]).args(direction).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rate = said["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+        // The gateways' rate is 200 Mbit/s; a machine with other work to do may be slower.
+        assert!((20e6..200e6).contains(&rate), "{direction:?}: {rate}");
+        assert!(server.wait().unwrap().success());
+    }
+    for counters in [near.end(), far.end()] {
+        // A control connection and two for each direction, in three measurements.
+        assert_eq!(counters["begun"], 3 * 3 + 2, "{counters}");
+    }
+}
+
+#[test]
 fn who_is_refused_is_told_and_so_is_who_is_reset() {
     let Some(lab) = Lab::new() else { return };
     for policy in POLICIES {
