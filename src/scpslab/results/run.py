@@ -21,6 +21,9 @@ from scpslab.results.capture import Connection, Packets, read_packets, split_con
 from scpslab.runfolder import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
 from scpslab.runfolder.reading import check_format, json_object
 
+# A cell that is there counts as finished, whatever its files say.
+AFRESH = f"Remove the folder of the cell. {AGAIN}"
+
 
 @dataclass(frozen=True)
 class RunCell:
@@ -57,9 +60,9 @@ class RunCell:
                 if number == len(lines):
                     # No line feed at the end: the writer was ended in the middle of this line.
                     break
-                raise ResultError(f"{path}:{number}: found no JSON ({error}); expected one JSON object a line. {AGAIN}") from error
+                raise ResultError(f"{path}:{number}: found no JSON ({error}); expected one JSON object a line. {AFRESH}") from error
             if not isinstance(fields, dict):
-                raise ResultError(f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line. {AGAIN}")
+                raise ResultError(f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line. {AFRESH}")
             found.append(fields)
         return found
 
@@ -149,7 +152,7 @@ def open_cell(folder: Path) -> RunCell:
     try:
         plan = plans.read(fields)
     except PlanError as error:
-        raise ResultError(f"{path}: {error}. {AGAIN}") from error
+        raise ResultError(f"{path}: {error}. {AFRESH}") from error
     status = CellFiles(folder).status()
     epoch = status.get("epoch_realtime_ns")
     return RunCell(folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None)

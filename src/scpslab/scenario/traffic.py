@@ -11,7 +11,7 @@ from scpslab.probes import folder_of, name_of
 from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, survey, there_and_back
 from scpslab.scenario.gateways import NAME as GATEWAY
 from scpslab.scenario.gateways import gateway_hosts
-from scpslab.scenario.model import ScenarioFile
+from scpslab.scenario.model import GatewayService, ScenarioFile
 from scpslab.scenario.rates import mtu_bytes, slowest_bps
 from scpslab.topology import description as topology
 from scpslab.workloads import Surroundings, Workload
@@ -81,6 +81,10 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
     """Workloads and probes whose files would be the same."""
     named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
     named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"]
+    # That a workload has a service's name is said where services are judged.
+    workload_names = {workload.name for workload in model.workloads}
+    accounts = {service.name: ("services", index, "name") for index, service in enumerate(model.services) if isinstance(service, GatewayService)}
+    named += [(at, name) for name, at in accounts.items() if name not in workload_names]
     own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
     own += [node.name for node in network.nodes if node.kind == "scps-router"]
     own += [GATEWAY.format(host=host) for host in gateway_hosts(model, [node.name for node in network.nodes if node.kind == "host"])]

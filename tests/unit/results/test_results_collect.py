@@ -163,7 +163,7 @@ def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 1}'), r"plan\.json: cell: found no such key"),
         (
             lambda run: edit(run, '"delay_table": null,\n', ""),
-            r"\.delay_table: found no such key; expected a list, or null\. Run the scenario again",
+            r"\.delay_table: found no such key; expected a list, or null\. Remove the folder of the cell\. Run the scenario again",
         ),
         (lambda run: edit(run, '"topology"', '"colour"'), "colour: found an unknown key"),
         (

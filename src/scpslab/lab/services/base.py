@@ -134,7 +134,7 @@ class Service:
         self.is_ending = True
         limit_s = self.start_limit_ns / SECOND_NS
         found = f"is not ready after {limit_s:g} s" if self.exit_code is None else f"ended with {ending(self.exit_code)} before it was ready"
-        return OSError(self.exit_code or 0, f"{self._title()} {found}{self._last_words()}")
+        return ChildProcessError(f"{self._title()} {found}{self._last_words()}")
 
     def _title(self) -> str:
         return f"service {self.name} on {self.node}: {self.what}"
@@ -160,7 +160,7 @@ class Services:
             OSError: it lacks something, ended, or was not ready in time.
         """
         if lacking := service.check():
-            raise OSError(0, f"service {service.name} on {service.node}: {lacking}")
+            raise ChildProcessError(f"service {service.name} on {service.node}: {lacking}")
         service.prepare()
         self._all.append(service)
         service.launch()
