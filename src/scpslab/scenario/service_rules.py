@@ -23,7 +23,8 @@ def service_problems(model: ScenarioFile, network: Network) -> Iterator[tuple[Ke
     names = {workload.name for workload in model.workloads}
     ports: set[tuple[str, int]] = set()
     gateways: set[str] = set()
-    known = {str(one.ip.ip): one.node for one in addresses(network)}
+    has_gateways = any(isinstance(service, GatewayService) for service in model.services)
+    known = {str(one.ip.ip): one.node for one in addresses(network)} if has_gateways else {}
     for index, service in enumerate(model.services):
         places = routers if isinstance(service, GatewayService) else nodes
         if service.node not in places:

@@ -78,7 +78,7 @@ def images_of_others(model: ScenarioFile) -> Iterator[Problem]:
 
 
 def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
-    """Workloads and probes whose files would be the same."""
+    """Workloads, gateways and probes whose files would be the same."""
     named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
     named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"]
     # That a workload has a service's name is said where services are judged.

@@ -44,7 +44,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
             values |= {f"{name}_{side}_{what}_bytes": count(octets, what) for what in OCTETS}
         closes = account.get("closes")
         values[f"{name}_closes"] = closes if isinstance(closes, bool) else None
-        values[f"{name}_resends"] = resends(cell, name)
+        values[f"{name}_resends"] = _resends(account)
     return values
 
 
@@ -55,12 +55,16 @@ def gateway_of(plan: Plan, node: str) -> HostGatewayService | None:
 
 def resends(cell: RunCell, gateway: str) -> int | None:
     """Segments that a gateway sent again on the links, of all its connections; None if its account has no end."""
-    return count(section(totals(cell, gateway), "wan"), "resends")
+    return _resends(totals(cell, gateway))
 
 
 def totals(cell: RunCell, gateway: str) -> dict[str, Any]:
     """The last line of a gateway's account, of all connections; empty if it has none."""
     return next((line for line in reversed(cell.records(gateway)) if line.get("event") == "counters"), {})
+
+
+def _resends(account: dict[str, Any]) -> int | None:
+    return count(section(account, "wan"), "resends")
 
 
 def _names(plan: Plan) -> list[str]:
