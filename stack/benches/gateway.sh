@@ -153,11 +153,12 @@ many() { # NAME PORT COUNT OCTETS
 	ip netns exec "$c" python3 "$out/many.py" "$2" "$3" "$4" <"$out/end" >"$out/said" &
 	waited=$!
 	exec 3>"$out/end"
-	until grep -q ready "$out/said"; do sleep 0.2; done
+	until grep -q ready "$out/said" 2>/dev/null; do sleep 0.2; done
 	echo "resident before and with $3 $1 connections, KiB: $before/ $(resident)"
 	exec 3>&-
 	wait "$waited"
-	rm "$out/end"
+	# What one said is no answer of the next, which may not have begun to write.
+	rm "$out/end" "$out/said"
 	sleep 1
 }
 many idle 9001 1000 0

@@ -20,7 +20,7 @@ pub enum ErrorModel {
         /// Mean distance of two errors of an event in bits, at least 1.
         gap_in_burst: f64,
     },
-    /// A good and a bad state with a bit error rate each (Gilbert 1960, Elliott 1963); starts in the good state.
+    /// A good and a bad state with a bit error rate each (Gilbert 1960, Elliott 1963).
     GilbertElliott {
         /// Probability of leaving the good state.
         p_good_bad: f64,
@@ -93,21 +93,27 @@ impl ErrorModel {
     }
 }
 
-/// Draws the distances from one bit error to the next.
+/// Draws the distances from one bit error to the next. The first counts from a bit at any time of the channel's life: the
+/// channel is in its stationary state.
 #[derive(Clone, Debug)]
 pub(crate) struct Gaps {
     model: ErrorModel,
     rng: Rng,
+    /// Gilbert-Elliott: whether the state is the bad one, and bits until it changes.
     bad: bool,
-    /// Gilbert-Elliott: bits until the state changes.
     stay: u64,
+    /// Clustered: whether no error was drawn yet.
+    first: bool,
 }
 
 impl Gaps {
     pub(crate) fn new(model: ErrorModel, rng: Rng) -> Self {
-        let mut gaps = Gaps { model, rng, bad: false, stay: 0 };
-        if let ErrorModel::GilbertElliott { p_good_bad, .. } = model {
-            gaps.stay = gaps.geometric(p_good_bad);
+        let mut gaps = Gaps { model, rng, bad: false, stay: 0, first: true };
+        if let ErrorModel::GilbertElliott { p_good_bad, p_bad_good, .. } = model {
+            // A channel that never changes its state is in the good one.
+            let share_bad = p_good_bad / (p_good_bad + p_bad_good).max(f64::MIN_POSITIVE);
+            gaps.bad = gaps.rng.unit_f64() < share_bad;
+            gaps.stay = gaps.geometric(if gaps.bad { p_bad_good } else { p_good_bad });
         }
         gaps
     }
@@ -121,8 +127,12 @@ impl Gaps {
                     return u64::MAX;
                 }
                 // An event and the gap before it hold `errors_per_burst` errors in outer + (errors_per_burst - 1) inner bits.
-                let outer = (errors_per_burst / ber - (errors_per_burst - 1.0) * gap_in_burst).max(1.0);
-                if self.rng.unit_f64() < 1.0 / errors_per_burst {
+                let outer = (errors_per_burst / ber - (errors_per_burst - 1.0) * gap_in_burst).clamp(1.0, f64::MAX);
+                // From a random bit on, the next error is as far as the law says that covers the bit; such a law has no memory.
+                let inner_bits = (errors_per_burst - 1.0) * gap_in_burst;
+                let starts = if self.first { outer / (outer + inner_bits) } else { 1.0 / errors_per_burst };
+                self.first = false;
+                if self.rng.unit_f64() < starts {
                     self.geometric(1.0 / outer)
                 } else {
                     self.geometric(1.0 / gap_in_burst)

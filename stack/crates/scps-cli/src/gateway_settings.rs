@@ -6,20 +6,23 @@ use crate::error::CliError;
 use crate::pace::Rate;
 use crate::settings::{Preset, Tunables};
 use crate::settings_file::SettingsFile;
+use crate::sp_settings::SpTunnel;
 use scps_gateway::{Forward, GatewayConfig, Limits, PerSide, SetUp, Side, SideConfig};
 use scps_io::{Device, TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{Config, Congestion, InitialWindow, LossMeaning, RouteConfig, VegasConfig};
 use scps_types::Duration;
 use scps_wire::{ipv4, udp};
-use serde::de::{self, Deserializer};
+use serde::de::{self, Deserializer, IgnoredAny};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::Path;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::path::{Path, PathBuf};
 
 /// UDP port of encapsulated packets at both ends (scps-tp §9.5, `C_LOCAL_UDP_PORT`).
 const UDP_PORT: u16 = 7168;
 const ETHERNET_MTU: u16 = 1500;
+/// Least MTU, without lower layers: headers of IP and TCP with all options are 80 octets, and data has to fit as well.
+const MTU_MIN: u16 = 128;
 /// Least buffer: a local network fills less in its round trip.
 const BUFFER_MIN: usize = 256 * 1024;
 const TUN_LAN: &str = "scpsgw0";
@@ -43,7 +46,20 @@ impl std::str::FromStr for Prefix {
         let (address, length) = text.split_once('/').unwrap_or((text, "32"));
         let parsed = address.parse().ok().zip(length.parse().ok().filter(|length| *length <= 32));
         let wrong = || format!("found \"{text}\"; expected a prefix such as \"10.2.0.0/24\"");
-        parsed.map(|(address, length)| Prefix { address, length }).ok_or_else(wrong)
+        let prefix = parsed.map(|(address, length)| Prefix { address, length }).ok_or_else(wrong)?;
+        let network = prefix.network();
+        if network != prefix {
+            return Err(format!("found \"{text}\", an address within a network; expected \"{network}\""));
+        }
+        Ok(prefix)
+    }
+}
+
+impl Prefix {
+    /// With the first of its addresses.
+    fn network(self) -> Prefix {
+        let mask = u32::MAX.checked_shl(32 - u32::from(self.length)).unwrap_or(0);
+        Prefix { address: Ipv4Addr::from(u32::from(self.address) & mask), ..self }
     }
 }
 
@@ -55,7 +71,20 @@ impl std::fmt::Display for Prefix {
 
 impl<'de> Deserialize<'de> for Prefix {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(de::Error::custom)
+        // By a visitor, the parser knows where it is.
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = Prefix;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a prefix such as \"10.2.0.0/24\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Prefix, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        from.deserialize_str(Text)
     }
 }
 
@@ -118,26 +147,52 @@ struct SidePart<'a> {
     accepts: Option<bool>,
     framing: u16,
     #[serde(borrow)]
+    sp: Option<&'a RawValue>,
+    #[serde(borrow)]
     transport: Option<&'a RawValue>,
 }
 
+/// SP between this gateway and the peer of a side.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
-enum CarrierPart {
-    Tun {
-        device: Option<String>,
-        #[serde(default)]
-        routes: Vec<Prefix>,
-        #[serde(default)]
-        unconfigured: bool,
-        offload: Option<bool>,
-    },
-    Udp {
-        local: Option<SocketAddrV4>,
-        remote: Option<SocketAddrV4>,
-        #[serde(default)]
-        offload: bool,
-    },
+#[serde(deny_unknown_fields)]
+struct SpPart {
+    file: PathBuf,
+    own: Option<Ipv4Addr>,
+    peer: Option<Ipv4Addr>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CarrierWord {
+    Tun,
+    Udp,
+}
+
+/// A carrier, of which `kind` says how to read the rest.
+#[derive(Deserialize)]
+struct CarrierKind {
+    kind: CarrierWord,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct TunPart {
+    #[serde(rename = "kind")]
+    _kind: IgnoredAny,
+    device: Option<String>,
+    routes: Vec<Prefix>,
+    unconfigured: bool,
+    offload: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct UdpPart {
+    #[serde(rename = "kind")]
+    _kind: IgnoredAny,
+    local: Option<SocketAddrV4>,
+    remote: Option<SocketAddrV4>,
+    offload: bool,
 }
 
 #[derive(Deserialize)]
@@ -207,6 +262,8 @@ pub struct Overrides {
     pub peer: Option<SocketAddrV4>,
     /// Networks behind it.
     pub far: Vec<Prefix>,
+    /// Settings of SP between both.
+    pub sp: Option<PathBuf>,
 }
 
 /// Everything that a gateway is made from.
@@ -216,13 +273,45 @@ pub struct GatewaySettings {
     pub config: GatewayConfig,
     /// For the devices.
     pub carriers: PerSide<Carrier>,
+    /// What seals their packets.
+    pub sp: PerSide<Option<SpTunnel>>,
     /// Whether what is not TCP takes the rate credit of the side where it leaves.
     pub is_metered: bool,
     /// The machine that the gateway runs on, if it serves that one's own programs.
     pub host: Option<OwnHost>,
 }
 
+/// True if the machine has the peer's address: no other gateway is there. On the loopback addresses may be a program that takes packets
+/// further, but not at the gateway's own port.
+fn is_own(local: SocketAddrV4, remote: SocketAddrV4) -> bool {
+    if remote.ip().is_loopback() {
+        return local.port() == remote.port() && (local.ip().is_unspecified() || local.ip() == remote.ip());
+    }
+    // What goes to an address of the machine itself comes from that address.
+    let source = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| {
+        socket.connect(remote)?;
+        socket.local_addr()
+    });
+    local.ip() == remote.ip() || source.is_ok_and(|source| source.ip() == *remote.ip())
+}
+
 impl GatewaySettings {
+    /// Finds a peer that is the gateway itself, which depends on the machine.
+    pub fn check_peers(&self) -> Result<(), CliError> {
+        for side in Side::BOTH {
+            let Carrier::Udp(UdpConfig { local, remote: Some(remote), .. }) = self.carriers.of(side) else { continue };
+            let ip = remote.ip();
+            let is_nobody = ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || remote.port() == 0;
+            if is_nobody || is_own(*local, *remote) {
+                let what =
+                    if is_nobody { "is no address and port of one machine" } else { "is this machine's own address" };
+                let expected = "expected the address of the other gateway. Correct --peer or \"remote\"";
+                return Err(CliError::Usage(format!("gateway: found {remote} as peer, which {what}; {expected}.")));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the file, or takes the command line alone.
     pub fn read(path: Option<&Path>, overrides: &Overrides) -> Result<Self, CliError> {
         match path {
@@ -242,8 +331,10 @@ impl GatewaySettings {
         let carriers = PerSide { lan: lan.carrier(overrides)?, wan: wan.carrier(overrides)? };
         let is_alone = whole.forwards.is_empty();
         let shares = whole.shares.map(|raw| shares(file, raw)).transpose()?;
-        let mut wan = wan.config(overrides, &carriers.wan, None, is_alone)?;
-        let mut lan = lan.config(&Overrides::default(), &carriers.lan, Some(&wan), is_alone)?;
+        let sp = PerSide { lan: lan.sp(&Overrides::default(), &carriers.lan)?, wan: wan.sp(overrides, &carriers.wan)? };
+        let around = |side: Side| carriers.of(side).overhead() + sp.of(side).as_ref().map_or(0, SpTunnel::overhead);
+        let mut wan = wan.config(overrides, around(Side::Wan), None, is_alone)?;
+        let mut lan = lan.config(&Overrides::default(), around(Side::Lan), Some(&wan), is_alone)?;
         for side in [&mut wan, &mut lan] {
             side.connection.shares = shares.unwrap_or(side.connection.shares);
         }
@@ -264,7 +355,7 @@ impl GatewaySettings {
         let mut carriers = carriers;
         settle_mtu(&config, &mut carriers);
         let host = whole.host.map(|raw| own_host(file, raw, &carriers)).transpose()?;
-        Ok(GatewaySettings { config, carriers, is_metered, host })
+        Ok(GatewaySettings { config, carriers, sp, is_metered, host })
     }
 }
 
@@ -370,16 +461,14 @@ impl<'a> SideReader<'a> {
     }
 
     fn carrier(&self, overrides: &Overrides) -> Result<Carrier, CliError> {
-        let given: Option<CarrierPart> = self.part.carrier.map(|raw| self.file.part(raw)).transpose()?;
-        let given = match (given, self.side) {
-            (Some(given), _) => given,
-            (None, Side::Lan) => {
-                CarrierPart::Tun { device: None, routes: Vec::new(), unconfigured: false, offload: None }
-            }
-            (None, Side::Wan) => CarrierPart::Udp { local: None, remote: None, offload: false },
+        let kind = match (self.part.carrier, self.side) {
+            (Some(raw), _) => self.file.part::<CarrierKind>(raw)?.kind,
+            (None, Side::Lan) => CarrierWord::Tun,
+            (None, Side::Wan) => CarrierWord::Udp,
         };
-        match given {
-            CarrierPart::Tun { device, mut routes, unconfigured, offload } => {
+        match kind {
+            CarrierWord::Tun => {
+                let TunPart { device, mut routes, unconfigured, offload, .. } = self.carrier_part()?;
                 if self.side == Side::Lan {
                     routes.extend(&overrides.far);
                 }
@@ -393,7 +482,8 @@ impl<'a> SideReader<'a> {
                     offload: offload.unwrap_or(self.side == Side::Lan),
                 }))
             }
-            CarrierPart::Udp { local, remote, offload } => {
+            CarrierWord::Udp => {
+                let UdpPart { local, remote, offload, .. } = self.carrier_part()?;
                 let remote = if self.side == Side::Wan { overrides.peer.or(remote) } else { remote };
                 let local = local.unwrap_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT));
                 if remote.is_none() && self.part.carrier.is_none() {
@@ -407,11 +497,29 @@ impl<'a> SideReader<'a> {
         }
     }
 
-    /// Settings of the transport. `wan` are those of the other side, which that of the LAN follows.
+    fn carrier_part<T: Default + Deserialize<'a>>(&self) -> Result<T, CliError> {
+        self.part.carrier.map_or_else(|| Ok(T::default()), |raw| self.file.part(raw))
+    }
+
+    /// What seals the packets of the side.
+    fn sp(&self, overrides: &Overrides, carrier: &Carrier) -> Result<Option<SpTunnel>, CliError> {
+        let part: Option<SpPart> = self.part.sp.map(|raw| self.file.part(raw)).transpose()?;
+        let named = part.map(|part| SpPart { file: self.file.folder().join(part.file), ..part });
+        let option = overrides.sp.clone().map(|file| SpPart { file, own: None, peer: None });
+        let Some(SpPart { file, own, peer }) = option.or(named) else { return Ok(None) };
+        let Carrier::Udp(UdpConfig { local, remote: Some(remote), .. }) = carrier else {
+            let expected = "expected a carrier of kind udp with \"remote\", the gateway that has the key too";
+            return Err(self.complaint(&format!("sp: found no peer; {expected}")));
+        };
+        let own = own.or_else(|| Some(*local.ip()).filter(|ip| !ip.is_unspecified()));
+        SpTunnel::read(&file, own, peer.unwrap_or(*remote.ip())).map(Some)
+    }
+
+    /// Settings of the transport; lower layers add `around` octets. `wan` are those of the other side, which that of the LAN follows.
     fn config(
         &self,
         overrides: &Overrides,
-        carrier: &Carrier,
+        around: u16,
         wan: Option<&SideConfig>,
         is_alone: bool,
     ) -> Result<SideConfig, CliError> {
@@ -445,8 +553,8 @@ impl<'a> SideReader<'a> {
             let patience = route.rtt.map_or(Duration::ZERO, |rtt| rtt * 3);
             route.initial_rto = patience.max(Duration::from_secs(1));
         }
-        route.framing = self.part.framing.saturating_add(carrier.overhead());
-        route.overhead = route.overhead.saturating_add(carrier.overhead());
+        route.framing = self.part.framing.saturating_add(around);
+        route.overhead = route.overhead.saturating_add(around);
         if tunables.names_no_buffer() {
             let follows = wan.map(|wan| wan.connection.send_buffer.max(wan.connection.receive_buffer));
             let own = route.buffer_for_bdp().or(follows.filter(|_| !is_preset));
@@ -458,6 +566,11 @@ impl<'a> SideReader<'a> {
         if let (Some(wan), None) = (wan, tunables.mtu) {
             route.mtu = wan.route.mtu.saturating_sub(wan.route.overhead);
         }
+        let least = MTU_MIN + around;
+        if route.mtu < least {
+            let expected = format!("expected at least {least}, for headers of up to 80 octets");
+            return Err(self.complaint(&format!("transport: found \"mtu\": {}; {expected}", route.mtu)));
+        }
         let takes_any = self.part.accepts.unwrap_or(is_alone);
         Ok(SideConfig { connection: config, route, takes_any, ..SideConfig::default() })
     }
@@ -468,8 +581,9 @@ fn half(mut config: Config) -> Config {
     config.nodelay = true;
     // scps-tp §6.7: 10 s in gateways.
     config.time_wait = Duration::from_secs(10);
-    // An idle half finds out within two minutes that its peer was restarted.
-    config.keepalive = Some((Duration::from_secs(1), Duration::from_secs(120)));
+    // An idle half finds out in a minute or two that its peer was restarted.
+    config.keepalive = Some((Duration::from_secs(1), Duration::from_secs(60)));
+    config.keepalive_asks = true;
     // As patient as Linux (tcp_syn_retries).
     config.rto.syn_retransmissions_max = 6;
     config
@@ -519,6 +633,7 @@ mod tests {
             rtt_ms: Some(600),
             peer: Some("203.0.113.2:7168".parse().unwrap()),
             far: vec!["10.2.0.0/24".parse().unwrap()],
+            sp: None,
         };
         let settings = GatewaySettings::read(None, &overrides).unwrap();
         let (lan, wan) = (&settings.config.lan, &settings.config.wan);
@@ -532,6 +647,15 @@ mod tests {
         let Carrier::Tun(tun) = &settings.carriers.lan else { panic!("{settings:?}") };
         assert_eq!((tun.mtu, &tun.routes[..]), (1472, &[(Ipv4Addr::new(10, 2, 0, 0), 24)][..]));
         assert!(GatewaySettings::read(None, &Overrides::default()).is_err());
+    }
+
+    #[test]
+    fn a_peer_that_is_the_gateway_itself_is_found() {
+        let is_own = |local: &str, remote: &str| is_own(local.parse().unwrap(), remote.parse().unwrap());
+        assert!(is_own("0.0.0.0:7168", "127.0.0.1:7168") && is_own("127.0.0.1:7168", "127.0.0.1:7168"));
+        // Another program's port, another address of the machine, an address of nobody (RFC 5737).
+        assert!(!is_own("0.0.0.0:7168", "127.0.0.1:7169") && !is_own("127.0.0.2:7168", "127.0.0.1:7168"));
+        assert!(!is_own("0.0.0.0:7168", "203.0.113.2:7168"));
     }
 
     #[test]
@@ -604,11 +728,14 @@ mod tests {
         let error = complaint(&format!("{{\"wan\":\n{{{carrier}, \"transport\": {{\"rate\": \"fast\"}}}}}}"));
         assert!(error.starts_with("s.json:2: wan: rate: ") && error.contains("fast"), "{error}");
         let error = complaint("{\n\n\"set_up\": \"late\"}");
-        assert!(error.starts_with("s.json:3: unknown variant `late`, expected one of"), "{error}");
+        assert!(error.starts_with("s.json:3: set_up: unknown variant `late`, expected one of"), "{error}");
         let error = complaint("{\"wan\": {\"carrier\":\n {\"kind\": \"pigeon\"}}}");
-        assert!(error.starts_with("s.json:2: unknown variant `pigeon`"), "{error}");
+        assert!(error.starts_with("s.json:2: wan.carrier.kind: unknown variant `pigeon`"), "{error}");
         let error = complaint("{\"lan\": {\"carrier\": {\"kind\": \"tun\",\n\"routes\": [\"10.2.0.0/33\"]}}}");
-        assert!(error.starts_with("s.json:1: found \"10.2.0.0/33\"; expected a prefix"), "{error}");
+        assert!(
+            error.starts_with("s.json:2: lan.carrier.routes[0]: found \"10.2.0.0/33\"; expected a prefix"),
+            "{error}"
+        );
         let limits = r#""limits": {"connections": 0}"#;
         let error = complaint(&format!("{{\"wan\": {{{carrier}, \"transport\": {{\"rate\": \"none\"}}}}, {limits}}}"));
         assert!(error.contains("limits allow no connection"), "{error}");

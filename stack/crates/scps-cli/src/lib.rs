@@ -10,11 +10,13 @@
 mod capture_file;
 mod commands;
 mod error;
+mod far_side;
 mod fp;
 mod gateway_settings;
 mod np_settings;
 mod pace;
 mod payload;
+mod place;
 mod progress;
 mod report;
 mod say;
@@ -25,6 +27,7 @@ mod stop;
 mod trace;
 mod world;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
@@ -45,7 +48,16 @@ reports. A second signal ends it at once.";
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => match ipv6_in(&error) {
+            Some(complaint) => {
+                say::remark(format_args!("scps: {complaint}."));
+                return ExitCode::from(2);
+            }
+            None => error.exit(),
+        },
+    };
     match cli.command.run() {
         Ok(code) => code,
         Err(error) => {
@@ -53,6 +65,17 @@ pub fn run() -> ExitCode {
             error.exit_code()
         }
     }
+}
+
+/// What to say of an option with an address of IPv6, if that is what is wrong.
+fn ipv6_in(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let value = text(ContextKind::InvalidValue).filter(|value| place::is_ipv6(value))?;
+    let option = text(ContextKind::InvalidArg).unwrap_or("command line");
+    (error.kind() == ErrorKind::ValueValidation).then(|| format!("{option}: {}", place::no_ipv6(value)))
 }
 
 /// The command line: every subcommand, option and help text.

@@ -288,6 +288,8 @@ struct RouterFile<'a> {
     default_precedence: Level,
     #[serde(default = "ten_hops")]
     hop_count: u8,
+    #[serde(default)]
+    forwards_uncounted: bool,
     #[serde(borrow, default)]
     tables: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -456,6 +458,7 @@ impl RouterSettings {
         let config = RouterConfig {
             default_precedence: settings.default_precedence.0,
             hop_count: settings.hop_count,
+            forwards_uncounted: settings.forwards_uncounted,
             ..RouterConfig::default()
         };
         if interfaces.is_empty() || interfaces.len() > INTERFACES_MAX {
@@ -565,7 +568,7 @@ mod tests {
             (r#""np": "7290""#, r#""np": "729x""#, 5, "found \"729x\"; expected an NP address"),
             (r#""np": "7292""#, r#""np": "7291""#, 5, "found 7291, a group or a broadcast"),
             (r#"{"to": "7292","#, r#"{"to": "7290","#, 8, "found 7290 again"),
-            ("10.8.0.1\"],", "10.8.0.x\"],", 12, "invalid IPv4 address"),
+            ("10.8.0.1\"],", "10.8.0.x\"],", 12, "found \"10.8.0.x\"; expected an IPv4 address"),
             (r#""purge": 10"#, r#""purge": 51"#, 14, "found limit 50 and purge 51"),
             (r#""kind": "serial""#, r#""kind": "modem""#, 13, "unknown variant `modem`"),
             (r#""name": "modem""#, r#""name": "lan""#, 13, "found interface \"lan\" again"),

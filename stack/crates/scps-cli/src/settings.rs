@@ -3,6 +3,7 @@
 
 use crate::error::CliError;
 use crate::pace::{FirstWindow, Rate};
+use crate::settings_file::SettingsFile;
 use clap::{Args, ValueEnum};
 use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig, VegasConfig, VegasSlowStart};
 use scps_types::{Duration, Precedence};
@@ -270,10 +271,7 @@ impl Tunables {
     pub fn resolve(&self) -> Result<Resolved, CliError> {
         let file = match &self.config {
             None => Tunables::default(),
-            Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
-                serde_json::from_str(&text).map_err(|e| CliError::Usage(format!("{}: {e}.", path.display())))?
-            }
+            Some(path) => SettingsFile::read(path)?.parse()?,
         };
         let preset = self.preset.or(file.preset).unwrap_or(Preset::Modern);
         let (config, route) = file.over(preset.settings())?;

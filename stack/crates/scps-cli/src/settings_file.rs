@@ -1,6 +1,7 @@
 //! JSON settings files whose complaints name the line, also where the form is right and the content is not.
 
 use crate::error::CliError;
+use crate::place;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,15 @@ impl SettingsFile {
         serde_json::from_str(text).map_err(|error| {
             let whole = error.to_string();
             let problem = whole.rfind(" at line ").map_or(whole.as_str(), |at| &whole[..at]);
-            self.at_line(self.line_of(text) + error.line().saturating_sub(1), problem)
+            let begin = self.offset_of(text);
+            // What a word decides (`kind`) is read without its places: the complaint names the part.
+            let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+            let place = place::of(&self.text, begin + if error.line() == 0 { 0 } else { before + error.column() });
+            let value = if error.line() == 0 { place::ipv6_in(text) } else { place.value };
+            let problem = plain_words(problem, value);
+            let names_key = problem.contains(" field `") || place.path.is_empty();
+            let problem = if names_key { problem } else { format!("{}: {problem}", place.path) };
+            self.at_line(self.line_of(text) + error.line().saturating_sub(1), &problem)
         })
     }
 
@@ -62,9 +71,41 @@ impl SettingsFile {
 
     /// The line on which a piece of the text begins, counted from 1.
     fn line_of(&self, piece: &str) -> usize {
-        let at = (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-        1 + self.text.as_bytes().iter().take(at).filter(|octet| **octet == b'\n').count()
+        1 + self.text.as_bytes().iter().take(self.offset_of(piece)).filter(|octet| **octet == b'\n').count()
     }
+
+    fn offset_of(&self, piece: &str) -> usize {
+        (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize)
+    }
+}
+
+/// Numbers as a reader knows them.
+const NUMBERS: [(&str, &str); 6] = [
+    ("u8", "a whole number of 0 to 255"),
+    ("u16", "a whole number of 0 to 65535"),
+    ("u32", "a whole number of 0 to 4294967295"),
+    ("u64", "a whole number"),
+    ("usize", "a whole number"),
+    ("f64", "a number"),
+];
+
+/// A complaint of the parser's about `value`, if that is a text, in our words.
+fn plain_words(problem: &str, value: Option<&str>) -> String {
+    let is_of_address = problem.ends_with("address syntax");
+    if let Some(value) = value.filter(|value| place::is_ipv6(value) && (is_of_address || problem.starts_with("found ")))
+    {
+        return place::no_ipv6(value);
+    }
+    if let Some(value) = value.filter(|_| is_of_address) {
+        let port = if problem.contains("socket") { " with a port, such as \"203.0.113.2:7168\"" } else { "" };
+        return format!("found {value:?}; expected an IPv4 address{port}");
+    }
+    let found = ["invalid type: ", "invalid value: "].iter().find_map(|start| problem.strip_prefix(start));
+    let Some((found, expected)) = found.and_then(|rest| rest.rsplit_once(", expected ")) else {
+        return problem.to_owned();
+    };
+    let expected = NUMBERS.iter().find(|(name, _)| *name == expected).map_or(expected, |(_, words)| words);
+    format!("found {found}; expected {expected}")
 }
 
 #[cfg(test)]
@@ -96,7 +137,11 @@ pub mod tests {
         let outer: Outer<'_> = file.parse().unwrap();
         assert_eq!(file.part::<Item>(outer.items[0]).unwrap().n, 1);
         let error = file.part::<Item>(outer.items[1]).unwrap_err().to_string();
-        assert!(error.starts_with("s.json:4: invalid value: integer `300`") && error.ends_with('.'), "{error}");
+        assert!(
+            error.starts_with("s.json:4: items[1].n: found integer `300`; expected a whole number of 0 to 255")
+                && error.ends_with('.'),
+            "{error}"
+        );
         let error = file.complaint(outer.items[1], "found it; expected another").to_string();
         assert_eq!(error, "s.json:3: found it; expected another.");
     }

@@ -2,17 +2,18 @@
 
 use crate::error::CliError;
 use crate::say;
+use crate::settings_file::SettingsFile;
 use rustix::fs::{open, Mode, OFlags};
-use scps_io::{SequenceRecord, Stack};
+use scps_io::{Clock, Device, ProtectedDevice, SequenceRecord, Stack};
 use scps_net::Protection;
 use scps_sp::{
-    Association, ClearHeader, Dropped, Ends, KeyMaterial, Policy, Refused, Services, Sp, SpConfig, Suite,
-    WINDOW_DEFAULT,
+    Association, ClearHeader, ConfigError, Dropped, Ends, KeyName, MasterKey, Notice, Policy, Refused, Services, Sp,
+    SpConfig, Suite, WINDOW_DEFAULT,
 };
 use scps_tp::DropReason;
 use scps_types::{Duration, Instant};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::Ipv4Addr;
@@ -117,14 +118,14 @@ fn window() -> u32 {
 }
 
 /// SP of a host as a settings file has it, before there is a clock.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SpHost {
     path: PathBuf,
     config: SpConfig,
     ip_protocol: u8,
     heeds_reports: bool,
-    /// When keys cease to be used, by their place among the associations.
-    ends_unix_s: Vec<Option<u64>>,
+    /// When keys cease to be used.
+    ends_unix_s: Vec<(KeyName, u64)>,
     record: SequenceRecord,
 }
 
@@ -132,11 +133,11 @@ impl SpHost {
     /// Reads the settings and the keys that concern the host at `address`; associations of other hosts are passed over, so that
     /// all may have one file.
     pub fn read(path: &Path, address: Ipv4Addr) -> Result<Self, CliError> {
-        let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
+        let file = SettingsFile::read(path)?;
         let wrong = |problem: String| CliError::Usage(format!("{}: {problem}.", path.display()));
-        let settings: Settings = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+        let settings: Settings = file.parse()?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        let mut keys: BTreeMap<PathBuf, KeyMaterial> = BTreeMap::new();
+        let mut keys: BTreeMap<PathBuf, MasterKey> = BTreeMap::new();
         let mut host = SpHost {
             path: path.to_owned(),
             config: SpConfig {
@@ -159,19 +160,35 @@ impl SpHost {
             let found = host.ip_protocol;
             return Err(wrong(format!("ip_protocol: found {found}, which means something else; expected 99, or 7")));
         }
+        let mut names = BTreeSet::new();
+        for entry in &settings.associations {
+            let name = entry.name();
+            if !names.insert(name) {
+                return Err(wrong(ConfigError::Twice(name).to_string()));
+            }
+        }
         for entry in settings.associations.iter().filter(|entry| entry.src == address || entry.dst == address) {
             let file = folder.join(&entry.key_file);
             if !keys.contains_key(&file) {
-                keys.insert(file.clone(), read_key(&file)?);
+                let master = read_key(&file)?;
+                // Numbers are counted beside the file: an entry that went from one to the other would begin again.
+                if let Some((other, _)) = keys.iter().find(|(_, key)| key.is_same(&master)) {
+                    let (other, file) = (other.display(), file.display());
+                    return Err(wrong(format!(
+                        "{other} and {file}: found the same key; expected it in one file, beside which its sequence \
+                         numbers are counted. Name that file in every association, or make another key with scps sp-key"
+                    )));
+                }
+                keys.insert(file.clone(), master);
             }
-            let material = &keys[&file];
+            let master = &keys[&file];
             let association =
-                entry.association(material).map_err(|e| CliError::Usage(format!("{}: {e}.", file.display())))?;
+                entry.association(master).map_err(|e| CliError::Usage(format!("{}: {e}.", file.display())))?;
             if entry.src == address {
                 host.record.add(association.name(), &file);
             }
             host.config.associations.push(association);
-            host.ends_unix_s.push(entry.not_after_unix_s);
+            host.ends_unix_s.extend(entry.not_after_unix_s.map(|end| (entry.name(), end)));
         }
         // What the file says wrongly is told before any device is opened.
         Sp::new(host.config.clone(), Instant::ZERO).map_err(|e| wrong(e.to_string()))?;
@@ -179,13 +196,8 @@ impl SpHost {
     }
 
     /// Puts SP beneath a stack's connections. `transport` is the number of SCPS-TP in its own checksum.
-    pub fn protect(mut self, stack: &mut Stack, transport: u8) -> Result<(), CliError> {
-        let origin_ns = u64::try_from(stack.origin_unix_ns()).unwrap_or(0);
-        for (association, end) in self.config.associations.iter_mut().zip(&self.ends_unix_s) {
-            association.not_after =
-                end.map(|end| Instant::from_nanos(end.saturating_mul(1_000_000_000).saturating_sub(origin_ns)));
-        }
-        let wrong = |e: scps_sp::ConfigError| CliError::Usage(format!("{}: {e}.", self.path.display()));
+    pub fn protect(self, stack: &mut Stack, transport: u8) -> Result<(), CliError> {
+        let wrong = |e: ConfigError| CliError::Usage(format!("{}: {e}.", self.path.display()));
         let sp = Sp::new(self.config, stack.now()).map_err(wrong)?;
         let protection = Protection {
             ip_protocol: self.ip_protocol,
@@ -193,13 +205,84 @@ impl SpHost {
             heeds_reports: self.heeds_reports,
             ..Protection::new(sp)
         };
-        Ok(stack.protect(protection, self.record)?)
+        Ok(stack.protect(protection, self.record, self.ends_unix_s)?)
     }
 }
 
+/// SP between two gateways: around every packet, whatever its addresses are.
+#[derive(Clone, Debug)]
+pub struct SpTunnel {
+    host: SpHost,
+    ends: Ends,
+}
+
+impl SpTunnel {
+    /// Reads the settings and the keys between the gateways `own` and `peer`. Without `own` it is whoever the file lets send to
+    /// the peer.
+    pub fn read(path: &Path, own: Option<Ipv4Addr>, peer: Ipv4Addr) -> Result<Self, CliError> {
+        let wrong = |problem: String| CliError::Usage(format!("{}: {problem}.", path.display()));
+        let own = own.map_or_else(|| sender_to(path, peer), Ok)?;
+        let host = SpHost::read(path, own)?;
+        if host.config.policy != Policy::Strict {
+            return Err(wrong(
+                "policy: found one that lets packets pass in clear; expected strict, for a gateway".into(),
+            ));
+        }
+        let ends = Ends::v4(own, peer);
+        for ends in [ends, ends.back()] {
+            if !host.config.associations.iter().any(|association| association.name().ends == ends) {
+                let (src, dst) = (ends.src, ends.dst);
+                return Err(wrong(format!(
+                    "associations: found none from {src} to {dst}; expected one in each direction"
+                )));
+            }
+        }
+        Ok(SpTunnel { host, ends })
+    }
+
+    /// Between whom.
+    pub fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    /// Octets that a packet grows by, at most.
+    pub fn overhead(&self) -> u16 {
+        let sp = Sp::new(self.host.config.clone(), Instant::ZERO);
+        let room = sp.map_or(0, |sp| sp.room_max(self.ends, Services::NONE));
+        u16::try_from(room).unwrap_or(u16::MAX)
+    }
+
+    /// Seals what a device carries.
+    pub fn protect(&self, device: Box<dyn Device>, clock: Clock) -> Result<Box<dyn Device>, CliError> {
+        let SpHost { path, config, record, ends_unix_s, .. } = self.host.clone();
+        let wrong = |e: ConfigError| CliError::Usage(format!("{}: {e}.", path.display()));
+        let sp = Sp::new(config, clock.now()).map_err(wrong)?;
+        Ok(Box::new(ProtectedDevice::new(device, sp, self.ends, record, ends_unix_s, clock)?))
+    }
+}
+
+/// The one host that a file lets send to `peer`.
+fn sender_to(path: &Path, peer: Ipv4Addr) -> Result<Ipv4Addr, CliError> {
+    let settings: Settings = SettingsFile::read(path)?.parse()?;
+    let to_peer = settings.associations.iter().filter(|entry| entry.dst == peer);
+    let senders: Vec<Ipv4Addr> = to_peer.map(|entry| entry.src).collect::<BTreeSet<_>>().into_iter().collect();
+    let [own] = senders[..] else {
+        let expected =
+            "expected one, or \"own\" and \"peer\" in \"sp\" of the gateway's settings, which are the gateways' \
+                        addresses in this file";
+        let (name, count) = (path.display(), senders.len());
+        return Err(CliError::Usage(format!("{name}: found {count} senders to {peer}; {expected}.")));
+    };
+    Ok(own)
+}
+
 impl Entry {
-    fn association(&self, material: &KeyMaterial) -> Result<Association, scps_sp::BadKey> {
-        let ends = Ends::v4(self.src, self.dst);
+    fn name(&self) -> KeyName {
+        KeyName { ends: Ends::v4(self.src, self.dst), key_id: self.key_id }
+    }
+
+    fn association(&self, master: &MasterKey) -> Result<Association, scps_sp::BadKey> {
+        let KeyName { ends, key_id } = self.name();
         let suite = match self.suite {
             SuiteWord::Aes256Gcm => Suite::Aes256Gcm,
             SuiteWord::ChaCha20Poly1305 => Suite::ChaCha20Poly1305,
@@ -223,13 +306,13 @@ impl Entry {
             },
             window: self.window,
             pad_to: self.pad_to,
-            ..Association::new(ends, self.key_id, material.key(suite, &ends, self.key_id, services)?)
+            ..Association::new(ends, key_id, master.key(suite, &ends, key_id, services)?)
         })
     }
 }
 
 /// Reads a key file that only its owner may read.
-fn read_key(path: &Path) -> Result<KeyMaterial, CliError> {
+fn read_key(path: &Path) -> Result<MasterKey, CliError> {
     // A pipe without a writer would keep an ordinary open waiting.
     let opened = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
     let mut file = File::from(opened.map_err(io::Error::from).map_err(CliError::file(path))?);
@@ -248,7 +331,7 @@ fn read_key(path: &Path) -> Result<KeyMaterial, CliError> {
     }
     let mut text = Zeroizing::new(String::with_capacity(KEY_FILE_MAX as usize));
     file.read_to_string(&mut text).map_err(CliError::file(path))?;
-    KeyMaterial::read(&text).map_err(|e| CliError::Usage(format!("{name}: {e}.")))
+    MasterKey::read(&text).map_err(|e| CliError::Usage(format!("{name}: {e}.")))
 }
 
 /// What SP did, as a part of a result.
@@ -266,25 +349,36 @@ pub struct SpCounts {
 impl SpCounts {
     /// Counters of a stack, if it has SP.
     pub fn of(stack: &Stack) -> Option<Self> {
-        let counters = stack.endpoint().protection()?.sp.counters();
+        stack.endpoint().protection().map(|protection| SpCounts::from(&protection.sp))
+    }
+}
+
+impl From<&Sp> for SpCounts {
+    fn from(sp: &Sp) -> Self {
+        let counters = sp.counters();
         let dropped = Dropped::NAMES.iter().map(|(reason, name)| (*name, counters.dropped(*reason)));
         let refused = Refused::NAMES.iter().map(|(reason, name)| (*name, counters.refused(*reason)));
-        Some(SpCounts {
+        SpCounts {
             sealed: counters.sealed,
             opened: counters.opened,
             downgraded_out: counters.downgraded_out,
             downgraded_in: counters.downgraded_in,
             dropped: dropped.filter(|(_, count)| *count > 0).collect(),
             refused: refused.filter(|(_, count)| *count > 0).collect(),
-        })
+        }
     }
 }
 
 /// Prints what SP has to tell: each kind of trouble once in ten seconds at most.
 pub fn tell_notices(stack: &mut Stack) {
     while let Some(notice) = stack.poll_notice() {
-        say::remark(format_args!("scps: SP: {} ({})", notice.trouble, notice.count));
+        tell(&notice);
     }
+}
+
+/// Prints one of them.
+pub fn tell(notice: &Notice) {
+    say::remark(format_args!("scps: SP: {} ({})", notice.trouble, notice.count));
 }
 
 /// Says what may be wrong if packets were sent and none came back that verifies, or if all that came is of a protocol that this
@@ -309,6 +403,8 @@ pub fn tell_silence(stack: &Stack) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scps_sp::{Outgoing, Upper};
+    use scps_types::Seed;
     use std::fs;
 
     const US: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
@@ -369,10 +465,96 @@ mod tests {
             (format!(r#"{{"associations": [{}, {}]}}"#, entry(""), entry("")), "two associations of this name"),
         ] {
             let error = read(&settings).unwrap_err();
-            assert!(error.contains("sp.json: ") && error.contains(expected), "{error}");
+            assert!(error.contains("sp.json:") && error.contains(expected), "{error}");
         }
-        assert!(read("{\n\"associations\": 3}").unwrap_err().contains("line 2"));
+        assert!(read("{\n\"associations\": 3}").unwrap_err().contains("sp.json:2: associations: found integer `3`"));
         assert!(read(&with("").replace("a.key", "b.key")).unwrap_err().contains("b.key"));
+    }
+
+    /// Makes a key file and the record of its numbers.
+    fn make_key(path: &Path, text: &str) {
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        SequenceRecord::create(path).unwrap();
+    }
+
+    /// What a program encrypts first under each of its keys, with data that are zero: two that are alike had one key and one nonce.
+    fn first_texts(host: SpHost) -> Vec<Vec<u8>> {
+        let names: Vec<KeyName> = host.config.associations.iter().map(Association::name).collect();
+        let local = host.config.local[0];
+        let mut sp = Sp::new(host.config, Instant::ZERO).unwrap();
+        let mut texts = Vec::new();
+        for KeyName { ends, key_id } in names.into_iter().filter(|name| name.ends.src == local) {
+            let name = KeyName { ends, key_id };
+            let numbers = host.record.reserve(name).unwrap();
+            sp.grant(name, numbers.start..numbers.start + 1).unwrap();
+            let what = Outgoing { ends, upper: Upper::Tp, demanded: Services::NONE, pdu_len: 32 };
+            let room = sp.room(Instant::ZERO, what).unwrap();
+            let mut packet = vec![0; room.len() + what.pdu_len];
+            sp.seal(Instant::ZERO, what, &mut packet).unwrap();
+            texts.push(packet[room.head..][..what.pdu_len].to_vec());
+            // The next key of the direction, if there is one.
+            sp.rekey(ends);
+        }
+        texts
+    }
+
+    #[test]
+    fn whatever_settings_and_edits_no_number_is_used_twice_under_a_key() {
+        for seed in 0..20 {
+            let mut random = Seed::from_u64(seed).stream("settings of SP");
+            let mut one_of = |n: u64| random.below(n);
+            let folder = tempfile::tempdir().unwrap();
+            make_key(&folder.path().join("0.key"), &format!("master {}\n", "0b".repeat(32)));
+            make_key(&folder.path().join("1.key"), &format!("master {}\n", "0c".repeat(32)));
+            make_key(&folder.path().join("2.key"), &format!("key {}\nsalt 00000000\n", "0d".repeat(32)));
+            let path = folder.path().join("sp.json");
+            let mut seen = BTreeSet::new();
+            // Each step edits the settings and starts the program of a host again.
+            for _ in 0..60 {
+                let entries: Vec<String> = (0..=one_of(3))
+                    .map(|_| {
+                        let src = 1 + one_of(3);
+                        let dst = 1 + (src + one_of(2)) % 3;
+                        let (id, file) = (1 + one_of(3), one_of(3));
+                        let suite = ["aes-256-gcm", "chacha20-poly1305"][one_of(2) as usize];
+                        format!(
+                            r#"{{"src": "10.8.0.{src}", "dst": "10.8.0.{dst}", "key_id": {id}, "key_file": "{file}.key",
+                            "suite": "{suite}", "services": ["confidentiality", "integrity"]}}"#
+                        )
+                    })
+                    .collect();
+                fs::write(&path, format!(r#"{{"associations": [{}]}}"#, entries.join(", "))).unwrap();
+                let Ok(host) = SpHost::read(&path, Ipv4Addr::new(10, 8, 0, 1 + one_of(3) as u8)) else { continue };
+                for text in first_texts(host) {
+                    assert!(seen.insert(text), "seed {seed}: a key and a nonce for the second time; {entries:?}");
+                }
+            }
+            assert!(seen.len() > 5, "seed {seed}: {}", seen.len());
+        }
+    }
+
+    #[test]
+    fn a_key_in_two_files_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.key", "b.key"] {
+            make_key(&folder.path().join(name), &format!("master {}\n", "0b".repeat(32)));
+        }
+        let path = folder.path().join("sp.json");
+        let back = r#"{"src": "10.8.0.2", "dst": "10.8.0.1", "key_id": 1, "key_file": "b.key"}"#;
+        fs::write(&path, format!(r#"{{"associations": [{}, {back}]}}"#, entry(""))).unwrap();
+        let error = SpHost::read(&path, US).unwrap_err().to_string();
+        assert!(
+            error.contains("a.key and ") && error.contains("b.key: found the same key; expected it in one"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_name_of_other_hosts_is_there_once_too() {
+        let other = r#"{"src": "10.8.0.7", "dst": "10.8.0.8", "key_id": 1, "key_file": "nowhere.key"}"#;
+        let error = read(&format!(r#"{{"associations": [{other}, {}, {other}]}}"#, entry(""))).unwrap_err();
+        assert!(error.contains("key 1 from 10.8.0.7 to 10.8.0.8: found two associations"), "{error}");
     }
 
     #[test]

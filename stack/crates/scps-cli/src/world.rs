@@ -61,7 +61,7 @@ pub struct DriverArgs {
     /// UDP: outer address to receive on
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7168")]
     udp_local: SocketAddrV4,
-    /// UDP: outer address of the peer; without it, answers go where the peer's first packet came from
+    /// UDP: outer address of the peer; without it, answers go where the peer's last packet came from that was not made up
     #[arg(long, value_name = "ADDR:PORT")]
     udp_remote: Option<SocketAddrV4>,
     /// Let the kernel join and cut rows of segments (fast; not for links that judge packets one by one)

@@ -234,6 +234,18 @@ fn users_have_passwords_roots_and_rights() {
 }
 
 #[test]
+fn names_in_quotes_may_have_semicolons() {
+    let folders = folders();
+    let server = Server::open(&folders, 0);
+    fs::write(folders.client.join("semi;colon.bin"), b"one").unwrap();
+    let commands = r#"put "semi;colon.bin"; append "semi;colon.bin"; get "semi;colon.bin" "a ""b;c""#;
+    let values = run(&folders, server.address, commands);
+    assert_eq!(values.len(), 4, "{values:?}");
+    assert_eq!(values[2]["integrity"], "ok");
+    assert_eq!(fs::read(folders.client.join("a \"b;c")).unwrap(), b"oneone");
+}
+
+#[test]
 fn words_on_standard_input_interrupt_a_running_transfer() {
     let folders = folders();
     let server = Server::open(&folders, 0);

@@ -97,7 +97,8 @@ impl Session {
                 Ok(m) => self.reply(&format!("213 {argument} SIZE {} bytes", m.len())),
                 Err(_) => self.reply("550 none"),
             },
-            "STOR" => self.store(argument),
+            // The reference loses what was there.
+            "STOR" | "APPE" => self.store(argument),
             "RETR" => self.retrieve(argument),
             "SITE" => match fs::read(self.root.join(argument.trim_start_matches("CRC "))) {
                 Ok(octets) => self.reply(&format!("250 {}", crc_text(crc(&octets)))),
@@ -162,6 +163,19 @@ fn a_marker_that_waited_for_the_next_transfer_is_found_by_the_size() {
     assert_eq!((&report["status"], &report["integrity"]), (&"complete".into(), &"ok".into()), "{report}");
     assert_eq!(fs::read(folders.server.join("f")).unwrap(), data);
     assert_eq!(said.iter().filter(|l| *l == "STOR f").count(), 2, "{said:?}");
+}
+
+#[test]
+fn an_append_that_loses_what_was_there_is_found_by_the_size_and_not_repeated() {
+    let folders = folders();
+    fs::write(folders.server.join("f"), [b'o'; 5000]).unwrap();
+    fs::write(folders.client.join("f"), noise(9000, 2)).unwrap();
+    let (well, values, said) = serve(&folders, Fault::None, "append f");
+    assert!(!well, "{values:?}");
+    let report = values.iter().find(|v| v["status"] == "failed").unwrap();
+    assert_eq!((&report["integrity"], &report["text"]), (&"mismatch".into(), &"the sizes differ".into()), "{report}");
+    assert!(report["notes"].to_string().contains("14000 here, Some(9000) there"), "{report}");
+    assert_eq!(said.iter().filter(|l| *l == "APPE f").count(), 1, "{said:?}");
 }
 
 #[test]

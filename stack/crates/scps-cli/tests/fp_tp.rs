@@ -4,9 +4,15 @@
 mod fp_common;
 
 use fp_common::{folders, noise, results, wait_until};
+use scps_types::SeqNum;
+use scps_wire::ipv4::Ipv4;
+use scps_wire::options::Options;
+use scps_wire::protocol;
+use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::fs;
-use std::net::{SocketAddr, UdpSocket};
-use std::process::{Command, Stdio};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 fn free_address() -> SocketAddr {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
@@ -14,6 +20,15 @@ fn free_address() -> SocketAddr {
 
 #[test]
 fn the_commands_work_over_scps_tp() {
+    commands_work(&[]);
+}
+
+#[test]
+fn the_commands_work_with_compressed_headers() {
+    commands_work(&["--compression", "true"]);
+}
+
+fn commands_work(options: &[&str]) {
     let folders = folders();
     let data = noise(400_000, 8);
     fs::write(folders.client.join("f"), &data).unwrap();
@@ -26,6 +41,7 @@ fn the_commands_work_over_scps_tp() {
         .args(["fpd", "--listen", "10.8.0.2", "--udp-local", &far, "--open", folders.server.to_str().unwrap()])
         .args(["--ready-file", ready.to_str().unwrap(), "--counters", counts[1].to_str().unwrap()])
         .args(&common)
+        .args(options)
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
@@ -38,6 +54,7 @@ fn the_commands_work_over_scps_tp() {
         .args(["--folder", folders.client.to_str().unwrap(), "-e", commands, "10.8.0.2"])
         .args(["--counters", counts[0].to_str().unwrap()])
         .args(&common)
+        .args(options)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -134,4 +151,133 @@ fn a_client_that_is_ended_resets_its_server() {
     // Both connections are reset; which reset the server reads first is chance.
     let is_told = log.contains("connection was lost") || log.contains("connection failed");
     assert!(is_told && !log.contains("ABOR"), "{log}");
+}
+
+/// Ended when dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
+
+/// A segment without data, as a peer of the UDP driver sends it.
+fn segment(from: Ipv4Addr, seq: u32, ack: u32, flags: Flags) -> Vec<u8> {
+    let header = Tcp {
+        src_port: 1024,
+        dst_port: 2121,
+        seq: SeqNum(seq),
+        ack: SeqNum(ack),
+        flags,
+        window: 65_535,
+        urgent: 0,
+        options: Options::default(),
+    };
+    let mut octets = vec![0; 20 + header.emit_len()];
+    header.emit(&mut octets[20..], from, SERVER, protocol::TCP);
+    let payload_len = (octets.len() - 20) as u16;
+    let outer = Ipv4 {
+        src: from,
+        dst: SERVER,
+        protocol: protocol::TCP,
+        tos: 0,
+        ttl: 64,
+        id: 1,
+        dont_fragment: true,
+        is_fragment: false,
+        payload_len,
+    };
+    outer.emit(&mut octets);
+    octets
+}
+
+/// Everybody here opens a connection and says nothing more. Whoever is refused gets a reason, and then a reset, at once if many
+/// are refused: none of them waits in the server until the transport loses patience.
+#[test]
+fn refused_connections_are_reset_and_not_kept() {
+    const STRANGERS: u8 = 60;
+    let folders = folders();
+    let (socket, far) = (UdpSocket::bind("127.0.0.1:0").unwrap(), free_address());
+    let ready = folders.root.path().join("ready");
+    let server = Command::new(env!("CARGO_BIN_EXE_scps"))
+        .args(["fpd", "--driver", "udp", "--listen", "10.8.0.2", "--udp-local", &far.to_string()])
+        .args(["--open", folders.server.to_str().unwrap(), "--ready-file", ready.to_str().unwrap()])
+        .args(["--set", "MAXSESSIONS=4"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _server = Ended(server);
+    wait_until("the server serves", || ready.exists());
+    socket.connect(far).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let stranger = |i: u8| Ipv4Addr::new(10, 9, 0, i);
+    for i in 0..STRANGERS {
+        socket.send(&segment(stranger(i), 1000, 0, Flags::SYN)).unwrap();
+    }
+    let (mut reset, mut buffer) = (std::collections::BTreeSet::new(), [0; 2048]);
+    // Four have a session, and sixteen time for the reason: those are reset some seconds later.
+    while reset.len() < usize::from(STRANGERS) - 4 {
+        let n = socket.recv(&mut buffer).expect("a connection was kept");
+        let (outer, payload) = Ipv4::parse(&buffer[..n]).unwrap();
+        let (header, _) = Tcp::parse(payload, outer.src, outer.dst, Verify::Checksum(&[protocol::TCP])).unwrap();
+        if header.flags.has(Flags::RST) {
+            reset.insert(outer.dst);
+        } else if header.flags.has(Flags::SYN) {
+            socket.send(&segment(outer.dst, 1001, header.seq.0.wrapping_add(1), Flags::ACK)).unwrap();
+        }
+    }
+}
+
+/// The next client has the addresses and ports of one that was killed: its SYN meets a connection that the server believes in.
+#[test]
+fn a_client_that_was_killed_is_followed_on_the_same_ports() {
+    let folders = folders();
+    let data = noise(50_000, 9);
+    fs::write(folders.client.join("f"), noise(4_000_000, 8)).unwrap();
+    fs::write(folders.client.join("g"), &data).unwrap();
+    let (near, far) = (free_address().to_string(), free_address().to_string());
+    let (ready, log) = (folders.root.path().join("ready"), folders.root.path().join("log"));
+    for compression in ["false", "true"] {
+        let _ = fs::remove_file(&ready);
+        let scps = |args: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
+            command.args(args).args(["--driver", "udp", "--rate", "1 Mbit/s", "--compression", compression]);
+            command.stdout(Stdio::piped()).stderr(Stdio::null());
+            command
+        };
+        let _server = Ended(
+            scps(&["fpd", "--listen", "10.8.0.2", "--udp-local", &far, "--open", folders.server.to_str().unwrap()])
+                .args(["--ready-file", ready.to_str().unwrap(), "--log", log.to_str().unwrap()])
+                .spawn()
+                .unwrap(),
+        );
+        wait_until("the server serves", || ready.exists());
+        let client = |commands: &str| {
+            scps(&["fp", "--local", "10.8.0.1", "--udp-local", &near, "--udp-remote", &far, "--seed", "5"])
+                .args(["--folder", folders.client.to_str().unwrap(), "-e", commands, "10.8.0.2"])
+                .spawn()
+                .unwrap()
+        };
+        let victim = Ended(client("put f"));
+        wait_until("some is stored", || {
+            fs::read_dir(&folders.server).unwrap().flatten().any(|e| e.metadata().unwrap().len() > 0)
+        });
+        drop(victim);
+        let (well, _, text) = results(client("put g"));
+        assert!(well, "compression {compression}: {text}");
+        assert!(fs::read(folders.server.join("g")).unwrap() == data);
+        let ports: Vec<String> = fs::read_to_string(&log)
+            .unwrap()
+            .lines()
+            .filter_map(|line| line.split_once("connected from ").map(|(_, peer)| peer.to_owned()))
+            .collect();
+        assert!(ports.len() == 2 && ports[0] == ports[1], "{ports:?}");
+        for entry in fs::read_dir(&folders.server).unwrap().flatten() {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
 }

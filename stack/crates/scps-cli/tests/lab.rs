@@ -247,6 +247,24 @@ fn kernel_tcp_is_the_other_end_of_half_closed_and_reset_connections() {
 }
 
 #[test]
+fn who_sent_leaves_two_timeouts_after_both_ends_are_acknowledged() {
+    let Some(lab) = Lab::up(None) else { return };
+    // The peer ends half a second after our end was acknowledged: whoever waits for that end gives up after eight timeouts of two
+    // seconds, but it comes, and then two are enough.
+    let mut sink = lab.python(1, &SINK.replace("c.close()", "import time; time.sleep(.5); c.close()"));
+    let mut ready = [0; 6];
+    sink.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    let begin = std::time::Instant::now();
+    finish(lab.scps(
+        0,
+        "send --local 10.8.0.1 --to 10.9.0.2:9000 --bytes 20000 --rate 50Mbit/s --rto-variance-floor-ms 2000 --timeout-s 100",
+    ));
+    let took = begin.elapsed().as_secs_f64();
+    assert!((4.0..12.0).contains(&took), "{took} s");
+    finish(sink);
+}
+
+#[test]
 fn what_cannot_work_says_so_with_its_exit_code() {
     let run = |args: &str| Command::new(env!("CARGO_BIN_EXE_scps")).args(args.split_whitespace()).output().unwrap();
     assert_eq!(run("send --to 10.0.0.1:1").status.code(), Some(2));

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_np::scmp::{Message, Unreachable};
-use scps_np::{Addresses, Dialect, Header, DATAGRAM_MAX};
+use scps_np::{Addresses, Datagram, Dialect, Header, DATAGRAM_MAX};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -313,8 +313,12 @@ fn between_two_sockets(lab: &Lab) -> (String, [String; 2], [String; 4]) {
 
 /// A datagram as a stranger makes it.
 fn datagram(dst: u16, src: u16, tpid: u8, payload: &[u8]) -> Vec<u8> {
+    datagram_of(dst, src, tpid, Some(9), payload)
+}
+
+fn datagram_of(dst: u16, src: u16, tpid: u8, hop_count: Option<u8>, payload: &[u8]) -> Vec<u8> {
     let addresses = Addresses::Basic { dst, src };
-    let header = Header { tpid, addresses, hop_count: Some(9), checksum: true, ..Header::default() };
+    let header = Header { tpid, addresses, hop_count, checksum: true, ..Header::default() };
     let mut octets = vec![0; header.emit_len()];
     octets.extend(payload);
     header.emit(Dialect::default(), DATAGRAM_MAX, &mut octets).unwrap();
@@ -383,6 +387,39 @@ fn a_transfer_crosses_a_router_while_strangers_send_to_its_sockets() {
     for counter in ["npInBadLength", "npInBadVersion", "npInBadChecksum"] {
         assert!(np[counter].as_u64().unwrap() > 0, "{counter}: {np}");
     }
+}
+
+/// Two routers, each of which takes the other for the way to host b.
+#[test]
+fn a_loop_of_two_routers_ends() {
+    let lab = Lab::new();
+    let sockets: Vec<_> = (0..3).map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+    let at: Vec<_> = sockets.iter().map(|socket| socket.local_addr().unwrap()).collect();
+    let host = &sockets[2];
+    let file = |i: usize| {
+        let (own, other, to_a) = (at[i], at[1 - i], ["10.9.1.1", "10.9.3.3"][i]);
+        let tables = Lab::tables(&format!(r#"{{"to": "7290", "via": "{to_a}"}}, {{"to": "7292", "via": "10.9.3.3"}}"#));
+        let others = format!(r#"{{"10.9.1.1": "{}", "10.9.3.3": "{other}"}}"#, at[2]);
+        let udp = format!(r#"{{"kind": "udp", "local": "{own}", "others": {others}}}"#);
+        let interface = format!(r#"{{"name": "udp", "carrier": {udp}, "neighbours": ["10.9.1.1", "10.9.3.3"]}}"#);
+        lab.write(
+            &format!("router-{i}.json"),
+            &format!(r#"{{"address": "10.8.0.9", {tables}, "interfaces": [{interface}]}}"#),
+        )
+    };
+    let files = [file(0), file(1)];
+    host.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    let host = host.try_clone().unwrap();
+    drop(sockets);
+    let routers = files.map(|file| lab.router(None, &file));
+    host.send_to(&datagram_of(0x7292, 0x7290, 6, None, &[0; 40]), at[0]).unwrap();
+    let mut buffer = [0; 2048];
+    let told = host.recv(&mut buffer).expect("the sender was not told");
+    let reply = Datagram::parse(&buffer[..told], Dialect::default()).unwrap();
+    assert_eq!(Message::parse(reply.payload(), Dialect::default()).unwrap().kind(), (11, 0));
+    let counters = routers.map(Router::end);
+    let sum = |name: &str| counters.iter().map(|c| c["np"][name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("npForwDatagrams"), sum("npHopDiscard")), (0, 1), "{counters:?}");
 }
 
 #[test]

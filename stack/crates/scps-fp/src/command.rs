@@ -347,6 +347,27 @@ pub fn split_quoted(text: &str) -> Option<Vec<String>> {
     }
 }
 
+/// Commands separated by semicolons; one in a word that [`split_quoted`] takes for quoted separates nothing.
+pub fn split_commands(text: &str) -> Vec<&str> {
+    let mut commands = Vec::new();
+    let (mut start, mut in_quotes, mut begins_word) = (0, false, true);
+    for (at, c) in text.char_indices() {
+        match c {
+            // A pair of quotes within quotes ends them and begins them again.
+            '"' if in_quotes => (in_quotes, begins_word) = (false, true),
+            _ if in_quotes => {}
+            '"' if begins_word => in_quotes = true,
+            ';' => {
+                commands.push(text[start..at].trim());
+                (start, begins_word) = (at + 1, true);
+            }
+            _ => begins_word = c.is_whitespace(),
+        }
+    }
+    commands.push(text[start..].trim());
+    commands
+}
+
 fn parse_arguments(a: Arguments<'_>) -> Result<Command, CommandError> {
     Ok(match a.verb {
         "USER" => Command::User(a.rest.map(str::to_owned).ok_or_else(|| a.wrong("expected a name"))?),
@@ -480,6 +501,17 @@ mod tests {
     fn listings_skip_the_options_of_ls() {
         assert_eq!(parse("LIST -la"), Ok(Command::List(None)));
         assert_eq!(parse("LIST -l -a dir"), Ok(Command::List(Some("dir".into()))));
+    }
+
+    #[test]
+    fn a_semicolon_in_quotes_separates_nothing() {
+        assert_eq!(split_commands("put f; get g"), ["put f", "get g"]);
+        assert_eq!(split_commands(r#"put "semi;colon.bin" g;ls"#), [r#"put "semi;colon.bin" g"#, "ls"]);
+        assert_eq!(split_commands(r#"put "a"";b" c"#), [r#"put "a"";b" c"#]);
+        // A quote within a word is a letter of it.
+        assert_eq!(split_commands(r#"get 5"disk; ls;"#), [r#"get 5"disk"#, "ls", ""]);
+        // What has no end is one command, and that says so.
+        assert_eq!(split_commands(r#"ls; put "a; quit"#), ["ls", r#"put "a; quit"#]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod command;
 pub mod config;
 pub mod crc;
 pub mod diff;
+pub mod error;
 pub mod line;
 pub mod listing;
 pub mod net;

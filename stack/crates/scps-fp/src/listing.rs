@@ -1,7 +1,8 @@
 //! Listings, made while they are sent: a folder may have more names than anybody wants to keep or to wait for.
 
+use crate::error::StoreResult;
 use crate::private::is_private;
-use crate::store::{modified, StoreResult};
+use crate::store::modified;
 use cap_std::fs::{Dir, Metadata, MetadataExt, ReadDir};
 
 /// Octets of names that are sorted together; a larger folder comes in sorted blocks.

@@ -46,8 +46,24 @@ pub struct Accepted {
     pub peer: SocketAddr,
 }
 
+/// Somebody who can do slow work on the side.
+pub trait Aside {
+    /// Does what may take long and asks nobody, such as writing to a disk, and returns when it is done. A transport of this process
+    /// goes on meanwhile.
+    fn aside(&mut self, job: &mut (dyn FnMut() + Send)) {
+        job();
+    }
+}
+
+/// Does `job` on the side, for its result.
+pub fn aside<T: Send>(by: &mut (impl Aside + ?Sized), job: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let (mut job, mut result) = (Some(job), None);
+    by.aside(&mut || result = job.take().map(|job| job()));
+    result.ok_or_else(|| io::ErrorKind::Interrupted.into())
+}
+
 /// Connections and time. No call but [`Net::wait`] blocks.
-pub trait Net {
+pub trait Net: Aside {
     /// Time since an arbitrary start, as of the last wait at the least.
     fn now(&self) -> Instant;
     /// Makes `now` current again, for whoever was busy elsewhere since the last wait.

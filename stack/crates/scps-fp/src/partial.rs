@@ -7,11 +7,12 @@
 use crate::ascii::{wire_length, Decoder, Place};
 use crate::command::FileType;
 use crate::crc::Crc;
+use crate::error::{StoreError, StoreResult};
+use crate::net::{aside, Aside};
 use crate::private::{is_held, is_private, new_name, part_name, FileId, Private};
 use crate::quota::Quota;
 pub use crate::search::Base;
 use crate::search::{beyond, preparation, search_step, Preparation, STEP_OCTETS};
-use crate::store::{StoreError, StoreResult};
 use cap_std::fs::{Dir, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -238,15 +239,28 @@ impl Partial {
         if let Some(quota) = &self.bounds.quota {
             quota.take(growth)?;
         }
-        self.part.file().write_all(octets)?;
+        if let Err(error) = self.part.file().write_all(octets) {
+            // Some of them may be there; what is not counted must not stay. If that fails too, the next count tells.
+            let _ = self.part.file().set_len(self.length);
+            if let Some(quota) = &self.bounds.quota {
+                quota.give_back(growth);
+            }
+            return Err(error);
+        }
         self.position = end;
         self.length += growth;
         self.unsynced += octets.len() as u64;
-        if self.unsynced >= UNSYNCED_MAX {
-            self.unsynced = 0;
-            self.part.file().sync_data()?;
-        }
         Ok(())
+    }
+
+    /// Lets the disk have what was taken, if that is much.
+    pub fn sync_if_due(&mut self, by: &mut (impl Aside + ?Sized)) -> io::Result<()> {
+        if self.unsynced < UNSYNCED_MAX {
+            return Ok(());
+        }
+        self.unsynced = 0;
+        let file = self.part.file();
+        aside(by, || file.sync_data())?
     }
 
     /// Fills a gap of `length` wire octets (best effort).
@@ -276,48 +290,48 @@ impl Partial {
         self.crc.value()
     }
 
-    fn settle(&mut self) -> io::Result<()> {
-        let position = self.position;
-        self.part.file().set_len(position)?;
-        self.part.file().sync_all()
+    fn settle(&mut self, by: &mut (impl Aside + ?Sized)) -> io::Result<()> {
+        let (position, file) = (self.position, self.part.file());
+        aside(by, || file.set_len(position).and_then(|()| file.sync_all()))?
     }
 
     /// All octets are there: the file takes its place.
-    pub fn complete(mut self) -> StoreResult<u64> {
+    pub fn complete(mut self, by: &mut (impl Aside + ?Sized)) -> StoreResult<u64> {
         let mut rest = Vec::new();
         self.decoder.finish(&mut rest);
         self.store_octets(&rest)?;
         self.settled = self.received;
-        self.replace()
+        self.replace(by)
     }
 
     /// Interrupted: the part takes the target's place and is what a restart continues. Returns its wire octets.
-    pub fn keep(self) -> StoreResult<u64> {
+    pub fn keep(self, by: &mut (impl Aside + ?Sized)) -> StoreResult<u64> {
         if matches!(self.preparation, Preparation::Done) {
-            self.replace()
+            self.replace(by)
         } else {
-            self.undo().map(|()| 0)
+            self.undo(by).map(|()| 0)
         }
     }
 
-    fn replace(mut self) -> StoreResult<u64> {
-        self.settle()?;
-        self.part.rename(&self.name)?;
+    fn replace(mut self, by: &mut (impl Aside + ?Sized)) -> StoreResult<u64> {
+        self.settle(by)?;
+        let (part, name) = (&self.part, &self.name);
+        aside(by, || part.rename(name))??;
         Ok(self.stored())
     }
 
     /// Broken off: the part stays beside the untouched target. Returns its wire octets.
-    pub fn set_aside(mut self) -> StoreResult<u64> {
+    pub fn set_aside(mut self, by: &mut (impl Aside + ?Sized)) -> StoreResult<u64> {
         if matches!(self.preparation, Preparation::Done) {
-            self.settle()?;
+            self.settle(by)?;
             Ok(self.stored())
         } else {
-            self.undo().map(|()| 0)
+            self.undo(by).map(|()| 0)
         }
     }
 
     /// Aborted: everything is as before the transfer.
-    pub fn undo(mut self) -> StoreResult<()> {
+    pub fn undo(mut self, by: &mut (impl Aside + ?Sized)) -> StoreResult<()> {
         let is_untouched =
             matches!(self.preparation, Preparation::Empty | Preparation::Find { .. }) && self.part.existed();
         if is_untouched {
@@ -325,7 +339,7 @@ impl Partial {
         }
         if self.continues_part {
             self.position = self.start_position;
-            return Ok(self.settle()?);
+            return Ok(self.settle(by)?);
         }
         if let Some(quota) = &self.bounds.quota {
             quota.give_back(self.length);
@@ -338,6 +352,10 @@ impl Partial {
 mod tests {
     use super::*;
     use std::path::Path;
+
+    struct AtOnce;
+
+    impl Aside for AtOnce {}
 
     fn begin(folder: &Path, base: Base, file_type: FileType) -> StoreResult<Partial> {
         let dir = Dir::open_ambient_dir(folder, cap_std::ambient_authority()).unwrap();
@@ -360,7 +378,7 @@ mod tests {
         let mut partial = begin(folder.path(), Base::Fresh, FileType::Image).unwrap();
         partial.write(b"new").unwrap();
         assert_eq!(read(folder.path(), "f").unwrap(), b"old");
-        assert_eq!(partial.complete().unwrap(), 3);
+        assert_eq!(partial.complete(&mut AtOnce).unwrap(), 3);
         assert_eq!(read(folder.path(), "f").unwrap(), b"new");
         assert_eq!(read(folder.path(), ".fppart~f"), None);
     }
@@ -370,11 +388,11 @@ mod tests {
         let folder = folder_with(b"old");
         let mut partial = begin(folder.path(), Base::Fresh, FileType::Image).unwrap();
         partial.write(b"new").unwrap();
-        partial.undo().unwrap();
+        partial.undo(&mut AtOnce).unwrap();
         assert_eq!((read(folder.path(), "f").unwrap(), read(folder.path(), ".fppart~f")), (b"old".to_vec(), None));
         let mut partial = begin(folder.path(), Base::Fresh, FileType::Image).unwrap();
         partial.write(b"new").unwrap();
-        partial.set_aside().unwrap();
+        partial.set_aside(&mut AtOnce).unwrap();
         assert_eq!(read(folder.path(), "f").unwrap(), b"old");
         assert_eq!(read(folder.path(), ".fppart~f").unwrap(), b"new");
     }
@@ -384,12 +402,12 @@ mod tests {
         let folder = folder_with(b"0123456789");
         let mut partial = begin(folder.path(), Base::Marker(4), FileType::Image).unwrap();
         partial.write(b"ab").unwrap();
-        assert_eq!(partial.complete().unwrap(), 6);
+        assert_eq!(partial.complete(&mut AtOnce).unwrap(), 6);
         assert_eq!(read(folder.path(), "f").unwrap(), b"0123ab");
         std::fs::write(folder.path().join(".fppart~f"), b"PQRSTU").unwrap();
         let mut partial = begin(folder.path(), Base::Marker(5), FileType::Image).unwrap();
         partial.write(b"!").unwrap();
-        partial.undo().unwrap();
+        partial.undo(&mut AtOnce).unwrap();
         assert_eq!(read(folder.path(), ".fppart~f").unwrap(), b"PQRST");
         assert_eq!(begin(folder.path(), Base::Marker(7), FileType::Image).unwrap_err().code, 554);
         assert_eq!(read(folder.path(), "f").unwrap(), b"0123ab");
@@ -401,7 +419,7 @@ mod tests {
         let mut partial = begin(folder.path(), Base::End, FileType::Ascii).unwrap();
         partial.write(b"two\r\n").unwrap();
         assert_eq!(partial.stored(), 10);
-        partial.complete().unwrap();
+        partial.complete(&mut AtOnce).unwrap();
         assert_eq!(read(folder.path(), "f").unwrap(), b"one\ntwo\n");
     }
 
@@ -411,10 +429,10 @@ mod tests {
         let mut partial = begin(folder.path(), Base::Fresh, FileType::Ascii).unwrap();
         partial.write(b"a\r\nb\r").unwrap();
         assert_eq!(partial.stored(), 4);
-        assert_eq!(partial.keep().unwrap(), 4);
+        assert_eq!(partial.keep(&mut AtOnce).unwrap(), 4);
         let mut partial = begin(folder.path(), Base::Marker(4), FileType::Ascii).unwrap();
         partial.write(b"\r\nc").unwrap();
-        partial.complete().unwrap();
+        partial.complete(&mut AtOnce).unwrap();
         assert_eq!(read(folder.path(), "f").unwrap(), b"a\nb\nc");
     }
 

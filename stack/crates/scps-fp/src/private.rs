@@ -4,9 +4,9 @@
 //! trusts a path: a private file is its descriptor, the folder is a descriptor, the lock is on the file (flock), and before
 //! and after the last rename the name must still lead to that file.
 
-use crate::store::{StoreError, StoreResult};
+use crate::error::{StoreError, StoreResult};
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions};
-use rustix::fs::{flock, FlockOperation};
+use rustix::fs::{flock, fsync, openat, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::io::{self, ErrorKind};
 
@@ -148,10 +148,12 @@ impl Private {
         }
     }
 
-    /// Gives it the name `target`, replacing what has it. An error means that `target` is not this file.
+    /// Gives it the name `target`, replacing what has it. An error means that `target` is not this file, or that it may not be
+    /// after a power cut.
     pub fn rename(&self, target: &str) -> StoreResult<()> {
         self.demand_place()?;
         self.folder.rename(&self.name, &self.folder, target)?;
+        self.sync_folder()?;
         if id_at(&self.folder, target) == Some(self.id) {
             Ok(())
         } else {
@@ -165,10 +167,23 @@ impl Private {
         // A link, unlike a rename, never replaces.
         self.folder.hard_link(&self.name, &self.folder, target)?;
         self.remove()?;
+        self.sync_folder()?;
         if id_at(&self.folder, target) == Some(self.id) {
             Ok(())
         } else {
             Err(StoreError::new(451, "the file was replaced by somebody else"))
+        }
+    }
+
+    /// The name is on the disk too, not only the file.
+    fn sync_folder(&self) -> StoreResult<()> {
+        // The folder's own descriptor is a place only.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let synced = openat(&self.folder, ".", flags, Mode::empty()).and_then(fsync);
+        match synced {
+            // Some file systems cannot, and have nothing to write.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(e) => Err(StoreError::from(io::Error::from(e)).of_storing()),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::ascii::{Place, Scan};
 use crate::command::FileType;
+use crate::error::{StoreError, StoreResult};
 use crate::private::Private;
-use crate::store::{StoreError, StoreResult};
 use cap_std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 

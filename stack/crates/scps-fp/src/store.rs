@@ -4,7 +4,9 @@
 //! goes through a descriptor of the root, and a symbolic link that leads outside is an error of the system call.
 
 use crate::crc::Crc;
+use crate::error::{StoreError, StoreResult};
 use crate::listing::Listing;
+use crate::net::{aside, Aside};
 use crate::partial::UNSYNCED_MAX;
 use crate::private::{id_at, is_held, is_private, name_of_part, new_name, part_name, FileId, Private};
 use crate::quota::{Count, Quota};
@@ -21,60 +23,8 @@ pub struct Store {
     quota: Option<Quota>,
 }
 
-/// Why a file operation failed, as a reply code and a text without host paths.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StoreError {
-    /// Reply code.
-    pub code: u16,
-    /// What happened.
-    pub text: String,
-}
-
 /// Entries looked at before a folder counts as not empty.
 const HIDDEN_MAX: usize = 1000;
-/// Linux's number; `ErrorKind` has a name for it from Rust 1.87 on only.
-const ENAMETOOLONG: i32 = 36;
-
-impl StoreError {
-    /// A name that users cannot have.
-    pub fn reserved() -> Self {
-        StoreError::new(553, "the name is reserved for files in transfer")
-    }
-
-    /// Failing to store what arrived is 451 unless it has a code of its own.
-    #[must_use]
-    pub fn of_storing(self) -> Self {
-        StoreError { code: if self.code == 550 { 451 } else { self.code }, ..self }
-    }
-
-    /// An error of our own making.
-    pub fn new(code: u16, text: impl Into<String>) -> Self {
-        StoreError { code, text: text.into() }
-    }
-}
-
-impl From<io::Error> for StoreError {
-    fn from(error: io::Error) -> Self {
-        use io::ErrorKind as K;
-        let (code, text) = match error.kind() {
-            K::NotFound => (550, "no such file or directory"),
-            K::AlreadyExists => (550, "it exists already"),
-            K::DirectoryNotEmpty => (550, "the directory is not empty"),
-            K::NotADirectory => (550, "not a directory"),
-            K::IsADirectory => (550, "a directory"),
-            K::StorageFull => (452, "the disk is full"),
-            K::QuotaExceeded => (552, "the quota is used up"),
-            K::FileTooLarge => (552, "the file would be too large"),
-            _ if error.raw_os_error() == Some(ENAMETOOLONG) => (553, "the name is too long"),
-            K::PermissionDenied => (550, "not permitted"),
-            _ => (550, "not possible"),
-        };
-        StoreError { code, text: text.to_owned() }
-    }
-}
-
-/// Result of a file operation.
-pub type StoreResult<T> = Result<T, StoreError>;
 
 /// Makes `argument` absolute from `cwd`, without `.`, `..` or empty parts. `..` at the root stays there.
 pub fn resolve(cwd: &str, argument: &str) -> String {
@@ -289,10 +239,6 @@ impl io::Write for NewFile {
         self.file.file().write_all(octets)?;
         self.crc.update(octets);
         self.unsynced += octets.len() as u64;
-        if self.unsynced >= UNSYNCED_MAX {
-            self.unsynced = 0;
-            self.file.file().sync_data()?;
-        }
         Ok(octets.len())
     }
 
@@ -307,14 +253,27 @@ impl NewFile {
         self.crc.value()
     }
 
-    /// The file appears under its name.
-    pub fn publish(mut self) -> StoreResult<()> {
-        self.file.file().sync_all()?;
-        if self.replaces {
-            self.file.rename(&self.name)?;
-        } else {
-            self.file.publish(&self.name)?;
+    /// Lets the disk have what was written, if that is much.
+    pub fn sync_if_due(&mut self, by: &mut (impl Aside + ?Sized)) -> io::Result<()> {
+        if self.unsynced < UNSYNCED_MAX {
+            return Ok(());
         }
+        self.unsynced = 0;
+        let file = self.file.file();
+        aside(by, || file.sync_data())?
+    }
+
+    /// The file appears under its name.
+    pub fn publish(mut self, by: &mut (impl Aside + ?Sized)) -> StoreResult<()> {
+        let (file, name, replaces) = (&mut self.file, &self.name, self.replaces);
+        aside(by, || {
+            file.file().sync_all()?;
+            if replaces {
+                file.rename(name)
+            } else {
+                file.publish(name)
+            }
+        })??;
         self.is_published = true;
         Ok(())
     }
@@ -342,6 +301,10 @@ pub fn modified(metadata: &Metadata) -> u64 {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    struct AtOnce;
+
+    impl Aside for AtOnce {}
 
     #[test]
     fn dots_never_rise_above_the_root() {
@@ -383,11 +346,11 @@ mod tests {
         let mut new = store.make("/new", false).unwrap();
         new.write_all(b"new").unwrap();
         std::fs::write(root.path().join("new"), b"somebody else's").unwrap();
-        assert_eq!(new.publish().unwrap_err().code, 550);
+        assert_eq!(new.publish(&mut AtOnce).unwrap_err().code, 550);
         let mut new = store.make("/old", true).unwrap();
         new.write_all(b"newer").unwrap();
         assert_eq!(std::fs::read(root.path().join("old")).unwrap(), b"old");
-        new.publish().unwrap();
+        new.publish(&mut AtOnce).unwrap();
         assert_eq!(std::fs::read(root.path().join("old")).unwrap(), b"newer");
         assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 2);
     }

@@ -9,6 +9,7 @@ use scps_fp::crc::crc_text;
 use scps_fp::net::Net;
 use scps_fp::server::ServerConfig;
 use scps_fp::users::User;
+use scps_types::Duration;
 use std::fs;
 
 fn serve(folders: &Folders) -> World {
@@ -83,6 +84,50 @@ fn listings_asked_for_in_a_row_are_made_as_they_are_read() {
         }
     }
     panic!("{ends} of 100 listings");
+}
+
+/// A folder whose listings fill every buffer, and somebody who asks for some and reads none.
+fn ask_and_read_nothing(world: &World, folders: &Folders) -> Peer {
+    for i in 0..2000 {
+        fs::write(folders.server.join(format!("file-with-a-name-of-some-length-{i:06}")), b"").unwrap();
+    }
+    let (mut peer, _) = Peer::connect(world);
+    peer.send(&b"STAT /\n".repeat(20));
+    world.settle();
+    peer
+}
+
+#[test]
+fn who_reads_no_listing_is_idle() {
+    let folders = folders();
+    let mut mib = quick();
+    mib.set("IDLE", "100").unwrap();
+    let world = World::new();
+    world.serve_open(SERVER, &folders.server, mib);
+    let mut peer = ask_and_read_nothing(&world, &folders);
+    // Whoever takes some now and then is served, however slowly.
+    for _ in 0..3 {
+        assert!(!peer.pass(90).is_empty() && !peer.is_closed);
+    }
+    world.pass(Duration::from_secs(99));
+    assert_eq!(world.session_count(SERVER), 1);
+    world.pass(Duration::from_secs(12));
+    assert_eq!(world.session_count(SERVER), 0);
+    peer.hear();
+    assert!(peer.is_closed);
+}
+
+#[test]
+fn who_reads_no_listing_makes_room() {
+    let folders = folders();
+    let mut mib = quick();
+    mib.set("MAXSESSIONS", "2").unwrap();
+    let world = World::new();
+    world.serve_open(SERVER, &folders.server, mib);
+    let _greedy = [ask_and_read_nothing(&world, &folders), ask_and_read_nothing(&world, &folders)];
+    world.pass(Duration::from_secs(1));
+    let greeting = Peer::connect_from(&world, OTHER_SERVER).1;
+    assert!(greeting.starts_with("220 "), "{greeting}");
 }
 
 #[test]

@@ -4,10 +4,14 @@
 
 mod common;
 
+use cap_std::fs::Dir;
 use common::peer::Peer;
 use common::{folders, open_user, quick, Folders, World, SERVER};
+use scps_fp::command::FileType;
 use scps_fp::config::Mib;
 use scps_fp::net::{Net, Service};
+use scps_fp::partial::{Base, Bounds, Partial};
+use scps_fp::quota::Quota;
 use scps_fp::ranges::{Range, ReadRequest};
 use scps_fp::server::ServerConfig;
 use scps_fp::update::{Update, CONTROL_NAME};
@@ -224,8 +228,15 @@ fn a_full_disk_is_452_and_the_original_stays() {
     }
     let outcome = std::panic::catch_unwind(|| {
         fs::write(folders.server.join("f"), b"precious").unwrap();
-        let world = World::new();
-        world.serve_open(SERVER, &folders.server, quick());
+        // What did not fit is not counted.
+        let folder = Dir::open_ambient_dir(&folders.server, cap_std::ambient_authority()).unwrap();
+        let quota = Quota::of(300_000);
+        let bounds = Bounds { quota: Some(quota.clone()), size: None };
+        let mut partial = Partial::begin_prepared(&folder, "f", Base::Fresh, FileType::Image, bounds).unwrap();
+        assert!(partial.write(&vec![1; 200_000]).is_err());
+        assert_eq!(quota.room(), 300_000);
+        partial.undo(&mut World::new().net(SERVER)).unwrap();
+        let world = serve_user(&folders, |u| User { quota: Some(300_000), ..u });
         let (mut peer, _) = Peer::connect(&world);
         let said = peer.store("STOR f", &vec![1; 200_000]);
         assert!(said.contains("452 "), "{said}");

@@ -678,3 +678,21 @@ fn login_is_needed_and_given() {
     assert_eq!((peer.code("USER ann"), peer.code("PASS nna"), peer.code("PASS nna")), (331, 230, 503));
     assert_eq!((peer.code("ACCT x"), peer.code("PWD")), (202, 257));
 }
+
+/// Whoever carries the connections goes on with them meanwhile (scps-io, tests/aside.rs).
+#[test]
+fn what_waits_for_a_disk_or_a_hash_is_done_on_the_side() {
+    let folders = folders();
+    let users = common::users(&folders.server, &["ann"]);
+    let world = World::new();
+    world.serve(SERVER, move || ServerConfig { mib: quick(), users: users.clone(), ..ServerConfig::default() });
+    let (mut peer, _) = Peer::connect(&world);
+    assert_eq!((peer.code("USER ann"), world.asides()), (331, 0));
+    assert_eq!((peer.code("PASS nna"), world.asides()), (230, 1));
+    // 33 MiB: the disk gets them twice on the way, at the end the rest, and then the name.
+    let octets = vec![7; 33 << 20];
+    assert!(peer.store("STOR f", &octets).contains("226 "));
+    assert_eq!(world.asides(), 1 + 2 + 2);
+    let said = peer.say("COPY f g") + &peer.pass(1);
+    assert_eq!((&said[..3], world.asides()), ("250", 5 + 2 + 1));
+}

@@ -1,6 +1,6 @@
 //! What became of every octet, and how connections ended.
 
-use crate::pair::PairId;
+use crate::names::PairId;
 use crate::side::{PerSide, Side};
 use scps_tp::{CloseReason, Progress, SocketAddr};
 use scps_types::Instant;
@@ -66,6 +66,9 @@ pub enum End {
     /// The far side was not connected within [`crate::Limits::set_up`].
     #[error("the far side was not connected in time")]
     SetUpTimedOut,
+    /// It was not set up yet, and there was no other place for a client that has fewer of these. Reported only if octets came.
+    #[error("it made room for another client before it was set up")]
+    Displaced,
     /// The gateway was told to stop.
     #[error("the gateway stopped")]
     Stopped,

@@ -8,7 +8,8 @@ use std::net::Ipv4Addr;
 /// Settings of one side.
 #[derive(Clone, Debug, Default)]
 pub struct SideConfig {
-    /// Network layer, half-open connections, local ports. To be transparent, `addresses` must be empty.
+    /// Network layer, half-open connections, local ports. To be transparent, `addresses` must be empty. With fewer half-open connections
+    /// than [`GatewayConfig::opening_max`], SYNs beyond are dropped before anybody makes room for them.
     pub endpoint: EndpointConfig,
     /// Rate and MTU.
     pub route: RouteConfig,
@@ -47,7 +48,8 @@ pub struct Forward {
 /// What a gateway keeps at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections at a time; more are reset.
+    /// Connections at a time; more are reset. Three quarters of them may be those that are not set up; when there are more, the client
+    /// that has most of these loses its oldest.
     pub connections: usize,
     /// Octets of all connections' buffers if they were full. A connection that could exceed it is reset, so those that exist never
     /// have to share.
@@ -145,6 +147,12 @@ impl GatewayConfig {
     /// Connections at a time that both limits allow.
     pub fn connections_max(&self) -> usize {
         self.limits.connections.min(self.limits.buffered / self.octets_per_connection())
+    }
+
+    /// Of these, connections whose ends are not both connected: nobody's SYNs alone take all places.
+    pub fn opening_max(&self) -> usize {
+        let most = self.connections_max();
+        most - most / 4
     }
 
     /// Finds settings of no use.

@@ -2,19 +2,25 @@
 
 use crate::account::{Account, Counters, End, Report};
 use crate::config::{ConfigError, Forward, GatewayConfig, SetUp};
-use crate::pair::{Pair, PairId, Stage};
+use crate::names::PairId;
+use crate::opening::Opening;
+use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    CloseReason, Config, ConnectionId, DropReason, Endpoint, EndpointConfig, Event, ListenerId, Row, Transmit, Trust,
+    CloseReason, Config, ConnectionId, Disposition, DropReason, Endpoint, EndpointConfig, Event, ListenerId, Row,
+    State, Transmit, Trust,
 };
 use scps_types::{Instant, Seed};
+use scps_wire::ipv4::Ipv4;
 use scps_wire::protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Octets handed on at a time.
 const CHUNK: usize = 65_536;
+/// Where an IPv4 packet says its protocol (RFC 791 §3.1).
+const PROTOCOL_AT: usize = 9;
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,10 +36,12 @@ pub enum Fate {
 pub struct Gateway {
     config: GatewayConfig,
     connections_max: usize,
+    opening_max: usize,
     sides: PerSide<Endpoint>,
     forwards: PerSide<BTreeMap<ListenerId, Forward>>,
     pairs: BTreeMap<PairId, Pair>,
     owners: PerSide<BTreeMap<ConnectionId, PairId>>,
+    opening: Opening,
     /// When those that are not [`Stage::Open`] are given up.
     deadlines: BTreeSet<(Instant, PairId)>,
     reports: VecDeque<Report>,
@@ -57,6 +65,8 @@ impl Gateway {
         };
         let mut gateway = Gateway {
             connections_max: config.connections_max(),
+            opening_max: config.opening_max(),
+            opening: Opening::default(),
             sides: PerSide { lan: endpoint(Side::Lan, "lan"), wan: endpoint(Side::Wan, "wan") },
             forwards: PerSide::default(),
             pairs: BTreeMap::new(),
@@ -92,7 +102,9 @@ impl Gateway {
 
     /// A packet from a side, beginning with the network layer's header.
     pub fn handle_input(&mut self, now: Instant, side: Side, packet: &[u8], trust: Trust) -> Fate {
-        self.handle_one(now, side, packet, Row::Packets(packet.len()), trust)
+        let mut fate = Fate::Taken;
+        self.handle_row(now, side, packet, Row::Packets(packet.len()), trust, |_, _| fate = Fate::Pass);
+        fate
     }
 
     /// What a device received as one; `pass` gets the packets that are to be forwarded to the other side as they are.
@@ -111,17 +123,11 @@ impl Gateway {
         };
         let is_taken = |packet: &[u8]| matches!(packet, [0x45, ..]) && is_transport(packet);
         let takes_all = self.config.side(side).takes_any && !self.config.passes_unknown;
-        if takes_all && octets.len() > size && octets.chunks(size).all(is_taken) {
-            // Together, segments share acknowledgements.
-            self.sides.of_mut(side).handle_row(now, octets, row, trust);
+        // Together, segments share acknowledgements.
+        let at_once = if takes_all && octets.chunks(size).all(is_taken) { octets.len().max(1) } else { size };
+        for part in octets.chunks(at_once) {
+            self.receive(now, side, part, row, trust, &mut pass);
             self.turn(now);
-            return;
-        }
-        for packet in octets.chunks(size) {
-            let one = if let Row::Joined(segment) = row { Row::Joined(segment) } else { Row::Packets(packet.len()) };
-            if self.handle_one(now, side, packet, one, trust) == Fate::Pass {
-                pass(packet, one);
-            }
         }
     }
 
@@ -130,38 +136,54 @@ impl Gateway {
         self.sides.of_mut(side).charge(now, octets)
     }
 
-    fn handle_one(&mut self, now: Instant, side: Side, packet: &[u8], row: Row, trust: Trust) -> Fate {
-        let fate = self.receive(now, side, packet, row, trust);
-        self.counters.passed += u64::from(fate == Fate::Pass);
-        self.turn(now);
-        fate
+    /// The sender of a packet from `side` handled since the last call that is known not to be made up
+    /// ([`Endpoint::take_vouched`]).
+    pub fn take_vouched(&mut self, side: Side) -> Option<Ipv4Addr> {
+        self.sides.of_mut(side).take_vouched()
     }
 
-    fn receive(&mut self, now: Instant, side: Side, packet: &[u8], row: Row, trust: Trust) -> Fate {
-        let endpoint = self.sides.of_mut(side);
-        // A reset of no connection may be of one that is not split, unless it is for an address of the gateway's own; nobody answers it.
-        let is_others = self.config.passes_unknown || self.config.forwards.is_empty() && is_reset(packet);
-        let segments: &[DropReason] =
-            if is_others { &[DropReason::NotOurs, DropReason::NoConnection] } else { &[DropReason::NotOurs] };
-        // RFC 791 §3.1: octet 9 is the protocol. What is no packet at all is the endpoint's to count.
-        let is_ipv4 = packet.first().is_some_and(|first| first >> 4 == 4);
-        let foreign: &[DropReason] = match (&self.config.side(side).endpoint.network, packet.get(9)) {
-            (NetworkConfig::Np(_), _) | (NetworkConfig::Ipv4, None) => &[],
-            _ if !is_ipv4 => &[],
-            _ if is_transport(packet) => segments,
-            // Errors that quote a half are the gateway's.
-            (_, Some(&protocol::ICMP)) => {
-                &[DropReason::NotOurs, DropReason::ForeignReport, DropReason::BadSegment, DropReason::UnknownProtocol]
-            }
-            _ => return Fate::Pass,
+    /// Takes a packet, or a row of which every one is a segment.
+    fn receive(
+        &mut self,
+        now: Instant,
+        side: Side,
+        octets: &[u8],
+        row: Row,
+        trust: Trust,
+        pass: &mut impl FnMut(&[u8], Row),
+    ) {
+        let passed = &mut self.counters.passed;
+        let mut pass = |packet: &[u8]| {
+            *passed += 1;
+            pass(packet, if let Row::Joined(_) = row { row } else { Row::Packets(packet.len()) });
         };
-        let refused = |e: &Endpoint| foreign.iter().map(|reason| e.drops(*reason)).sum::<u64>();
-        let before = refused(endpoint);
-        endpoint.handle_row(now, packet, row, trust);
-        if refused(endpoint) > before {
-            return Fate::Pass;
+        let is_np = matches!(self.config.side(side).endpoint.network, NetworkConfig::Np(_));
+        // What is no packet at all is the endpoint's to count.
+        let is_ipv4 = !is_np && octets.len() > PROTOCOL_AT && octets[0] >> 4 == 4;
+        let protocol = octets.get(PROTOCOL_AT).copied().unwrap_or_default();
+        if is_ipv4 && !is_transport(octets) && protocol != protocol::ICMP
+            || is_transport(octets) && is_others_fragment(&self.config, &self.pairs, side, octets)
+        {
+            return pass(octets);
         }
-        Fate::Taken
+        let passes_unknown = self.config.passes_unknown;
+        // A reset of no connection may be of one that is not split, unless it is for an address of the gateway's own; nobody answers it.
+        let passes_resets = self.config.forwards.is_empty();
+        let is_others = |packet: &[u8], reason| match reason {
+            _ if !is_ipv4 => false,
+            DropReason::NotOurs => true,
+            DropReason::NoConnection => is_transport(packet) && (passes_unknown || passes_resets && is_reset(packet)),
+            // Errors that quote a half are the gateway's.
+            DropReason::ForeignReport | DropReason::BadSegment | DropReason::UnknownProtocol | DropReason::Fragment => {
+                protocol == protocol::ICMP
+            }
+            _ => false,
+        };
+        self.sides.of_mut(side).handle_row(now, octets, row, trust, |packet, disposition| {
+            if matches!(disposition, Disposition::Dropped(reason) if is_others(packet, reason)) {
+                pass(packet);
+            }
+        });
     }
 
     /// Time has passed.
@@ -302,6 +324,10 @@ impl Gateway {
             }
             Event::Asked(..) | Event::Accepted(..) | Event::Flushed(_) => {}
         }
+        let near = self.sides.of(pair.near).state(*pair.halves.of(pair.near));
+        if pair.stage == Stage::Open && near != Some(State::SynReceived) {
+            self.opening.remove(pair.client.0, id);
+        }
         if self.pairs.get(&id).is_some_and(|pair| pair.is_finished(&self.sides)) {
             self.finish(now, id, End::Finished);
         }
@@ -310,7 +336,7 @@ impl Gateway {
     /// Somebody asks for a connection: the far half is asked for, if there is room for one more.
     fn begin(&mut self, now: Instant, near: Side, listener: ListenerId, half: ConnectionId, stage: Stage) {
         let Some((server, client)) = self.sides.of(near).addresses(half) else { return };
-        if self.pairs.len() >= self.connections_max {
+        if !self.make_room(now, client.0) {
             self.counters.full += 1;
             return self.drop_half(now, near, half);
         }
@@ -343,6 +369,22 @@ impl Gateway {
         // What overtook the event that tells of the connection was told before.
         pair.pump(now, &mut self.sides, near, &mut self.buffer);
         self.pairs.insert(id, pair);
+        self.opening.add(client.0, id);
+    }
+
+    /// True if there is a place for one more of `client`, perhaps because one that was not set up lost its own.
+    fn make_room(&mut self, now: Instant, client: Ipv4Addr) -> bool {
+        let is_full = self.pairs.len() >= self.connections_max;
+        let is_crowded = self.opening.len() >= self.opening_max && self.opening_max < self.connections_max;
+        if !is_full && !is_crowded {
+            return true;
+        }
+        let greedier = self.opening.oldest_of_greedier(client);
+        let victim = greedier.or_else(|| self.opening.oldest_for(client).filter(|_| is_crowded));
+        if let Some(victim) = victim {
+            self.give_up(now, victim, End::Displaced);
+        }
+        victim.is_some()
     }
 
     /// Refuses a half that has no other.
@@ -357,7 +399,8 @@ impl Gateway {
     fn give_up(&mut self, now: Instant, id: PairId, end: End) {
         let Some(pair) = self.pairs.get(&id) else { return };
         let far = pair.near.other();
-        let is_silent = end == End::SetUpTimedOut || end == End::Broken(far, CloseReason::TimedOut);
+        let is_silent =
+            matches!(end, End::SetUpTimedOut | End::Displaced) || end == End::Broken(far, CloseReason::TimedOut);
         if pair.stage == Stage::Held && is_silent {
             let half = *pair.halves.of(pair.near);
             self.sides.of_mut(pair.near).ignore(now, half);
@@ -377,6 +420,7 @@ impl Gateway {
     fn finish(&mut self, now: Instant, id: PairId, end: End) {
         let Some(pair) = self.pairs.remove(&id) else { return };
         self.deadlines.remove(&(pair.began_at + self.config.limits.set_up, id));
+        self.opening.remove(pair.client.0, id);
         let account = |side| pair.account(&self.sides, side).at_end();
         let from = PerSide { lan: account(Side::Lan), wan: account(Side::Wan) };
         for side in Side::BOTH {
@@ -389,9 +433,25 @@ impl Gateway {
             End::Finished => self.counters.finished += 1,
             _ => self.counters.broken += 1,
         }
+        // A flood of SYNs is not to fill a disk with reports.
+        if end == End::Displaced && from == PerSide::default() {
+            return;
+        }
         let Pair { near, client, server, began_at, .. } = pair;
         self.reports.push_back(Report { pair: id, near, client, server, began_at, ended_at: now, end, from });
     }
+}
+
+/// True for a piece of a segment that is not for the gateway. Only the first piece has ports, so between two ends that have a connection
+/// here, all pieces count as that one's, and the engine drops them: at the other end its numbers mean something else.
+fn is_others_fragment(config: &GatewayConfig, pairs: &BTreeMap<PairId, Pair>, side: Side, packet: &[u8]) -> bool {
+    let own = &config.side(side).endpoint.addresses;
+    if own.is_empty() && !config.passes_unknown {
+        return false;
+    }
+    let Ok((Ipv4 { src, dst, is_fragment: true, .. }, _)) = Ipv4::parse(packet) else { return false };
+    let is_split = || pairs.values().any(|p| [(src, dst), (dst, src)].contains(&(p.client.0, p.server.0)));
+    !own.is_empty() && !own.contains(&dst) || config.passes_unknown && !is_split()
 }
 
 /// True if a packet is a reset with a header that is not compressed (RFC 9293 §3.1: octet 13 has the control bits).
@@ -401,7 +461,7 @@ fn is_reset(packet: &[u8]) -> bool {
         && packet.get(33).is_some_and(|bits| bits & 4 != 0)
 }
 
-/// True if an IPv4 packet's protocol is one of a transport (RFC 791 §3.1: octet 9).
+/// True if an IPv4 packet's protocol is one of a transport.
 fn is_transport(packet: &[u8]) -> bool {
-    matches!(packet.get(9), Some(&(protocol::TCP | protocol::SCPS_STANDALONE | protocol::SCPS_COMPRESSED)))
+    matches!(packet.get(PROTOCOL_AT), Some(&(protocol::TCP | protocol::SCPS_STANDALONE | protocol::SCPS_COMPRESSED)))
 }

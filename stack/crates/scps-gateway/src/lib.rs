@@ -19,11 +19,13 @@
 mod account;
 mod config;
 mod gateway;
+mod names;
+mod opening;
 mod pair;
 mod side;
 
 pub use account::{Account, Counters, End, Report};
 pub use config::{ConfigError, Forward, GatewayConfig, Limits, SetUp, SideConfig};
 pub use gateway::{Fate, Gateway};
-pub use pair::PairId;
+pub use names::PairId;
 pub use side::{PerSide, Side};

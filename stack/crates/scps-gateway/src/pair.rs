@@ -5,10 +5,6 @@ use crate::side::{PerSide, Side};
 use scps_tp::{ConnectionId, Endpoint, SocketAddr, State};
 use scps_types::Instant;
 
-/// Names a connection through the gateway; never reused.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct PairId(pub u64);
-
 /// How far a connection is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {

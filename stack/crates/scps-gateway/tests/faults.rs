@@ -88,6 +88,43 @@ fn who_only_reads_is_told_of_a_restart() {
     }
 }
 
+/// Of a fifth of all packets nobody hears; question, answer and reset are among them. Every program is told all the same, also of
+/// connections where nobody says anything.
+#[test]
+fn a_restart_is_told_over_a_link_that_loses_a_fifth() {
+    for (killed, compression, seed) in
+        [0, 1].into_iter().flat_map(|k| [false, true].map(|c| (k, c))).flat_map(|(k, c)| (0..3).map(move |s| (k, c, s)))
+    {
+        let mut config = gateway_config(SetUp::ConnectFirst);
+        config.wan.connection.compression = compression;
+        for side in [&mut config.lan, &mut config.wan] {
+            side.connection.keepalive = Some((Duration::from_secs(1), Duration::from_secs(60)));
+            side.connection.keepalive_asks = true;
+        }
+        let mut chain = Chain::new(&config, &[lan(), satellite(0.2), lan()], seed);
+        let stays = |to_send| Program { to_send, fin_at: Instant::from_secs(100_000), ..Program::default() };
+        let ids: Vec<_> = (0..12)
+            .map(|i| {
+                let octets = |wanted: bool| if wanted { content(2_000_000, 1) } else { Vec::new() };
+                chain.open(4000 + i, stays(octets(i % 3 == 1)), stays(octets(i % 3 == 2)))
+            })
+            .collect();
+        chain.run_for(Duration::from_secs(20));
+        assert!(chain.server.programs.len() > 10, "few had no luck");
+        chain.gateways[killed] = None;
+        chain.run_for(Duration::from_millis(500));
+        chain.gateways[killed] = Some(Gateway::new(config, Seed::from_u64(seed + 12), chain.now).unwrap());
+        chain.run_for(Duration::from_secs(150));
+        let clients = ids.iter().map(|id| &chain.client.programs[id]);
+        let open = clients.chain(chain.server.programs.values()).filter(|p| p.closed.is_none()).count();
+        // A connection whose SYN was on its way when the gateway died is a new one, and both gateways have it.
+        for gateway in chain.gateways.iter().flatten() {
+            let carried = 2 * gateway.connections().count();
+            assert_eq!(open, carried, "gateway {killed}, compression {compression}, seed {seed}");
+        }
+    }
+}
+
 #[test]
 fn a_way_back_around_the_gateways_is_an_error_and_no_hang() {
     for (set_up, way) in POLICIES.into_iter().flat_map(|p| [0, 1].map(|way| (p, way))) {
@@ -303,6 +340,52 @@ fn a_flood_of_syns_stays_within_the_limits() {
         chain.open(4002, Program::sending(data.clone()), Program::default());
         chain.run_for(Duration::from_secs(600));
         assert!(chain.server_program(4002).unwrap().received == data);
+    }
+}
+
+/// SYNs of one host to addresses where nobody is.
+fn scan(chain: &mut Chain, from: Ipv4Addr, count: u32) {
+    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let mut scanner = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(667), chain.now);
+    let mut packet = Vec::new();
+    for i in 0..count {
+        let config = Config { scps: false, ..Config::default() };
+        let nobody = (Ipv4Addr::from(0x0a02_8000 + i % 250), 1000 + (i / 250) as u16);
+        scanner.connect(chain.now, (from, 1024 + i as u16), nobody, config).unwrap();
+        while scanner.poll_transmit(chain.now, &mut packet).is_some() {
+            let now = chain.now;
+            chain.links[0][0].send(now, &packet);
+            packet.clear();
+        }
+    }
+}
+
+#[test]
+fn a_host_that_asks_for_nobody_keeps_no_other_out() {
+    for set_up in POLICIES {
+        let mut config = gateway_config(set_up);
+        (config.lan.endpoint.half_open_max, config.wan.endpoint.half_open_max) = (1024, 1024);
+        let mut chain = Chain::new(&config, &[lan(), satellite(0.0), lan()], 5);
+        let data = content(10_000, 1);
+        let mut most = 0;
+        for (port, scans) in [(4000, 1), (4001, 1), (4002, 0), (4003, 5)] {
+            for _ in 0..scans {
+                scan(&mut chain, Ipv4Addr::new(10, 1, 0, 66), 1024);
+                // 1,024 SYNs take 4 ms on the LAN.
+                chain.run_for(Duration::from_millis(100));
+            }
+            most = most.max(chain.gateways[0].as_ref().unwrap().connections().count());
+            chain.open(port, Program::sending(data.clone()), Program::default());
+            chain.run_for(Duration::from_secs(5));
+            let served = chain.server_program(port).map(|program| program.received.len());
+            assert_eq!(served, Some(data.len()), "{set_up:?}, {port}");
+        }
+        // Three quarters of 1,024, unless cookies answered.
+        assert!(most <= 768 && (set_up == SetUp::AcceptFirst || most == 768), "{set_up:?}: {most}");
+        // A line for each SYN would fill a disk.
+        assert!(set_up != SetUp::ConnectFirst || chain.reports.len() < 10, "{}", chain.reports.len());
+        chain.run_for(Duration::from_secs(600));
+        assert!(chain.gateways.iter().flatten().all(|g| g.connections().count() == 0));
     }
 }
 

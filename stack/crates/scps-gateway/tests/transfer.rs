@@ -5,8 +5,11 @@ mod common;
 
 use common::{content, gateway_config, lan, satellite, space, Chain, Program, CLIENT, PORT, SERVER};
 use scps_gateway::{ConfigError, End, Forward, Gateway, SetUp, Side};
-use scps_tp::{CloseReason, Config};
-use scps_types::{Duration, Instant, Seed};
+use scps_tp::{CloseReason, Config, Row, Trust};
+use scps_types::{Duration, Instant, Seed, SeqNum};
+use scps_wire::ipv4::Ipv4;
+use scps_wire::options::Options;
+use scps_wire::tcp::{Flags, Tcp};
 use std::net::Ipv4Addr;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -266,8 +269,42 @@ fn what_is_not_tcp_passes() {
     assert_eq!(chain.gateways[0].as_ref().unwrap().counters().passed, 3);
 }
 
+/// A long ping comes in pieces, of which only the first has a header of ICMP; so do segments of connections that are not split.
+#[test]
+fn pieces_of_what_is_not_the_gateways_pass() {
+    let pieces = |protocol| [fragment(protocol, 0x2000), fragment(protocol, 0x2001), fragment(protocol, 2)];
+    for (protocol, passes_unknown, has_pair, expected) in
+        [(1, false, false, 3), (1, false, true, 3), (6, true, false, 3), (6, false, false, 0), (6, true, true, 0)]
+    {
+        let mut config = gateway_config(SetUp::ConnectFirst);
+        config.passes_unknown = passes_unknown;
+        let mut chain = Chain::new(&config, &[lan(), lan()], 5);
+        if has_pair {
+            chain.open(4000, Program { fin_at: Instant::from_secs(60), ..Program::default() }, Program::default());
+            chain.run_for(Duration::from_secs(1));
+        }
+        for piece in pieces(protocol) {
+            let now = chain.now;
+            chain.links[0][0].send(now, &piece);
+        }
+        chain.run_for(Duration::from_secs(1));
+        let case = format!("protocol {protocol}, unknown passes {passes_unknown}, has a connection {has_pair}");
+        assert_eq!(chain.passed.len(), expected, "{case}");
+        assert!(expected == 0 || chain.passed == pieces(protocol), "{case}: as they came");
+    }
+}
+
 fn ipv4(protocol: u8, body: [u8; 8]) -> Vec<u8> {
-    let mut packet = vec![0x45, 0, 0, 28, 0, 1, 0, 0, 64, protocol, 0, 0];
+    packet(protocol, 0, body)
+}
+
+fn fragment(protocol: u8, flags_and_offset: u16) -> Vec<u8> {
+    packet(protocol, flags_and_offset, [8, 0, 1, 2, 3, 4, 5, 6])
+}
+
+fn packet(protocol: u8, flags_and_offset: u16, body: [u8; 8]) -> Vec<u8> {
+    let [flags, offset] = flags_and_offset.to_be_bytes();
+    let mut packet = vec![0x45, 0, 0, 28, 0, 1, flags, offset, 64, protocol, 0, 0];
     packet.extend(CLIENT.octets());
     packet.extend(SERVER.octets());
     let words = packet.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
@@ -302,4 +339,30 @@ fn settings_of_no_use_are_refused() {
     let mut zero = good();
     zero.forwards = vec![Forward { to: (SERVER, 0), ..forward }];
     assert_eq!(refused(zero), ConfigError::PortZero((CLIENT, 80)));
+}
+
+/// A row of segments has a verdict for each: the reset of a connection that goes another way passes, also between two of others.
+#[test]
+fn a_reset_of_no_connection_passes_out_of_a_row() {
+    let mut gateway = Gateway::new(gateway_config(SetUp::ConnectFirst), Seed::from_u64(1), Instant::ZERO).unwrap();
+    let segment = |port: u16, flags: Flags| {
+        let options = Options::default();
+        let (seq, ack) = (SeqNum(7), SeqNum(9));
+        let tcp = Tcp { src_port: port, dst_port: 80, seq, ack, flags, window: 1000, urgent: 0, options };
+        let mut packet = vec![0; 20 + tcp.emit_len()];
+        let (head, body) = packet.split_at_mut(20);
+        tcp.emit(body, CLIENT, SERVER, 6);
+        let (src, dst, payload_len) = (CLIENT, SERVER, body.len() as u16);
+        Ipv4 { src, dst, protocol: 6, tos: 0, ttl: 9, id: 1, dont_fragment: true, is_fragment: false, payload_len }
+            .emit(head);
+        packet
+    };
+    let row = [segment(1, Flags::ACK), segment(2, Flags::RST), segment(3, Flags::ACK)];
+    let mut passed = Vec::new();
+    let octets = row.concat();
+    gateway.handle_row(Instant::ZERO, Side::Lan, &octets, Row::Packets(40), Trust::Check, |packet, row| {
+        passed.push((packet.to_vec(), row));
+    });
+    assert_eq!(passed, [(row[1].clone(), Row::Packets(40))]);
+    assert_eq!(gateway.counters().passed, 1);
 }

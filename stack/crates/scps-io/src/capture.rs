@@ -4,8 +4,9 @@
 //! one that encapsulates the datagrams inside.
 
 use crate::clock::Clock;
-use crate::device::{packets_of, Device, DeviceStats};
-use scps_tp::{Row, Transmit, Trust};
+use crate::device::{packets_of, Device, DeviceStats, Take};
+use scps_sp::Sp;
+use scps_tp::Transmit;
 use std::cell::RefCell;
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -138,6 +139,16 @@ impl<D: Device, O: Observer> Observed<D, O> {
         }
     }
 
+    /// Shows the packet that was appended last.
+    fn see_out(&mut self, len: usize) {
+        if self.failure.is_none() {
+            let outbox = self.inner.outbox();
+            let start = outbox.len() - len;
+            let seen = self.observer.see(Self::unix_ns(&self.clock), Direction::Out, &outbox[start..]);
+            self.note(seen);
+        }
+    }
+
     fn unix_ns(clock: &Clock) -> i64 {
         clock.origin_unix_ns() + clock.now().as_nanos() as i64
     }
@@ -157,13 +168,13 @@ impl<D: Device, O: Observer> Device for Observed<D, O> {
     }
 
     fn queue(&mut self, packet: Transmit) -> usize {
-        if self.failure.is_none() {
-            let outbox = self.inner.outbox();
-            let start = outbox.len() - packet.len;
-            let seen = self.observer.see(Self::unix_ns(&self.clock), Direction::Out, &outbox[start..]);
-            self.note(seen);
-        }
+        self.see_out(packet.len);
         self.inner.queue(packet)
+    }
+
+    fn queue_foreign(&mut self, packet: Transmit) -> usize {
+        self.see_out(packet.len);
+        self.inner.queue_foreign(packet)
     }
 
     fn is_full(&mut self) -> bool {
@@ -178,7 +189,7 @@ impl<D: Device, O: Observer> Device for Observed<D, O> {
         self.inner.flush()
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let Observed { inner, observer, clock, failure } = self;
         let at = Self::unix_ns(clock);
         inner.receive(&mut |octets, row, trust| {
@@ -187,12 +198,16 @@ impl<D: Device, O: Observer> Device for Observed<D, O> {
                     *failure = observer.see(at, Direction::In, packet).err();
                 }
             }
-            take(octets, row, trust);
+            take(octets, row, trust)
         })
     }
 
     fn stats(&self) -> DeviceStats {
         self.inner.stats()
+    }
+
+    fn protection(&mut self) -> Option<&mut Sp> {
+        self.inner.protection()
     }
 }
 
@@ -210,7 +225,12 @@ mod tests {
         device.queue(Transmit { dst: TO, len: 3 });
         assert!(device.flush().unwrap());
         let mut came = Vec::new();
-        device.receive(&mut |octets, _, _| came.push(octets.to_vec())).unwrap();
+        device
+            .receive(&mut |octets, _, _| {
+                came.push(octets.to_vec());
+                None
+            })
+            .unwrap();
         came
     }
 

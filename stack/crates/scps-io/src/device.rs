@@ -1,8 +1,10 @@
 //! What carries packets: a TUN interface, a UDP socket, a serial line; and devices that nest around any other.
 
+use scps_sp::Sp;
 use scps_tp::{Row, Transmit, Trust};
 use std::fmt::Debug;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
 /// Packets by fate, as the device saw them.
@@ -22,6 +24,10 @@ pub struct DeviceStats {
     pub damaged: u64,
 }
 
+/// Takes what came in a message, and names the sender of a packet in it that is known not to be made up: SP opened it, or its
+/// connection expected it. Answers to that address may go where the message came from.
+pub type Take<'a> = dyn FnMut(&[u8], Row, Trust) -> Option<Ipv4Addr> + 'a;
+
 /// A device in operation. Whoever sends appends a packet to the outbox, queues it, and flushes when nothing more is to be
 /// appended now.
 pub trait Device: Debug {
@@ -37,6 +43,12 @@ pub trait Device: Debug {
     /// Notes a packet just appended to the outbox. Returns how many octets it is on the line, as far as the device knows.
     fn queue(&mut self, packet: Transmit) -> usize;
 
+    /// As [`Device::queue`], for a packet that somebody else wrote: no device takes its octets for what they should be, so it leaves
+    /// by itself, as it came.
+    fn queue_foreign(&mut self, packet: Transmit) -> usize {
+        self.queue(packet)
+    }
+
     /// True if the outbox is worth flushing before more is appended.
     fn is_full(&mut self) -> bool {
         self.outbox().len() >= OUTBOX_OCTETS
@@ -47,10 +59,15 @@ pub trait Device: Debug {
 
     /// Hands every packet that is there, up to a batch, to `take`; false if there was none. What the kernel joined comes as
     /// one row.
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool>;
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool>;
 
     /// Counters.
     fn stats(&self) -> DeviceStats;
+
+    /// SP, if the device seals its packets.
+    fn protection(&mut self) -> Option<&mut Sp> {
+        None
+    }
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
@@ -70,6 +87,10 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).queue(packet)
     }
 
+    fn queue_foreign(&mut self, packet: Transmit) -> usize {
+        (**self).queue_foreign(packet)
+    }
+
     fn is_full(&mut self) -> bool {
         (**self).is_full()
     }
@@ -78,12 +99,16 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).flush()
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         (**self).receive(take)
     }
 
     fn stats(&self) -> DeviceStats {
         (**self).stats()
+    }
+
+    fn protection(&mut self) -> Option<&mut Sp> {
+        (**self).protection()
     }
 }
 

@@ -1,6 +1,6 @@
 //! NP between its nodes (scps-np §4.4): which node is next, and the IP header that brings a datagram there.
 
-use crate::device::{packets_of, Device, DeviceStats};
+use crate::device::{packets_of, Device, DeviceStats, Take};
 use scps_np::Tables;
 use scps_tp::{Row, Transmit, Trust};
 use scps_wire::ipv4::{self, Ipv4};
@@ -68,15 +68,17 @@ impl<D: Device> Device for IpEncapsulation<D> {
         self.inner.flush()
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let (own, protocol) = (self.own, self.protocol);
         self.inner.receive(&mut |octets, row, _| {
+            let mut known = None;
             for packet in packets_of(octets, row) {
                 let Ok((header, datagram)) = Ipv4::parse(packet) else { continue };
                 if header.dst == own && header.protocol == protocol && !header.is_fragment {
-                    take(datagram, Row::Packets(datagram.len()), Trust::Check);
+                    known = take(datagram, Row::Packets(datagram.len()), Trust::Check).or(known);
                 }
             }
+            known
         })
     }
 
@@ -125,7 +127,7 @@ impl<D: Device> Device for NextHops<D> {
         self.inner.flush()
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.inner.receive(take)
     }
 
@@ -152,7 +154,12 @@ mod tests {
 
     fn received(device: &mut impl Device) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
-        device.receive(&mut |octets, _, _| found.push(octets.to_vec())).unwrap();
+        device
+            .receive(&mut |octets, _, _| {
+                found.push(octets.to_vec());
+                None
+            })
+            .unwrap();
         found
     }
 

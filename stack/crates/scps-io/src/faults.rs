@@ -1,7 +1,7 @@
 //! Faults around any device, in both directions: packets lost, damaged, sent twice and out of order. The same seed and the same
 //! packets meet the same faults.
 
-use crate::device::{packets_of, Device, DeviceStats};
+use crate::device::{packets_of, Device, DeviceStats, Take};
 use scps_tp::{Row, Transmit, Trust};
 use scps_types::{Rng, Seed};
 use std::io;
@@ -144,15 +144,17 @@ impl<D: Device> Device for Faults<D> {
         inner.flush()
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let receiving = &mut self.receiving;
         self.inner.receive(&mut |octets, row, trust| {
+            let mut known = None;
             for packet in packets_of(octets, row) {
                 let row = if let Row::Joined(_) = row { row } else { Row::Packets(packet.len()) };
                 receiving.pass((row, trust), packet, trust == Trust::Verified, |(row, trust), packet| {
-                    take(packet, *row, *trust);
+                    known = take(packet, *row, *trust).or(known);
                 });
             }
+            known
         })
     }
 
@@ -181,7 +183,12 @@ mod tests {
         }
         assert!(device.flush().unwrap());
         let mut came = Vec::new();
-        device.receive(&mut |octets, _, _| came.push(octets.to_vec())).unwrap();
+        device
+            .receive(&mut |octets, _, _| {
+                came.push(octets.to_vec());
+                None
+            })
+            .unwrap();
         let sent =
             device.inner.sent.iter().map(|(dst, octets)| (*dst == TO).then(|| octets.clone()).unwrap()).collect();
         (sent, came, device.faults())

@@ -139,6 +139,7 @@ impl Forwarder {
         let state = &mut self.ports[index];
         let received = state.port.device.receive(&mut |octets, row, _| {
             packets_of(octets, row).for_each(|frame| router.handle_frame(now, index, frame));
+            None
         });
         let damaged = state.port.device.stats().damaged;
         if damaged > std::mem::replace(&mut state.damaged, damaged) {

@@ -9,6 +9,7 @@ use crate::{foreign, sys, IoError};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use scps_gateway::{Gateway, PerSide, Side};
+use scps_sp::Sp;
 use scps_tp::Transmit;
 use scps_types::{Duration, Instant};
 use std::io;
@@ -75,17 +76,22 @@ impl GatewayLoop {
         self.sides.of(side).device.stats()
     }
 
+    /// SP of a side whose device seals its packets.
+    pub fn protection(&mut self, side: Side) -> Option<&mut Sp> {
+        self.sides.of_mut(side).device.protection()
+    }
+
     /// What came from a side and was not the gateway's.
     pub fn passed(&self, side: Side) -> Passed {
         self.sides.of(side).passed
     }
 
     /// Does what is due, sleeping until something is, a bell can be read, or `deadline` is over.
-    pub fn turn(&mut self, bells: [BorrowedFd<'_>; 2], deadline: Option<Instant>) -> Result<(), IoError> {
+    pub fn turn(&mut self, bells: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Result<(), IoError> {
         self.now = self.clock.now();
         self.transmit_all().map_err(IoError::system("send"))?;
         let until = [self.gateway.poll_timeout(), deadline].into_iter().flatten().min();
-        let found = self.wait(&bells, until).map_err(IoError::system("poll"))?;
+        let found = self.wait(bells, until).map_err(IoError::system("poll"))?;
         self.now = self.clock.now();
         for side in Side::BOTH {
             let flags = *found.of(side);
@@ -164,8 +170,9 @@ impl GatewayLoop {
                 passed.octets += packet.len() as u64;
                 onward.outbox().extend_from_slice(&packet);
                 let dst = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
-                onward.queue(Transmit { dst, len: packet.len() });
+                onward.queue_foreign(Transmit { dst, len: packet.len() });
             }
+            gateway.take_vouched(side)
         });
         result.map(drop)
     }
@@ -247,7 +254,7 @@ mod tests {
     impl Lab {
         fn turn(&mut self) {
             let bell = self.bell.0.as_fd();
-            self.gateway.turn([bell, bell], None).unwrap();
+            self.gateway.turn(&[bell], None).unwrap();
         }
     }
 

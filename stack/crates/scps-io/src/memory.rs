@@ -1,6 +1,6 @@
 //! A device for tests: packets in, packets out, no kernel.
 
-use crate::device::{Device, DeviceStats};
+use crate::device::{Device, DeviceStats, Take};
 use scps_tp::{Row, Transmit, Trust};
 use std::io;
 use std::net::Ipv4Addr;
@@ -60,7 +60,7 @@ impl Device for MemoryDevice {
         Ok(self.waiting.is_empty())
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let incoming = std::mem::take(&mut self.incoming);
         for packet in &incoming {
             take(packet, Row::Packets(packet.len()), Trust::Check);

@@ -1,7 +1,7 @@
 //! Packets on a serial line, in HDLC-like frames (scps-np §4.4: the native link).
 
 use crate::byte_stream::{ByteEnd, EndAddress, ReadOutcome};
-use crate::device::{Device, DeviceStats};
+use crate::device::{Device, DeviceStats, Take};
 use crate::IoError;
 use scps_tp::{Row, Transmit, Trust};
 use scps_wire::hdlc::{self, Deframer};
@@ -79,7 +79,7 @@ impl Device for SerialDevice {
         Ok(true)
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.stats.receive_calls += 1;
         self.inbox.clear();
         match self.end.read_some(&mut self.inbox, READ_OCTETS)? {
@@ -136,7 +136,12 @@ mod tests {
         back[2] ^= 1;
         peer.write_all(&back).unwrap();
         let mut found = Vec::new();
-        assert!(device.receive(&mut |octets, _, _| found.push(octets.to_vec())).unwrap());
+        assert!(device
+            .receive(&mut |octets, _, _| {
+                found.push(octets.to_vec());
+                None
+            })
+            .unwrap());
         assert_eq!(found, [b"there"]);
         assert_eq!(
             device.stats(),
@@ -161,7 +166,7 @@ mod tests {
         assert_eq!(device.stats().sent, sent);
         drop(peer);
         let ended = loop {
-            match device.receive(&mut |_, _, _| ()) {
+            match device.receive(&mut |_, _, _| None) {
                 Ok(_) => {}
                 Err(error) => break error,
             }

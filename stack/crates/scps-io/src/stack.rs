@@ -2,11 +2,12 @@
 
 use crate::clock::Clock;
 use crate::device::Device;
-use crate::sequence::SequenceRecord;
+use crate::expiry::Expiry;
+use crate::sequence::{SequenceRecord, Supply};
 use crate::sys::Epoll;
 use crate::IoError;
 use scps_net::Protection;
-use scps_sp::Notice;
+use scps_sp::{KeyName, Notice};
 use scps_tp::{
     Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, RecvError, RouteConfig, SendError,
     SocketAddr, TraceRecord,
@@ -27,8 +28,9 @@ pub struct Stack {
     has_device_room: bool,
     /// Damaged frames that the engine knows of.
     damaged: u64,
-    /// Where the sequence numbers of SP are written down.
-    record: SequenceRecord,
+    /// Where the sequence numbers of SP come from.
+    supply: Supply,
+    expiry: Expiry,
 }
 
 impl Stack {
@@ -43,14 +45,22 @@ impl Stack {
         let epoll = Epoll::new(device.fd()).map_err(IoError::system("epoll"))?;
         let now = clock.now();
         let endpoint = Endpoint::new(config, route, seed, now);
-        let (events, record) = (VecDeque::new(), SequenceRecord::default());
-        Ok(Stack { endpoint, device, epoll, clock, now, events, has_device_room: true, damaged: 0, record })
+        let (events, supply, expiry) = (VecDeque::new(), Supply::default(), Expiry::default());
+        Ok(Stack { endpoint, device, epoll, clock, now, events, has_device_room: true, damaged: 0, supply, expiry })
     }
 
-    /// Puts SP beneath all connections, of which there are none yet. `record` is of the keys that packets leave under.
-    pub fn protect(&mut self, protection: Protection, record: SequenceRecord) -> Result<(), IoError> {
+    /// Puts SP beneath all connections, of which there are none yet. `record` is of the keys that packets leave under; `ends` says
+    /// when keys cease to be used, in seconds since 1970 by the system's clock.
+    pub fn protect(
+        &mut self,
+        protection: Protection,
+        record: SequenceRecord,
+        ends: Vec<(KeyName, u64)>,
+    ) -> Result<(), IoError> {
         self.endpoint.protect(protection);
-        self.record = record;
+        self.expiry = Expiry::new(ends);
+        self.let_keys_expire();
+        self.supply = Supply::new(record);
         self.reserve_numbers()
     }
 
@@ -59,17 +69,19 @@ impl Stack {
         self.endpoint.protection_mut()?.sp.poll_notice(self.now)
     }
 
-    fn reserve_numbers(&mut self) -> Result<(), IoError> {
-        let Some(protection) = self.endpoint.protection_mut() else { return Ok(()) };
-        while let Some(name) = protection.sp.wanted() {
-            let numbers = self.record.reserve(name)?;
-            protection.sp.grant(name, numbers).map_err(|refused| IoError::Device {
-                what: name.to_string(),
-                advice: "make a new key with scps sp-key",
-                source: std::io::Error::new(std::io::ErrorKind::InvalidData, refused),
-            })?;
+    fn let_keys_expire(&mut self) {
+        if self.expiry.is_due(self.now) {
+            if let Some(protection) = self.endpoint.protection_mut() {
+                self.expiry.apply(&mut protection.sp, self.now, Clock::unix_ns());
+            }
         }
-        Ok(())
+    }
+
+    fn reserve_numbers(&mut self) -> Result<(), IoError> {
+        match self.endpoint.protection_mut() {
+            Some(protection) => self.supply.supply(&mut protection.sp),
+            None => Ok(()),
+        }
     }
 
     /// Time as the engine counts it, as of the last look at the clock. Every [`Stack::turn`] looks when it begins and when
@@ -186,6 +198,7 @@ impl Stack {
     /// events; those left from an earlier turn keep nobody awake, so a caller drains [`Stack::poll_event`] each time.
     pub fn turn(&mut self, deadline: Option<Instant>) -> Result<(), IoError> {
         self.look();
+        self.let_keys_expire();
         self.transmit()?;
         let before = self.events.len();
         self.collect_events();
@@ -198,7 +211,10 @@ impl Stack {
         if ready.readable {
             let endpoint = &mut self.endpoint;
             self.device
-                .receive(&mut |octets, row, trust| endpoint.handle_row(now, octets, row, trust))
+                .receive(&mut |octets, row, trust| {
+                    endpoint.handle_row(now, octets, row, trust, |_, _| ());
+                    endpoint.take_vouched()
+                })
                 .map_err(IoError::system("receive"))?;
             let damaged = self.device.stats().damaged;
             if damaged > std::mem::replace(&mut self.damaged, damaged) {
@@ -251,6 +267,9 @@ impl Stack {
                     break;
                 };
                 self.device.queue(packet);
+            }
+            if let Some(protection) = self.endpoint.protection_mut() {
+                self.supply.note_replaced(&mut protection.sp)?;
             }
             self.has_device_room = self.device.flush().map_err(IoError::system("send"))?;
             if is_drained || !self.has_device_room {

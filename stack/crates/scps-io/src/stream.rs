@@ -157,13 +157,19 @@ impl Write for Stream {
         }
     }
 
-    /// Waits until the peer has acknowledged everything.
+    /// Waits until the peer has acknowledged everything; an error if it no longer can.
     fn flush(&mut self) -> io::Result<()> {
         loop {
-            let in_flight = self.stack.borrow().endpoint().snapshot(self.id).map_or(0, |s| s.flight_size);
+            let waiting = self.stack.borrow().endpoint().snapshot(self.id).map_or(0, |s| s.unacknowledged);
             let state = self.stack.borrow().endpoint().state(self.id);
-            if in_flight == 0 || state.is_none_or(|s| s == State::Closed) {
+            if waiting == 0 {
                 return Ok(());
+            }
+            if state.is_none_or(|s| s == State::Closed) {
+                return Err(io::Error::new(
+                    io::ErrorKind::BrokenPipe,
+                    "the connection ended before everything was acknowledged",
+                ));
             }
             self.stack.borrow_mut().turn_for_stream().map_err(other)?;
         }

@@ -316,6 +316,16 @@ pub(crate) struct Outgoing {
     pub to: SocketAddrV4,
 }
 
+impl Outgoing {
+    /// Its datagrams, each a message.
+    pub(crate) fn apart(&self) -> impl Iterator<Item = Outgoing> + '_ {
+        (self.start..self.start + self.len).step_by(self.segment.max(1)).map(|start| {
+            let len = self.segment.min(self.start + self.len - start);
+            Outgoing { start, len, segment: len, count: 1, to: self.to }
+        })
+    }
+}
+
 const CONTROL_LEN: usize = 64;
 const SOL_UDP: libc::c_int = 17;
 const UDP_SEGMENT: libc::c_int = 103;
@@ -483,6 +493,15 @@ pub(crate) fn tune_udp(fd: BorrowedFd<'_>, gro: bool, buffer: usize) -> io::Resu
         check(unsafe { libc::setsockopt(fd.as_raw_fd(), SOL_UDP, UDP_GRO, (&raw const on).cast(), len) })?;
     }
     Ok(())
+}
+
+/// Lets datagrams leave without checksums, for which the kernel refuses rows (EINVAL), as it does on paths that cannot take them.
+#[cfg(test)]
+pub(crate) fn refuse_rows(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let (on, len): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
+    let level = libc::SOL_SOCKET;
+    // SAFETY: the option value is a live int of the length given.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, libc::SO_NO_CHECK, (&raw const on).cast(), len) }).map(drop)
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! IP packets or NP datagrams inside UDP (scps-tp §11, scps-np §4.4): the whole inner packet, one per datagram.
 //!
-//! A peer's outer address is configured, or learned once from its first packet and then kept: a later packet cannot
-//! redirect the traffic (scps-tp §13.3 item 13).
+//! A peer's outer address is configured, or learned from packets that cannot be made up: SP opened them, or their connection
+//! expected them. Whoever claims an inner address redirects nothing (scps-tp §13.3 item 13); a peer behind a changed port is
+//! followed. Only answers to segments of no connection go where these came from.
 
-use crate::device::{Device, DeviceStats};
+use crate::device::{Device, DeviceStats, Take};
+use crate::places::{Place, Places};
 use crate::sys::{self, Outgoing, ReceiveBatch};
 use crate::IoError;
 use scps_tp::{Row, Transmit, Trust};
-use scps_wire::{ipv4, udp};
+use scps_wire::ipv4::Ipv4;
+use scps_wire::tcp::Flags;
+use scps_wire::{ipv4, protocol, udp};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -29,7 +33,7 @@ pub struct UdpConfig {
 /// How a packet finds its peer.
 #[derive(Clone, Debug)]
 pub enum UdpAddressing {
-    /// IP packets: an inner address is where its first packet came from, or else at the configured peer.
+    /// IP packets: an inner address is where its last packet came from that was no forgery, or else at the configured peer.
     Learned,
     /// IP packets, all of them to and from the configured peer: what others send is not heard.
     Peer,
@@ -47,17 +51,20 @@ pub enum UdpAddressing {
 pub struct UdpDevice {
     socket: UdpSocket,
     remote: Option<SocketAddrV4>,
-    learned: BTreeMap<Ipv4Addr, SocketAddrV4>,
+    /// Where inner addresses are.
+    learned: Places<Ipv4Addr>,
+    /// Where segments came from whose senders are not known to be there.
+    asking: Places<Asker>,
     offload: bool,
     addressing: UdpAddressing,
     outbox: Vec<u8>,
     messages: Vec<Outgoing>,
+    /// Messages that came.
+    turns: u64,
     inbox: ReceiveBatch,
     stats: DeviceStats,
 }
 
-/// Outer addresses remembered.
-const LEARNED_MAX: usize = 4096;
 /// Most datagrams and octets the kernel cuts one message into (UDP_MAX_SEGMENTS is 64 or more; 65,535 less headers).
 const ROW_MAX: usize = 44;
 const ROW_OCTETS_MAX: usize = 65_000;
@@ -80,11 +87,13 @@ impl UdpDevice {
         Ok(UdpDevice {
             socket,
             remote: config.remote,
-            learned: BTreeMap::new(),
+            learned: Places::default(),
+            asking: Places::default(),
             offload: config.offload,
             addressing: config.addressing.clone(),
             outbox: Vec::new(),
             messages: Vec::new(),
+            turns: 0,
             inbox,
             stats: DeviceStats::default(),
         })
@@ -96,14 +105,67 @@ impl UdpDevice {
     }
 
     /// Where a packet for `dst` goes.
-    fn outer(&self, dst: Ipv4Addr) -> Option<SocketAddrV4> {
+    fn outer(&self, dst: Ipv4Addr, packet: &[u8]) -> Option<SocketAddrV4> {
         match &self.addressing {
-            UdpAddressing::Learned => self.learned.get(&dst).copied().or(self.remote),
+            UdpAddressing::Learned => self.place_of(dst, packet).or(self.remote),
             UdpAddressing::Peer => self.remote,
             UdpAddressing::Hops { port, others } => {
                 self.remote.or_else(|| others.get(&dst).copied()).or(Some(SocketAddrV4::new(dst, *port)))
             }
         }
+    }
+
+    fn place_of(&self, dst: Ipv4Addr, packet: &[u8]) -> Option<SocketAddrV4> {
+        let known = self.learned.get(&dst);
+        let Some(plain) = Plain::parse(packet) else {
+            // What passes through a gateway has no connection here.
+            return known.or_else(|| self.asking.get(&(dst, 0, 0))).map(|place| place.at);
+        };
+        let asked = {
+            let asker = self.asking.get(&plain.answers());
+            // The answer to a SYN goes where the SYN came from; a reset, where its peer was heard last.
+            let newer = |asker: &Place| known.is_none_or(|known| asker.heard > known.heard);
+            match plain.flags {
+                f if f.has(Flags::SYN) && f.has(Flags::ACK) => asker,
+                f if f.has(Flags::RST) => asker.filter(|asker| newer(asker)),
+                // A connection that passes through a gateway is not one whose sender is ever known.
+                _ => asker.filter(|_| known.is_none()),
+            }
+        };
+        asked.or(known).map(|place| place.at)
+    }
+}
+
+/// Two ends of which the first is the peer: its address, its port and ours; ports are 0 for what is no segment.
+type Asker = (Ipv4Addr, u16, u16);
+
+/// What a packet shows of a segment that is not compressed and not protected.
+struct Plain {
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    src_port: u16,
+    dst_port: u16,
+    flags: Flags,
+}
+
+impl Plain {
+    fn parse(packet: &[u8]) -> Option<Plain> {
+        let (header, payload) = Ipv4::parse(packet).ok()?;
+        let is_segment = matches!(header.protocol, protocol::TCP | protocol::SCPS_STANDALONE) && !header.is_fragment;
+        let octets = payload.first_chunk::<14>().filter(|_| is_segment)?;
+        let port = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
+        let (src_port, dst_port, flags) = (port(0), port(2), Flags(octets[13]));
+        Some(Plain { src: header.src, dst: header.dst, src_port, dst_port, flags })
+    }
+
+    /// Who sent it.
+    fn asker(&self) -> Asker {
+        (self.src, self.src_port, self.dst_port)
+    }
+
+    /// Whom it answers.
+    fn answers(&self) -> Asker {
+        (self.dst, self.dst_port, self.src_port)
     }
 }
 
@@ -123,7 +185,7 @@ impl Device for UdpDevice {
     fn queue(&mut self, packet: Transmit) -> usize {
         let on_the_line = packet.len + usize::from(self.overhead());
         let start = self.outbox.len() - packet.len;
-        let Some(to) = self.outer(packet.dst) else {
+        let Some(to) = self.outer(packet.dst, &self.outbox[start..]) else {
             self.stats.refused += 1;
             self.outbox.truncate(start);
             return 0;
@@ -155,12 +217,17 @@ impl Device for UdpDevice {
                     self.messages.drain(..done);
                     return Ok(false);
                 }
-                Err(e) if is_passing(&e) => {
-                    // The first message met an error of the path or of an earlier one; it is lost like any packet.
-                    self.stats.refused += 1;
+                Err(e) if self.messages[done].count > 1 && is_of_rows(&e) => {
+                    // The way to this peer has no room for rows, or no means to cut them; another peer's may be no better.
+                    self.offload = false;
+                    let rows = self.messages.split_off(done);
+                    self.messages.extend(rows.iter().flat_map(Outgoing::apart));
+                }
+                Err(_) => {
+                    // Whatever it is, the message is lost like any packet, and the transport repairs that.
+                    self.stats.refused += self.messages[done].count as u64;
                     done += 1;
                 }
-                Err(e) => return Err(e),
             }
         }
         self.messages.clear();
@@ -168,23 +235,38 @@ impl Device for UdpDevice {
         Ok(true)
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8], Row, Trust)) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.stats.receive_calls += 1;
-        let (learned, stats, fixed) = (&mut self.learned, &mut self.stats, self.remote);
+        let (learned, asking, stats, fixed) = (&mut self.learned, &mut self.asking, &mut self.stats, self.remote);
+        let turns = &mut self.turns;
         let learns = matches!(self.addressing, UdpAddressing::Learned);
         let hears_all = !matches!(self.addressing, UdpAddressing::Peer);
         let result = self.inbox.receive(self.socket.as_fd(), |message| {
             if !hears_all && fixed != Some(message.from) {
                 return;
             }
+            *turns += 1;
+            let here = Place { at: message.from, heard: *turns };
             for packet in message.octets.chunks(message.segment) {
                 stats.received += 1;
-                if learns && packet.len() >= 20 && fixed != Some(message.from) && learned.len() < LEARNED_MAX {
-                    let source = Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]);
-                    learned.entry(source).or_insert(message.from);
+                if !learns {
+                    continue;
+                }
+                let Some(plain) = Plain::parse(packet) else {
+                    if let Ok((header, _)) = Ipv4::parse(packet) {
+                        asking.put((header.src, 0, 0), here);
+                    }
+                    continue;
+                };
+                let is_there = learned.get(&plain.src).is_some_and(|place| place.at == message.from);
+                if !is_there || plain.flags.has(Flags::SYN) {
+                    asking.put(plain.asker(), here);
                 }
             }
-            take(message.octets, Row::Packets(message.segment), Trust::Check);
+            let vouched = take(message.octets, Row::Packets(message.segment), Trust::Check);
+            if let Some(source) = vouched.filter(|_| learns) {
+                learned.put(source, here);
+            }
         });
         match result {
             Ok(n) => Ok(n > 0),
@@ -196,6 +278,12 @@ impl Device for UdpDevice {
     fn stats(&self) -> DeviceStats {
         self.stats
     }
+}
+
+/// Errors that are of UDP segmentation offload: an interface or a policy without checksums (EIO), a path whose MTU fell below the
+/// segment (EINVAL, up to Linux 6.13).
+fn is_of_rows(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
 
 /// Errors that say something of the path, not of the socket.
@@ -214,4 +302,59 @@ fn is_passing(error: &io::Error) -> bool {
                 | libc::EINTR
         )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INNER: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
+
+    /// A device that sends to a socket of the test.
+    fn device() -> (UdpDevice, UdpSocket) {
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        peer.set_nonblocking(true).unwrap();
+        let remote = peer.local_addr().unwrap().to_string().parse().unwrap();
+        let local = "127.0.0.1:0".parse().unwrap();
+        let config = UdpConfig { local, remote: Some(remote), offload: true, addressing: UdpAddressing::Learned };
+        (UdpDevice::open(&config).unwrap(), peer)
+    }
+
+    fn queue(device: &mut UdpDevice, sizes: &[usize]) {
+        for (i, size) in sizes.iter().enumerate() {
+            device.outbox().extend(vec![i as u8; *size]);
+            device.queue(Transmit { dst: INNER, len: *size });
+        }
+    }
+
+    fn came(peer: &UdpSocket) -> Vec<(u8, usize)> {
+        let mut octets = [0; 2000];
+        std::iter::from_fn(|| peer.recv(&mut octets).ok().map(|n| (octets[0], n))).collect()
+    }
+
+    #[test]
+    fn a_path_that_takes_no_rows_has_datagrams() {
+        let (mut device, peer) = device();
+        sys::refuse_rows(device.fd()).unwrap();
+        queue(&mut device, &[1000, 1000, 1000, 300, 500]);
+        assert!(device.flush().unwrap());
+        assert_eq!(came(&peer), [(0, 1000), (1, 1000), (2, 1000), (3, 300), (4, 500)]);
+        assert_eq!((device.stats().sent, device.stats().refused), (5, 0));
+        // And from then on at once.
+        let calls = device.stats().send_calls;
+        queue(&mut device, &[700, 700]);
+        assert!(device.flush().unwrap());
+        assert_eq!((came(&peer).len(), device.stats().send_calls), (2, calls + 1));
+    }
+
+    #[test]
+    fn whatever_the_kernel_says_of_a_packet_it_is_lost_and_the_next_one_leaves() {
+        let (mut device, peer) = device();
+        queue(&mut device, &[100]);
+        // Port 0 is nobody's: EINVAL.
+        device.messages[0].to.set_port(0);
+        queue(&mut device, &[200]);
+        assert!(device.flush().unwrap());
+        assert_eq!((came(&peer), device.stats().refused), (vec![(0, 200)], 1));
+    }
 }

@@ -114,6 +114,8 @@ impl Protection {
                 Upper::Tp => self.transport,
                 Upper::CompressedTp => protocol::SCPS_COMPRESSED,
                 Upper::Udp => protocol::UDP,
+                // For a gateway, which this is not.
+                Upper::Ip => return Err(Refusal::Foreign),
             };
             return Ok((Envelope { protocol, ..outer }, &opened[range]));
         }

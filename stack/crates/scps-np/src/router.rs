@@ -33,13 +33,20 @@ pub struct RouterConfig {
     pub forwards: bool,
     /// Precedence of datagrams that tell none.
     pub default_precedence: Precedence,
+    /// Whether it forwards datagrams that have no hop count: nothing ends those where tables of several nodes make a loop.
+    pub forwards_uncounted: bool,
     /// Hop count of its own datagrams.
     pub hop_count: u8,
 }
 
 impl Default for RouterConfig {
     fn default() -> Self {
-        RouterConfig { forwards: true, default_precedence: Precedence::LOWEST, hop_count: 10 }
+        RouterConfig {
+            forwards: true,
+            default_precedence: Precedence::LOWEST,
+            forwards_uncounted: false,
+            hop_count: 10,
+        }
     }
 }
 
@@ -361,8 +368,9 @@ impl Router {
         let header = &datagram.header;
         let hop_count = header.hop_count.map(|count| count.saturating_sub(1));
         let is_flood = header.qos.is_some_and(|qos| qos.routing == Routing::Flood);
-        // Without a hop count nothing would end a flood (scps-np §4.3).
-        if hop_count == Some(0) || (is_flood && hop_count.is_none()) {
+        // Without a hop count nothing would end a flood (scps-np §4.3), or whatever meets a loop of routes.
+        let is_endless = hop_count.is_none() && (is_flood || !self.config.forwards_uncounted);
+        if hop_count == Some(0) || is_endless {
             self.counters.count(Counter::HopDiscard);
             self.report(now, datagram, &Message::TimeExceeded(quote_of(datagram)));
             return;

@@ -106,6 +106,22 @@ fn an_exhausted_hop_count_is_not_forwarded_and_told() {
 }
 
 #[test]
+fn what_has_no_hop_count_is_forwarded_only_where_the_operator_says_so() {
+    let uncounted = Header { hop_count: None, ..to(B) };
+    let mut r = router();
+    give(&mut r, T(0), 0, &uncounted);
+    assert!(sent(&mut r, 1).is_empty());
+    assert_eq!((r.counters().get(Counter::HopDiscard), r.counters().get(Counter::ForwDatagrams)), (1, 0));
+    assert_eq!(told(&mut r), [((11, 0), 0)]);
+    // For us it is delivered.
+    give(&mut r, T(0), 0, &Header { hop_count: None, ..to(US) });
+    assert!(r.poll_delivered().is_some());
+    let mut r = router_with(RouterConfig { forwards_uncounted: true, ..RouterConfig::default() }, links());
+    give(&mut r, T(0), 0, &uncounted);
+    assert_eq!(sent(&mut r, 1).len(), 1);
+}
+
+#[test]
 fn frames_leave_by_precedence_and_those_without_one_at_the_default() {
     let default_precedence = Precedence::new(5).unwrap();
     let mut r = router_with(RouterConfig { default_precedence, ..RouterConfig::default() }, links());

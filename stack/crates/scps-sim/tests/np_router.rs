@@ -133,3 +133,60 @@ fn a_transfer_through_a_router_survives_loss_and_reordering() {
         assert_eq!(counters.get(Counter::InReceives), counters.get(Counter::ForwDatagrams));
     }
 }
+
+/// A host, and two routers that each send what is for the other host back to the other router.
+fn loop_of_two(hop_count: Option<u8>, forwards_uncounted: bool) -> Network {
+    let routers = [ROUTER, (Ipv4Addr::new(10, 0, 0, 98), 0x7202)];
+    let known = |own: Ipv4Addr| {
+        let mut tables = Tables::of(own);
+        for (ip, np) in [host(0), host(1)].into_iter().chain(routers) {
+            tables.add_host(ip, Address::Basic(np)).unwrap();
+        }
+        tables
+    };
+    let node = |i: usize| {
+        let (own, other) = (routers[i], routers[1 - i]);
+        let mut tables = known(own.0);
+        tables.add_next_hop(Address::Basic(host(1).1), other.0).unwrap();
+        tables.add_next_hop(Address::Basic(host(0).1), if i == 0 { host(0).0 } else { other.0 }).unwrap();
+        let neighbours: &[Ipv4Addr] = if i == 0 { &[host(0).0, other.0] } else { &[other.0] };
+        let link = |hop: &Ipv4Addr| RouterLink {
+            dialect: Dialect::default(),
+            mtu: 1500,
+            neighbours: vec![*hop],
+            queue: QueueConfig::default(),
+            sp: SpRule::default(),
+        };
+        let config = RouterConfig { forwards_uncounted, ..RouterConfig::default() };
+        Router::new(config, tables, neighbours.iter().map(link).collect(), Seed::from_u64(5), Instant::ZERO)
+    };
+    let np = NpConfig { hop_count, ..NpConfig::with_tables(known(host(0).0)) };
+    let sender = Host::new(host(0).0, RouteConfig::default(), NetworkConfig::Np(Box::new(np)), Seed::from_u64(1));
+    let mut network = Network::of(vec![sender], vec![node(0), node(1)]);
+    let link = || {
+        let (rate, delay) = (Some(Bitrate::from_bps(10_000_000)), Duration::from_millis(20));
+        [LinkConfig { rate, delay, ..LinkConfig::default() }, LinkConfig { rate, delay, ..LinkConfig::default() }]
+    };
+    let seed = Seed::from_u64(11);
+    network.join(Node::Router(0), Node::Host(0), link(), seed, ["out", "in"]);
+    network.join(Node::Router(0), Node::Router(1), link(), seed, ["there", "back"]);
+    network.hosts[0].endpoint.connect(Instant::ZERO, (host(0).0, 1000), (host(1).0, PORT), Config::default()).unwrap();
+    network
+}
+
+#[test]
+fn a_loop_of_routes_ends_what_has_no_hop_count() {
+    // Datagrams that both routers forwarded for the one SYN that left until then.
+    let forwarded = |hop_count, forwards_uncounted| {
+        let mut network = loop_of_two(hop_count, forwards_uncounted);
+        network.run(Instant::from_millis(900), |_| false);
+        let sum = |counter| network.routers.iter().map(|r| r.counters().get(counter)).sum::<u32>();
+        (sum(Counter::ForwDatagrams), sum(Counter::HopDiscard))
+    };
+    assert_eq!(forwarded(None, false), (0, 1));
+    // Nine times the SYN, and once the message that it ended.
+    assert_eq!(forwarded(Some(10), false), (10, 1));
+    // As the protocol has it: once for each crossing of 20 ms, for ever.
+    let (circling, ended) = forwarded(None, true);
+    assert!(circling > 40 && ended == 0, "{circling} {ended}");
+}

@@ -5,6 +5,8 @@ use crate::Services;
 /// What a transport PDU is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Upper {
+    /// No transport PDU: a whole IP packet, between gateways (scps-sp §6.1).
+    Ip,
     /// SCPS-TP, or TCP.
     Tp,
     /// SCPS-TP with a compressed header.
@@ -30,6 +32,7 @@ impl Upper {
     /// TPID of NP (scps-np §1.1).
     const fn tpid(self) -> u8 {
         match self {
+            Upper::Ip => 12,
             Upper::CompressedTp => 4,
             Upper::Udp => 5,
             Upper::Tp => 6,
@@ -41,6 +44,7 @@ impl Upper {
             4 => Some(Upper::CompressedTp),
             5 => Some(Upper::Udp),
             6 => Some(Upper::Tp),
+            12 => Some(Upper::Ip),
             _ => None,
         }
     }
@@ -51,6 +55,7 @@ impl ClearHeader {
     pub const fn emit(self, upper: Upper, services: Services) -> u8 {
         match self {
             ClearHeader::Full8 => match upper {
+                Upper::Ip => 4,
                 Upper::CompressedTp => 105,
                 Upper::Tp => 106,
                 Upper::Udp => 117,
@@ -64,6 +69,7 @@ impl ClearHeader {
     pub const fn parse(self, octet: u8) -> Option<Upper> {
         match self {
             ClearHeader::Full8 => match octet {
+                4 => Some(Upper::Ip),
                 105 => Some(Upper::CompressedTp),
                 6 | 106 => Some(Upper::Tp),
                 17 | 117 => Some(Upper::Udp),
@@ -83,7 +89,7 @@ mod tests {
     fn every_variant_reads_what_it_writes_and_no_other_ones() {
         let variants = [ClearHeader::Full8, ClearHeader::Nibble, ClearHeader::LowNibble];
         for variant in variants {
-            for upper in [Upper::Tp, Upper::CompressedTp, Upper::Udp] {
+            for upper in [Upper::Ip, Upper::Tp, Upper::CompressedTp, Upper::Udp] {
                 let octet = variant.emit(upper, Services::ALL);
                 assert_eq!(variant.parse(octet), Some(upper));
             }

@@ -86,7 +86,8 @@ pub struct AeadKey {
 }
 
 impl AeadKey {
-    /// A key and its salt, as they were agreed on.
+    /// A key and its salt. Whoever makes one sees to it that no two associations have it, whatever becomes of their names: their
+    /// numbers are counted apart. [`AeadKey::derive`] does that.
     pub fn new(suite: Suite, key: &[u8], salt: &[u8]) -> Result<Self, BadKey> {
         let expected = suite.key_len();
         if key.len() != expected {
@@ -143,25 +144,21 @@ impl fmt::Debug for AeadKey {
     }
 }
 
-/// What a key file holds: a key and its salt, or a master key from which the keys of many associations are derived. It is wiped
-/// when it is dropped.
+/// What a key file holds: a master key, out of which the keys of associations are derived. No association has the octets of a
+/// file themselves: sequence numbers are counted by ends and key id, so the key has to differ wherever one of them does. It is
+/// wiped when it is dropped.
 #[derive(Clone)]
-pub enum KeyMaterial {
-    /// The key of one direction, and its salt.
-    Own(Zeroizing<Vec<u8>>, Vec<u8>),
-    /// A master key.
-    Master(Zeroizing<Vec<u8>>),
-}
+pub struct MasterKey(Zeroizing<Vec<u8>>);
 
-impl fmt::Debug for KeyMaterial {
+impl fmt::Debug for MasterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyMaterial(octets not shown)")
+        f.write_str("MasterKey(octets not shown)")
     }
 }
 
 /// Why a text is no key file. It does not quote the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("line {line}: found {found}; expected one line \"master HEX\", or two, \"key HEX\" and \"salt HEX\"")]
+#[error("line {line}: found {found}; expected one line \"master HEX\". Make a key with scps sp-key")]
 pub struct BadKeyFile {
     /// The line, from 1.
     pub line: usize,
@@ -169,40 +166,38 @@ pub struct BadKeyFile {
     pub found: &'static str,
 }
 
-impl KeyMaterial {
-    /// Reads the text of a key file: lines of a word and hexadecimal digits. Lines that begin with "#" say nothing.
+impl MasterKey {
+    /// Reads the text of a key file: a line of a word and hexadecimal digits. Lines that begin with "#" say nothing.
     pub fn read(text: &str) -> Result<Self, BadKeyFile> {
-        let (mut key, mut salt, mut master) = (None, None, None);
+        let mut master = None;
         let mut last = 1;
         for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
             last = i + 1;
             let bad = |found| BadKeyFile { line: last, found };
             let (word, digits) = line.split_once(' ').ok_or(bad("no word and digits"))?;
-            let octets = octets_of(digits.trim()).ok_or(bad("something other than pairs of hexadecimal digits"))?;
-            let slot = match word {
-                "key" => &mut key,
-                "salt" => &mut salt,
-                "master" => &mut master,
+            match word {
+                "master" => {}
+                "key" | "salt" => {
+                    return Err(bad("a key that is not bound to its ends, as versions up to 0.3 took it"))
+                }
                 _ => return Err(bad("an unknown word")),
-            };
-            if slot.replace(octets).is_some() {
+            }
+            let octets = octets_of(digits.trim()).ok_or(bad("something other than pairs of hexadecimal digits"))?;
+            if master.replace(octets).is_some() {
                 return Err(bad("a word for the second time"));
             }
         }
-        match (key, salt, master) {
-            (Some(key), Some(salt), None) => Ok(KeyMaterial::Own(key, salt.to_vec())),
-            (None, None, Some(master)) => Ok(KeyMaterial::Master(master)),
-            (None, None, None) => Err(BadKeyFile { line: last, found: "no key" }),
-            _ => Err(BadKeyFile { line: last, found: "another set of lines" }),
-        }
+        master.map(MasterKey).ok_or(BadKeyFile { line: last, found: "no key" })
     }
 
     /// The key of an association.
     pub fn key(&self, suite: Suite, ends: &Ends, key_id: u16, services: Services) -> Result<AeadKey, BadKey> {
-        match self {
-            KeyMaterial::Own(key, salt) => AeadKey::new(suite, key, salt),
-            KeyMaterial::Master(master) => AeadKey::derive(suite, master, ends, key_id, services),
-        }
+        AeadKey::derive(suite, &self.0, ends, key_id, services)
+    }
+
+    /// True if both have the same octets; how long that takes does not depend on them.
+    pub fn is_same(&self, other: &MasterKey) -> bool {
+        bool::from(self.0.ct_eq(&other.0))
     }
 }
 
@@ -261,33 +256,28 @@ mod tests {
     }
 
     #[test]
-    fn key_files_hold_a_key_and_its_salt_or_a_master_key() {
+    fn key_files_hold_a_master_key_and_nothing_else() {
         let ends = Ends::v4([10, 0, 0, 1], [10, 0, 0, 2]);
-        let key = "key ".to_owned() + &"0A".repeat(32);
-        let own = KeyMaterial::read(&format!("# of Monday\n{key}\nsalt a0a1a2a3\n")).unwrap();
-        let read = own.key(Suite::Aes256Gcm, &ends, 1, Services::ALL).unwrap();
-        assert!(read.is_same(&AeadKey::new(Suite::Aes256Gcm, &[10; 32], &[0; 4]).unwrap()));
-        assert_eq!(read.salt(), [0xa0, 0xa1, 0xa2, 0xa3]);
-        assert_eq!(
-            own.key(Suite::Aes128Gcm, &ends, 1, Services::ALL).unwrap_err(),
-            BadKey::Length { found: 32, expected: 16 }
-        );
-        let master = KeyMaterial::read(&format!("master {}", "0b".repeat(32))).unwrap();
+        let master = MasterKey::read(&format!("# of Monday\nmaster {}\n", "0B".repeat(32))).unwrap();
         let read = master.key(Suite::Aes256Gcm, &ends, 1, Services::ALL).unwrap();
         assert!(read.is_same(&AeadKey::derive(Suite::Aes256Gcm, &[11; 32], &ends, 1, Services::ALL).unwrap()));
+        let short = MasterKey::read("master 0b").unwrap();
+        let refused = short.key(Suite::Aes256Gcm, &ends, 1, Services::ALL).unwrap_err();
+        assert_eq!(refused, BadKey::Length { found: 1, expected: 32 });
+        assert!(!master.is_same(&short) && short.is_same(&MasterKey::read("master 0b\n").unwrap()));
         for (text, line, found) in [
             ("", 1, "no key"),
-            ("key 0a", 1, "another set"),
-            ("key 0a\nsalt 00\nmaster 0b", 3, "another set"),
-            ("key 0a\nkey 0b", 2, "second time"),
-            ("\nkey 0a0\n", 2, "pairs"),
-            ("key 0g", 1, "pairs"),
+            ("# old\nkey 0a\nsalt 00\n", 2, "not bound to its ends"),
+            ("salt 0a", 1, "not bound to its ends"),
+            ("master 0a\nmaster 0b", 2, "second time"),
+            ("\nmaster 0a0\n", 2, "pairs"),
+            ("master 0g", 1, "pairs"),
             ("secret 0a", 1, "unknown word"),
             ("0a0b", 1, "no word"),
         ] {
-            let bad = KeyMaterial::read(text).unwrap_err();
+            let bad = MasterKey::read(text).unwrap_err();
             assert!(bad.line == line && bad.found.contains(found), "{text:?}: {bad}");
-            assert!(!bad.to_string().contains("0a"), "{bad}");
+            assert!(!bad.to_string().contains("0a") && bad.to_string().contains("scps sp-key"), "{bad}");
         }
     }
 }

@@ -60,6 +60,10 @@ impl Inbound {
         &mut self.keys[place]
     }
 
+    pub(crate) fn key_of(&mut self, key_id: u16) -> Option<&mut ReceivingKey> {
+        self.keys.iter_mut().find(|key| key.association.key_id == key_id)
+    }
+
     /// A packet under the key at `place` was genuine: the keys before it are on their way out. `rtt` is the path's.
     pub(crate) fn on_genuine(&mut self, now: Instant, place: usize, rtt: Duration) {
         if core::mem::replace(&mut self.keys[place].is_used, true) {

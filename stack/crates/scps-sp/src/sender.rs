@@ -4,7 +4,7 @@
 //! blocks by whoever keeps a record of them: after a restart the next block lies above everything that may have been used.
 
 use crate::aead::Aead;
-use crate::association::{Association, Protection};
+use crate::association::{Association, KeyName, Protection};
 use crate::sent::Sent;
 #[cfg(feature = "legacy-insecure")]
 use crate::Suite;
@@ -14,6 +14,8 @@ use scps_types::{Duration, Instant};
 
 /// Sequence numbers of a block, which is reserved before its first number is used (scps-sp §6).
 pub const BLOCK: u64 = 65_536;
+/// The first number that no packet can have: a key whose record says that it is the next one is not used any more.
+pub const NUMBERS_END: u64 = 1 << 48;
 /// Packets after which a key should be replaced (scps-sp §6).
 const SOFT_LIMIT: u64 = 1 << 31;
 /// How long a key should be used (scps-sp §6).
@@ -87,10 +89,19 @@ impl SendingKey {
         Ok(())
     }
 
+    /// True if all its numbers were used, by this sender or by one before.
+    fn is_used_up(&self) -> bool {
+        !self.has_numbers() && self.last >= self.sequence_max()
+    }
+
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.granted.iter().any(|range| !range.is_empty())
+    }
+
     /// The next number; it is used up from now on.
     pub(crate) fn take_number(&mut self, now: Instant) -> Result<u64, Refused> {
         self.granted.retain(|range| !range.is_empty());
-        let is_used_up = self.last >= self.sequence_max();
+        let is_used_up = self.is_used_up();
         let Some(range) = self.granted.first_mut() else {
             return Err(if is_used_up { Refused::Exhausted } else { Refused::NoNumbers });
         };
@@ -144,10 +155,12 @@ impl Outbound {
         self.keys.iter_mut().find(|key| key.association.key_id == key_id)
     }
 
-    /// Place of the key in use. A key whose time is over is passed over.
+    /// Place of the key in use. A key whose time is over, or that was replaced before a restart, is passed over.
     fn place(&self, now: Instant) -> Result<usize, Refused> {
-        let place = (self.current..self.keys.len()).find(|i| !self.keys[*i].is_expired(now));
-        place.ok_or(Refused::Expired)
+        let mut valid = (self.current..self.keys.len()).filter(|i| !self.keys[*i].is_expired(now));
+        let first = valid.next().ok_or(Refused::Expired)?;
+        let has_numbers = |i: &usize| !self.keys[*i].is_used_up();
+        Ok([first].into_iter().chain(valid).find(has_numbers).unwrap_or(first))
     }
 
     pub(crate) fn key(&self, now: Instant) -> Result<&SendingKey, Refused> {
@@ -159,15 +172,17 @@ impl Outbound {
         Ok(&mut self.keys[self.current])
     }
 
-    /// Lets the next key take over; false if there is none.
-    pub(crate) fn advance(&mut self) -> bool {
-        let has_next = self.current + 1 < self.keys.len();
-        self.current += usize::from(has_next);
-        has_next
+    /// Lets the next key take over, and names the one that it replaces; `None` if there is no other.
+    pub(crate) fn advance(&mut self) -> Option<KeyName> {
+        let replaced = self.keys.get(self.current)?.association.name();
+        (self.current + 1 < self.keys.len()).then(|| {
+            self.current += 1;
+            replaced
+        })
     }
 
-    /// Lets the next key take over if the one in use is due. True if it is due and there is no other.
-    pub(crate) fn advance_if_due(&mut self, now: Instant) -> bool {
-        self.keys.get(self.current).is_some_and(|key| key.is_due(now)) && !self.advance()
+    /// True if another key should take over from the one in use.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.keys.get(self.current).is_some_and(|key| key.is_due(now))
     }
 }

@@ -107,6 +107,8 @@ pub struct Sp {
     inbound: BTreeMap<Ends, Inbound>,
     counters: Counters,
     told: Told,
+    /// Keys that others took over from, until that is asked for.
+    replaced: Vec<KeyName>,
     /// Associated data of packets that are not encrypted; kept for its memory.
     bound: Vec<u8>,
 }
@@ -125,6 +127,7 @@ impl Sp {
             inbound: BTreeMap::new(),
             counters: Counters::default(),
             told: Told::new(),
+            replaced: Vec::new(),
             bound: Vec::new(),
         };
         config.associations.into_iter().try_for_each(|association| sp.install(now, association))?;
@@ -185,13 +188,39 @@ impl Sp {
         self.told.next(now, &self.counters)
     }
 
+    /// Says anew when a key ceases to be used, for whoever learns that its clock was wrong.
+    pub fn set_end(&mut self, name: KeyName, not_after: Option<Instant>) {
+        let sending = self.outbound.get_mut(&name.ends).and_then(|outbound| outbound.key_mut(name.key_id));
+        let receiving = self.inbound.get_mut(&name.ends).and_then(|inbound| inbound.key_of(name.key_id));
+        let keys = [sending.map(|key| &mut key.association), receiving.map(|key| &mut key.association)];
+        keys.into_iter().flatten().for_each(|association| association.not_after = not_after);
+    }
+
     // Sequence numbers.
 
-    /// A key that runs short of sequence numbers. Whoever keeps the record reserves a block ([`crate::BLOCK`]) above all that
-    /// were ever reserved for it, stores that, and only then calls [`Sp::grant`].
+    /// The keys that run short of sequence numbers. Whoever keeps the record reserves a block ([`crate::BLOCK`]) above all that
+    /// were ever reserved for one, stores that, and only then calls [`Sp::grant`].
+    pub fn wanting(&self) -> impl Iterator<Item = KeyName> + '_ {
+        let keys = self.outbound.values().flat_map(Outbound::keys);
+        keys.filter(|key| key.wants_numbers()).map(|key| key.association.name())
+    }
+
+    /// The first of them.
     pub fn wanted(&self) -> Option<KeyName> {
-        let mut keys = self.outbound.values().flat_map(Outbound::keys);
-        keys.find(|key| key.wants_numbers()).map(|key| key.association.name())
+        self.wanting().next()
+    }
+
+    /// True if a key has a number left to use.
+    pub fn has_numbers(&self, name: KeyName) -> bool {
+        let mut keys = self.outbound.get(&name.ends).map_or(&[][..], Outbound::keys).iter();
+        keys.any(|key| key.association.key_id == name.key_id && key.has_numbers())
+    }
+
+    /// A key that another one took over from since the last call. Whoever keeps the record stores that all of its numbers are
+    /// used ([`crate::NUMBERS_END`]) before a packet under the other one leaves: after a restart it would be used again, and
+    /// receivers have let it expire.
+    pub fn poll_replaced(&mut self) -> Option<KeyName> {
+        self.replaced.pop()
     }
 
     /// Lets a key use these numbers, of which none was used before.
@@ -202,7 +231,9 @@ impl Sp {
 
     /// Lets the next key of a direction take over; false if there is none.
     pub fn rekey(&mut self, ends: Ends) -> bool {
-        self.outbound.get_mut(&ends).is_some_and(Outbound::advance)
+        let replaced = self.outbound.get_mut(&ends).and_then(Outbound::advance);
+        self.replaced.extend(replaced);
+        replaced.is_some()
     }
 
     // Sending.
@@ -296,7 +327,11 @@ impl Sp {
                 algorithms.seal(services, packet);
             }
         }
-        self.counters.rekey_due += u64::from(outbound.advance_if_due(now));
+        if outbound.is_due(now) {
+            let replaced = outbound.advance();
+            self.counters.rekey_due += u64::from(replaced.is_none());
+            self.replaced.extend(replaced);
+        }
         Ok(true)
     }
 

@@ -52,7 +52,7 @@ proptest! {
         label in proptest::collection::vec(any::<u8>(), 0..33),
         pad_to in proptest::option::of(2u8..=255),
         is_v6 in any::<bool>(),
-        upper in prop_oneof![Just(Upper::Tp), Just(Upper::CompressedTp), Just(Upper::Udp)],
+        upper in prop_oneof![Just(Upper::Ip), Just(Upper::Tp), Just(Upper::CompressedTp), Just(Upper::Udp)],
         suite in prop_oneof![Just(Suite::Aes256Gcm), Just(Suite::ChaCha20Poly1305), Just(Suite::Aes128Gcm)],
     ) {
         let services = Services::from_bits(bits).with(Services::INTEGRITY);

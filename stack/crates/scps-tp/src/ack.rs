@@ -2,7 +2,8 @@
 //! handed over before it let anything leave.
 
 use crate::config::{AckBehaviour, AckConfig};
-use crate::connection::{Connection, SocketAddr};
+use crate::connection::Connection;
+use crate::names::SocketAddr;
 use crate::output::{Polled, Sending};
 use crate::route::Route;
 use scps_net::Network;

@@ -62,6 +62,9 @@ pub struct Config {
     pub persist: PersistConfig,
     /// Keep-alives: first after this, then every second value (scps-tp §6.7); `None` for none.
     pub keepalive: Option<(Duration, Duration)>,
+    /// Keep-alives are questions, which the peer must answer, and leave only if nothing was heard meanwhile; one without an answer is
+    /// asked again with back-off. For whoever has to find out that a peer was restarted, over a link that loses.
+    pub keepalive_asks: bool,
     /// How long TIME-WAIT lasts (scps-tp §6.7).
     pub time_wait: Duration,
     /// Best-effort service (scps-tp §7.1).
@@ -247,6 +250,7 @@ impl Default for Config {
                 outage_first: Duration::from_millis(20),
             },
             keepalive: Some((Duration::from_secs(1), Duration::from_secs(15 * 60))),
+            keepalive_asks: false,
             time_wait: Duration::from_secs(60),
             bets_policy: BetsPolicy { retransmissions_max: 32, receive_timeout: Duration::from_micros(0x10_0001) },
             fallback_after_syns: Some(3),

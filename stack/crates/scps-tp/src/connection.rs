@@ -7,34 +7,30 @@
 use crate::ack::AckPolicy;
 use crate::compression::Context;
 use crate::config::Config;
-use crate::endpoint::ListenerId;
 use crate::error::{OptionError, RecvError, SendError};
 use crate::event::{CloseReason, Event};
 use crate::limits::{ChallengeLimit, InvalidLimit};
+use crate::names::{ConnectionId, ListenerId, RouteId, SocketAddr};
 use crate::negotiation::{self, Agreed};
 use crate::opening::Opening;
 use crate::path::Path;
+use crate::path_mtu::PathMtu;
 use crate::probing::Probing;
 use crate::reassembly::{Hole, Read, Reassembly};
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
-use crate::route::{Route, RouteId, MSS_MIN};
+use crate::route::{Route, MSS_MIN};
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::sender::Sender;
 use crate::snack::SnackGenerator;
 use crate::state::State;
 use crate::stats::Stats;
-use crate::table::ConnectionId;
 use crate::timer::{Timer, Timers};
 use crate::timestamps::TimestampClock;
 use crate::trace::{TraceEvent, TraceRecord};
 use scps_types::{Duration, Instant, SeqNum};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
-
-/// An address and a port.
-pub type SocketAddr = (Ipv4Addr, u16);
 
 /// How long a connection that nobody owns may go without an octet acknowledged, even if its peer answers: half an hour, as
 /// long as the default limit of retransmissions lets a silent peer be (Linux ends orphans after `tcp_orphan_retries`).
@@ -47,6 +43,8 @@ pub(crate) struct Birth {
     pub remote: SocketAddr,
     pub config: Config,
     pub route: RouteId,
+    /// What is known of the path, if it takes less than its route.
+    pub path_mtu: Option<PathMtu>,
     /// Octets of the network layer's header.
     pub network_header: u16,
     pub iss: SeqNum,
@@ -95,6 +93,10 @@ pub struct Connection {
     pub(crate) challenges: ChallengeLimit,
     pub(crate) invalid: InvalidLimit,
 
+    /// The identifier of its compressed packets that the table keeps for it; 0 for none.
+    pub(crate) own_identifier: u8,
+    /// The peer's identifier leads to it, or did.
+    pub(crate) is_identified: bool,
     pub(crate) farewell: Farewell,
     /// Nobody owns it any more.
     pub(crate) is_orphan: bool,
@@ -118,7 +120,7 @@ impl Connection {
             events: VecDeque::new(),
             trace: Vec::new(),
             opening: Opening::new(birth.with_scps, own_mss, birth.connection_id, now),
-            path: Path::new(birth.route, birth.network_header, &config, route, u64::from(own_mss)),
+            path: Path::new(birth.route, birth.network_header, birth.path_mtu, &config, route, u64::from(own_mss)),
             sender: Sender::new(birth.iss, SendBuffer::new(config.send_buffer.max(1))),
             board: Scoreboard::default(),
             recovery: Recovery::default(),
@@ -134,6 +136,8 @@ impl Connection {
             clock: TimestampClock::new(birth.timestamp_offset),
             challenges: ChallengeLimit::default(),
             invalid: InvalidLimit::default(),
+            own_identifier: birth.connection_id,
+            is_identified: false,
             farewell: Farewell::None,
             is_orphan: false,
             config,
@@ -165,7 +169,8 @@ impl Connection {
 
     /// Largest data and options per segment towards the peer.
     pub(crate) fn effective_mss(&self, route: &Route) -> u64 {
-        let own = self.mss_over(route);
+        let mss = route.mss_within(self.path.mtu(route), self.path.network_header());
+        let own = self.config.mss.map_or(mss, |m| m.min(mss));
         // Absent peer option: own value, as the reference does (scps-tp §2.7).
         u64::from(self.opening.peer_mss().map_or(own, |p| p.max(MSS_MIN).min(own)).max(1))
     }

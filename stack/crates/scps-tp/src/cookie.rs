@@ -7,7 +7,7 @@
 //! What does not fit is not offered: header compression, BETS and long SNACKs. A SNACK counts in units of the exact MSS,
 //! so it is offered only where the table holds that.
 
-use crate::connection::SocketAddr;
+use crate::names::SocketAddr;
 use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::scps::Capabilities;

@@ -10,16 +10,19 @@ pub use strangers::Stranger;
 
 use crate::ack::{Owed, Row};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
-use crate::connection::{Birth, Connection, Farewell, SocketAddr};
+use crate::connection::{Birth, Connection, Farewell};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
-use crate::event::{CloseReason, DropReason, Event};
+use crate::event::{CloseReason, Disposition, DropReason, Event};
+use crate::fallbacks::Fallbacks;
+use crate::names::{ConnectionId, ListenerId, RouteId, SocketAddr};
 use crate::negotiation::Agreed;
 use crate::output::{Polled, Sending};
-use crate::route::{Route, RouteId};
+use crate::path_mtu::PathMtus;
+use crate::route::Route;
 use crate::schedule::Schedule;
 use crate::state::State;
 use crate::stats::{Progress, Signals, Snapshot, Stats, Totals};
-use crate::table::{ConnectionId, ConnectionTable};
+use crate::table::ConnectionTable;
 use crate::trace::TraceRecord;
 use scps_net::{Envelope, Network, NetworkConfig, Protection, Unsent};
 use scps_types::{Duration, Instant, Precedence, Rng, Seed, SeqNum};
@@ -27,10 +30,6 @@ use scps_wire::options::Options;
 use scps_wire::protocol;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
-
-/// Names a listener.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ListenerId(pub u32);
 
 /// Settings of an endpoint.
 #[derive(Clone, Debug)]
@@ -112,18 +111,22 @@ pub struct Endpoint {
     traces: VecDeque<TraceRecord>,
     replies: VecDeque<(Ipv4Addr, Vec<u8>)>,
     strangers: VecDeque<Stranger>,
+    questions: strangers::Questions,
     signals: Signals,
     owed: Owed,
     /// The packet in hand came in one row with the one before it.
     is_in_row: bool,
     /// Data octets of each segment that the packet in hand was joined from.
     joined: Option<usize>,
-    fallbacks: BTreeMap<Ipv4Addr, Instant>,
+    fallbacks: Fallbacks,
+    path_mtus: PathMtus,
     drops: [u64; DropReason::COUNT],
     gone: Totals,
     network: Network,
     /// What SP decrypted of the packet in hand.
     opened: Vec<u8>,
+    /// Who sent a packet that cannot be made up.
+    vouched: Option<Ipv4Addr>,
     now: Instant,
 }
 
@@ -147,15 +150,18 @@ impl Endpoint {
             traces: VecDeque::new(),
             replies: VecDeque::new(),
             strangers: VecDeque::new(),
+            questions: strangers::Questions::default(),
             signals: Signals::default(),
             owed: Owed::default(),
             is_in_row: false,
             joined: None,
-            fallbacks: BTreeMap::new(),
+            fallbacks: Fallbacks::default(),
+            path_mtus: PathMtus::default(),
             drops: [0; DropReason::COUNT],
             gone: Totals::default(),
             network,
             opened: Vec::new(),
+            vouched: None,
             now,
         }
     }
@@ -209,10 +215,11 @@ impl Endpoint {
     }
 
     /// Takes the default route's rate credit for a packet that is not the endpoint's and does not wait; false if it must not leave,
-    /// because more than a bucket full is owed (scps-tp §10.6).
+    /// because more than a bucket full is owed (scps-tp §10.6). While connections wait for credit they have half of the rate.
     pub fn charge(&mut self, now: Instant, octets: usize) -> bool {
         self.advance_clock(now);
-        self.routes[0].charge(octets, now)
+        let others_wait = self.schedule.is_blocked(RouteId::default());
+        self.routes[0].charge(octets, now, others_wait)
     }
 
     fn route_to(&self, dst: Ipv4Addr) -> RouteId {
@@ -261,7 +268,7 @@ impl Endpoint {
         if let Err(Unsent::Unprotected(reason)) = self.network.room(now, &envelope_of(local, remote, &config), 0) {
             return Err(ConnectError::Unprotected(reason));
         }
-        let spared = self.fallbacks.get(&remote.0).is_some_and(|until| now < *until);
+        let spared = self.fallbacks.spares(now, remote.0);
         let with_scps = config.scps && !(spared && config.fallback_after_syns.is_some());
         Ok(self.create(now, local, remote, config, State::SynSent, None, with_scps))
     }
@@ -293,7 +300,12 @@ impl Endpoint {
             self.schedule.add_connection();
         }
         let route = self.route_to(remote.0);
-        let connection_id = if config.compression && with_scps { self.choose_connection_id(remote.0) } else { 0 };
+        let connection_id = if config.compression && with_scps {
+            let first = self.rng.below(255) as u8;
+            self.table.take_identifier(now, local.0, remote.0, first)
+        } else {
+            0
+        };
         let mut tuple = Vec::with_capacity(12);
         for (address, port) in [local, remote] {
             tuple.extend(address.octets());
@@ -309,6 +321,7 @@ impl Endpoint {
             remote,
             config,
             route,
+            path_mtu: self.path_mtus.to(remote.0, now),
             network_header: self.network.overhead(&envelope) as u16,
             iss,
             // RFC 7323 §5.4: an offset per connection keeps the host's uptime private.
@@ -325,14 +338,6 @@ impl Endpoint {
         self.schedule.set_share(id.place(), share);
         self.settle(id.place());
         id
-    }
-
-    /// An identifier no live connection to that peer uses; 0 if all are taken (scps-tp §3.2).
-    fn choose_connection_id(&mut self, peer: Ipv4Addr) -> u8 {
-        let used: Vec<u8> =
-            self.table.iter().filter(|c| c.remote.0 == peer).map(|c| c.opening.connection_id()).collect();
-        let start = self.rng.below(255);
-        (0..255u64).map(|i| ((start + i) % 255) as u8 + 1).find(|id| !used.contains(id)).unwrap_or(0)
     }
 
     /// Ends sending: FIN follows the data.
@@ -408,6 +413,17 @@ impl Endpoint {
         totals
     }
 
+    /// How often a peer was asked again for an answer that was due, by SYNs, resends after a timeout and probes: it grows while peers
+    /// are silent, and otherwise slowly.
+    pub fn asked_again(&self) -> u64 {
+        let of = |c: &Connection| {
+            let is_opening = matches!(c.state, State::SynSent | State::SynReceived);
+            let syns = if is_opening { c.stats.segments_sent.saturating_sub(1) } else { 0 };
+            syns + c.stats.rtos + c.stats.probes_sent
+        };
+        self.gone.rtos + self.table.iter().map(of).sum::<u64>()
+    }
+
     /// What both sides agreed on.
     pub fn agreed(&self, id: ConnectionId) -> Option<Agreed> {
         self.table.get(id).map(|c| c.agreed)
@@ -443,6 +459,7 @@ impl Endpoint {
             rto: c.path.rto(),
             flight_size: c.board.flight_size(),
             unacknowledged: c.sender.data().end().saturating_sub(c.sender.una()),
+            unsent: c.sender.waiting(),
         })
     }
 
@@ -500,18 +517,29 @@ impl Endpoint {
 
     // The contract of the engine.
 
-    /// A packet from the network, beginning with the network layer's header.
-    pub fn handle_input(&mut self, now: Instant, packet: &[u8], trust: Trust) {
+    /// A packet from the network, beginning with the network layer's header. Tells what became of it.
+    pub fn handle_input(&mut self, now: Instant, packet: &[u8], trust: Trust) -> Disposition {
         self.advance_clock(now);
-        if let Err(reason) = self.dispatch(now, packet, trust) {
-            self.drops[reason as usize] += 1;
+        match self.dispatch(now, packet, trust) {
+            Ok(()) => Disposition::Used,
+            Err(reason) => {
+                self.drops[reason as usize] += 1;
+                Disposition::Dropped(reason)
+            }
         }
     }
 
-    /// What the device received as one. Segments in order of such a row share an acknowledgement unless every segment is to
+    /// What the device received as one; `each` is told what became of every packet. Segments in order of such a row share an acknowledgement unless every segment is to
     /// have its own, as in Linux; others do not. How many there are is what the device says: lengths do not tell, for a
     /// segment's longest depends on its options, and a stranger may send a packet of 64 KiB.
-    pub fn handle_row(&mut self, now: Instant, octets: &[u8], row: Row, trust: Trust) {
+    pub fn handle_row(
+        &mut self,
+        now: Instant,
+        octets: &[u8],
+        row: Row,
+        trust: Trust,
+        mut each: impl FnMut(&[u8], Disposition),
+    ) {
         let size = match row {
             Row::Packets(size) => size.max(1),
             Row::Joined(segment) => {
@@ -520,10 +548,16 @@ impl Endpoint {
             }
         };
         for packet in octets.chunks(size) {
-            self.handle_input(now, packet, trust);
+            each(packet, self.handle_input(now, packet, trust));
             self.is_in_row = true;
         }
         (self.is_in_row, self.joined) = (false, None);
+    }
+
+    /// The sender of a packet handled since the last call that is not made up by somebody who sees none: SP opened it, or it is
+    /// of a connection, inside its windows and no bare SYN. The last one, if there were several.
+    pub fn take_vouched(&mut self) -> Option<Ipv4Addr> {
+        self.vouched.take()
     }
 
     /// The data link received packets that were damaged, and told no more of them: losses mean corruption for a while, and
@@ -537,6 +571,7 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance_clock(now);
         self.schedule.unblock(now);
+        self.ask_again(now);
         while let Some(index) = self.schedule.take_due(now) {
             if let Some(c) = self.table.at_mut(index) {
                 let route = c.path.route();
@@ -597,7 +632,7 @@ impl Endpoint {
 
     /// When [`Endpoint::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.schedule.next_timeout()
+        [self.schedule.next_timeout(), self.questions.next_at()].into_iter().flatten().min()
     }
 
     /// The next event.
@@ -644,7 +679,7 @@ impl Endpoint {
             is_half_open_over |= matches!(event, Event::Accepted(..));
             if matches!(event, Event::Connected(_)) && !c.agreed.scps && c.config.scps && !c.opening.offers_scps() {
                 let until = self.now + self.config.fallback_lifetime;
-                self.fallbacks.insert(c.remote.0, until);
+                self.fallbacks.remember(self.now, c.remote.0, until);
             }
             // The user never heard of a connection that ends half-open.
             if matches!(event, Event::Closed(..)) && c.listener.is_some() && c.stats.established_at.is_none() {
@@ -666,12 +701,24 @@ impl Endpoint {
         if is_half_open_over {
             self.table.end_half_open(id);
         }
-        self.table.settle_compression(index);
+        let robbed = self.table.settle_identifiers(self.now, index);
         if is_closed {
             self.table.forget_addresses(index);
         }
         if is_gone {
             self.table.remove(index);
+        }
+        if let Some(robbed) = robbed {
+            self.ask_robbed(robbed);
+        }
+    }
+
+    /// The peer gave the identifier of a connection to another one. It is asked whether it has the old one still; if not, it resets it.
+    fn ask_robbed(&mut self, index: u32) {
+        let Some(c) = self.table.at_mut(index) else { return };
+        if c.state.is_synchronised() && c.state != State::TimeWait {
+            c.probing.want_answer();
+            self.schedule.make_ready(index);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What the engine tells its user.
 
-use crate::endpoint::ListenerId;
-use crate::table::ConnectionId;
+use crate::names::{ConnectionId, ListenerId};
 
 /// Something the user may want to act upon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +46,15 @@ pub enum CloseReason {
         /// What the network said, as ICMP numbers it.
         code: u8,
     },
+}
+
+/// What became of a received packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disposition {
+    /// It was for this endpoint, and was used.
+    Used,
+    /// It had no effect, but for an answer to its sender perhaps.
+    Dropped(DropReason),
 }
 
 /// Why a received packet had no effect. Counted, never an error to the user.

@@ -51,7 +51,7 @@ impl Connection {
         let unit = snack::unit(peer_mss, self.agreed.timestamps, compression);
         self.snack = SnackGenerator::new(unit, self.config.snack_policy.repeat, self.agreed.snack_long);
         self.path.begin(&self.config, self.full_segment(route));
-        let is_bold = self.config.congestion == Congestion::None || !route.loss_is_congestion(now);
+        let is_bold = self.config.congestion == Congestion::None || !self.path.loss_is_congestion(route, now);
         self.recovery.set_boldness(is_bold);
     }
 
@@ -71,7 +71,7 @@ impl Connection {
             _ => self.on_segment_open(now, route, tcp, data, segments),
         };
         if verdict == Verdict::Accepted {
-            self.probing.on_heard();
+            self.probing.on_heard(now);
             // Also what opened a connection: others may have given the route up before (scps-tp §6.8).
             if !route.is_available() && self.state.is_synchronised() {
                 self.restore_after_outage(now, route);
@@ -168,7 +168,7 @@ impl Connection {
                 self.note_duplicate(position, len);
             }
             if tcp.flags.has(Flags::ACK) && self.is_at_the_window(tcp, position, len) && self.is_ack_acceptable(tcp) {
-                self.probing.on_heard();
+                self.probing.on_heard(now);
                 self.probing.on_answer();
                 self.on_acknowledgement(now, route, tcp, data.len());
             }
@@ -200,7 +200,7 @@ impl Connection {
             }
         }
         if tcp.options.corruption_experienced && self.agreed.scps {
-            route.on_corruption_experienced(now);
+            self.path.on_corruption_experienced(now);
         }
         self.probing.on_answer();
         self.on_acknowledgement(now, route, tcp, data.len());
@@ -223,6 +223,24 @@ impl Connection {
             (_, false) => false,
             (_, true) => position < edge && position + len > next,
         }
+    }
+
+    /// True if a segment shows that its sender has seen ours: it acknowledges what is under way, and is of this window or of the
+    /// one before, from which a peer that hears no answers sends again.
+    pub(crate) fn vouches_for(&self, tcp: &Tcp, len: usize) -> bool {
+        let has = |flag| tcp.flags.has(flag);
+        let acked = self.sender.position(tcp.ack);
+        let is_of_ours = (1..=self.sender.next() as i64).contains(&acked);
+        if !has(Flags::ACK) || has(Flags::RST) || self.state == State::Closed {
+            return false;
+        }
+        if self.state == State::SynSent || has(Flags::SYN) {
+            return has(Flags::SYN) && is_of_ours && !self.state.is_synchronised();
+        }
+        let (next, edge) = (self.rcv_nxt() as i64, self.receiver.edge() as i64);
+        let position = self.rcv_position(tcp.seq);
+        let is_near = position <= edge && position + len as i64 >= next - self.config.receive_buffer as i64;
+        is_near && is_of_ours && (self.state == State::SynReceived || self.is_ack_acceptable(tcp))
     }
 
     /// A segment that is not acceptable still acknowledges if it touches our window: probes of a closed one do, and
@@ -351,7 +369,7 @@ impl Connection {
             self.signal_readable();
         }
         if let Some(deadline) = self.ack.on_segment(need, segments, now) {
-            self.timers.set_if_idle(Timer::DelayedAck, deadline);
+            self.timers.set_no_later(Timer::DelayedAck, deadline);
         }
         verdict
     }

@@ -65,11 +65,6 @@ impl Opening {
         self.connection_id
     }
 
-    /// Headers will not be compressed.
-    pub(crate) fn forgo_compression(&mut self) {
-        self.connection_id = 0;
-    }
-
     /// The MSS that our SYN offers.
     pub(crate) fn own_mss(&self) -> u16 {
         self.own_mss

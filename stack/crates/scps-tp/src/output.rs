@@ -69,6 +69,7 @@ impl Connection {
         if self.state == State::Closed {
             return Polled::Idle;
         }
+        self.path.forget_old_mtu(sending.now);
         if self.opening.is_syn_due() {
             return self.send_syn(sending);
         }
@@ -216,7 +217,7 @@ impl Connection {
             };
         }
         // The lowest segment goes whatever the window (scps-tp §4.3); without congestion every hole does (scps-tp §2.4.5).
-        let is_free = lost.start == self.sender.una() || !sending.route.loss_is_congestion(sending.now);
+        let is_free = lost.start == self.sender.una() || !self.path.loss_is_congestion(sending.route, sending.now);
         if !is_free && self.flight() + (lost.end - lost.start) > self.path.cwnd() {
             self.path.note_cwnd_limited();
             return Polled::Idle;
@@ -382,9 +383,12 @@ impl Connection {
             return (window as u16, next + window);
         }
         let shift = self.agreed.window_scale.map_or(0, |(_, own)| own);
-        // The right edge never moves left: what was promised is promised, rounded up to the scale.
+        // What was promised is promised, rounded up to the scale; but rounded up on each acknowledgement it would grow beyond
+        // the buffer. The told edge may then be less than a unit left of an earlier one, up to which data is taken
+        // nevertheless (RFC 7323 §2.4).
         let promised = (self.receiver.edge() - next).div_ceil(1 << shift);
-        let field = (room >> shift).max(promised).min(65_535);
+        let room_of_ring = self.receiver.data().limit_edge().saturating_sub(next) >> shift;
+        let field = (room >> shift).max(promised.min(room_of_ring)).min(65_535);
         (field as u16, next + (field << shift))
     }
 
@@ -439,7 +443,7 @@ impl Connection {
             Some(c) => c.emit(segment, src, dst, protocol),
             None => tcp.emit(segment, src, dst, protocol),
         }
-        let carriage = sending.route.carriage();
+        let carriage = self.path.carriage(sending.route);
         let wrapped = room.and_then(|room| sending.network.wrap(sending.now, &envelope, carriage, room, packet));
         if let Err(reason) = wrapped {
             // It is lost before it left, and like any loss it is repaired in time, should that by then be possible.

@@ -2,10 +2,13 @@
 
 use crate::cc::{AckSample, Controller};
 use crate::config::Config;
-use crate::route::{Route, RouteId};
+use crate::names::RouteId;
+use crate::path_mtu::PathMtu;
+use crate::route::{Route, CORRUPTION_REPORT_LIFETIME};
 use crate::rto::Rto;
 use crate::rtt::RttEstimator;
-use scps_types::Duration;
+use scps_net::Carriage;
+use scps_types::{Duration, Instant};
 
 /// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
 const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
@@ -15,6 +18,8 @@ const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
 pub(crate) struct Path {
     route: RouteId,
     network_header: u16,
+    /// What it takes, if less than its route.
+    mtu: Option<PathMtu>,
     rtt: RttEstimator,
     rto: Rto,
     cc: Controller,
@@ -23,6 +28,8 @@ pub(crate) struct Path {
     /// The round under way ends when what leaves next, in order of transmission, has arrived.
     round_order: u64,
     is_cwnd_limited: bool,
+    /// Until when the peer's word is taken that packets come damaged.
+    damaged_until: Instant,
 }
 
 /// What an acknowledgement says arrived.
@@ -41,7 +48,14 @@ pub(crate) struct Progress {
 
 impl Path {
     /// A path over the route `id`; segments begin with `segment` octets of data.
-    pub(crate) fn new(id: RouteId, network_header: u16, config: &Config, route: &Route, segment: u64) -> Self {
+    pub(crate) fn new(
+        id: RouteId,
+        network_header: u16,
+        mtu: Option<PathMtu>,
+        config: &Config,
+        route: &Route,
+        segment: u64,
+    ) -> Self {
         let mut rtt = RttEstimator::default();
         if let Some(known) = route.config().rtt {
             rtt.on_sample(known);
@@ -50,12 +64,14 @@ impl Path {
         Path {
             route: id,
             network_header,
+            mtu,
             rtt,
             rto: Rto::new(config.rto, route.config().initial_rto),
             cc: Controller::new(config, segment),
             round_rtt: None,
             round_order: 0,
             is_cwnd_limited: false,
+            damaged_until: Instant::ZERO,
         }
     }
 
@@ -72,6 +88,29 @@ impl Path {
     /// Octets of the network layer's header, and what SP adds.
     pub(crate) fn network_header(&self) -> u16 {
         self.network_header
+    }
+
+    // Size.
+
+    /// Octets of the largest packet that it takes.
+    pub(crate) fn mtu(&self, route: &Route) -> u16 {
+        self.mtu.map_or(u16::MAX, |path| path.mtu).min(route.config().mtu)
+    }
+
+    /// What its packets may be.
+    pub(crate) fn carriage(&self, route: &Route) -> Carriage {
+        let may_fragment = self.mtu.is_some_and(|path| path.may_fragment);
+        Carriage { mtu: self.mtu(route), dont_fragment: route.config().dont_fragment && !may_fragment }
+    }
+
+    /// It was reported to take less than its route.
+    pub(crate) fn set_mtu(&mut self, mtu: PathMtu) {
+        self.mtu = Some(mtu);
+    }
+
+    /// A report is believed for a while only: the path may have changed (RFC 1191 §6.3).
+    pub(crate) fn forget_old_mtu(&mut self, now: Instant) {
+        self.mtu = self.mtu.filter(|path| now < path.until);
     }
 
     // Time.
@@ -141,6 +180,16 @@ impl Path {
         self.is_cwnd_limited = true;
     }
 
+    /// The peer says that packets come damaged (scps-tp §2.6, option 23). That is its word, and so concerns this connection alone.
+    pub(crate) fn on_corruption_experienced(&mut self, now: Instant) {
+        self.damaged_until = now + CORRUPTION_REPORT_LIFETIME;
+    }
+
+    /// True if a loss is taken for congestion now.
+    pub(crate) fn loss_is_congestion(&self, route: &Route, now: Instant) -> bool {
+        route.loss_is_congestion(now) && now >= self.damaged_until
+    }
+
     /// Losses were found; the peer's window is `rwnd`.
     pub(crate) fn on_loss(&mut self, is_congestion: bool, rwnd: u64, segment: u64) {
         self.cc.on_loss(is_congestion, rwnd, segment);
@@ -178,14 +227,13 @@ impl Path {
 mod tests {
     use super::*;
     use crate::config::{Congestion, RouteConfig};
-    use scps_types::Instant;
 
     const SEGMENT: u64 = 1000;
 
     fn path(known: Option<Duration>) -> Path {
         let config = Config { congestion: Congestion::Vj, ..Config::default() };
         let route = Route::new(RouteConfig { rtt: known, ..RouteConfig::default() }, Instant::ZERO);
-        Path::new(RouteId(0), 20, &config, &route, SEGMENT)
+        Path::new(RouteId(0), 20, None, &config, &route, SEGMENT)
     }
 
     fn progress() -> Progress {

@@ -2,11 +2,15 @@
 
 use crate::config::PersistConfig;
 use crate::persist::Persist;
-use scps_types::Duration;
+use scps_types::{Duration, Instant};
 
 /// Keep-alives without an answer before the peer is taken for dead (Linux `tcp_keepalive_probes`); at the default interval
 /// two hours and a quarter, which is Linux's time as well.
 const KEEPALIVES_MAX: u32 = 9;
+
+/// Questions without an answer before the peer is taken for dead: at a gateway's interval of a minute the time of nine
+/// keep-alives. An outage of the link is waited for; who was restarted answers the first question that arrives.
+const QUESTIONS_MAX: u32 = 15 * KEEPALIVES_MAX;
 
 /// The probes of a connection.
 #[derive(Debug)]
@@ -16,7 +20,10 @@ pub(crate) struct Probing {
     keepalive_due: bool,
     /// Nothing acceptable came since the last keep-alive.
     is_silent: bool,
+    heard_at: Instant,
     keepalives_unanswered: u32,
+    /// Questions since something was heard that were asked again sooner than after a whole interval.
+    repeats: u32,
     /// An acknowledgement is due that the peer must answer.
     answer_wanted: bool,
     /// The next packet without data is to have a header that is not compressed.
@@ -30,7 +37,9 @@ impl Probing {
             window_due: false,
             keepalive_due: false,
             is_silent: false,
+            heard_at: Instant::ZERO,
             keepalives_unanswered: 0,
+            repeats: 0,
             answer_wanted: false,
             whole_wanted: false,
         }
@@ -123,8 +132,8 @@ impl Probing {
     // The peer.
 
     /// Something acceptable came.
-    pub(crate) fn on_heard(&mut self) {
-        self.is_silent = false;
+    pub(crate) fn on_heard(&mut self, now: Instant) {
+        (self.is_silent, self.heard_at) = (false, now);
     }
 
     /// It is time for a keep-alive: a bare acknowledgement, as the reference sends (scps-tp §6.7), unless nothing was heard since
@@ -143,6 +152,35 @@ impl Probing {
         }
         true
     }
+
+    /// It is time to look whether the peer was heard. If it was not for `interval`, it is asked, and then again after `patience`, twice
+    /// that and so on until `interval`; from there on as with keep-alives. Returns when to look again, or `None` if so many were not
+    /// answered that the connection ends.
+    pub(crate) fn ask_if_silent(
+        &mut self,
+        now: Instant,
+        is_route_available: bool,
+        patience: Duration,
+        interval: Duration,
+    ) -> Option<Duration> {
+        let left = interval.saturating_sub(now.since(self.heard_at));
+        if left > Duration::ZERO {
+            (self.keepalives_unanswered, self.repeats) = (0, 0);
+            return Some(left);
+        }
+        let wait = patience * (1 << self.repeats.min(16));
+        if wait < interval {
+            self.repeats += 1;
+            self.answer_wanted = true;
+            return Some(wait);
+        }
+        if self.keepalives_unanswered >= QUESTIONS_MAX {
+            return None;
+        }
+        self.keepalives_unanswered += u32::from(is_route_available);
+        self.answer_wanted = true;
+        Some(interval)
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +196,34 @@ mod tests {
         assert!((0..20).all(|_| probing.want_keepalive(false)));
         assert!((0..9).all(|_| probing.want_keepalive(true)) && probing.is_answer_wanted());
         assert!(!probing.want_keepalive(true));
-        probing.on_heard();
+        probing.on_heard(Instant::ZERO);
         assert!(probing.want_keepalive(true));
+    }
+
+    #[test]
+    fn a_silent_peer_is_asked_again_with_back_off() {
+        let mut probing = Probing::new(Config::default().persist);
+        let second = Duration::from_secs;
+        // When it is looked, whether that is when something came as well, when it is looked again, whether it was asked.
+        let looks = [
+            (5, true, Some(20), false),
+            (20, false, Some(5), false),
+            (25, false, Some(3), true),
+            (28, false, Some(6), true),
+            (33, true, Some(20), false),
+            (53, false, Some(3), true),
+            (56, false, Some(6), true),
+            (62, false, Some(12), true),
+        ];
+        for (at, is_heard, wait, is_asked) in looks {
+            if is_heard {
+                probing.on_heard(Instant::from_secs(at));
+            }
+            assert_eq!(probing.ask_if_silent(Instant::from_secs(at), true, second(3), second(20)), wait.map(second));
+            assert_eq!(std::mem::take(&mut probing.answer_wanted), is_asked, "at {at} s");
+        }
+        let mut look = |at| probing.ask_if_silent(Instant::from_secs(at), true, second(3), second(20));
+        assert!((0..135).all(|i| look(74 + 20 * i) == Some(second(20))));
+        assert_eq!(look(74 + 135 * 20), None);
     }
 }

@@ -1,6 +1,10 @@
 //! Rate control: a token bucket per route, shared by all its connections (scps-tp §5).
 //!
 //! Every octet of an IP packet costs an octet of credit: headers, acknowledgements and retransmissions alike.
+//!
+//! What does not wait for credit (packets of others that pass, answers to strangers) leaves on debt. While there is a debt, half of what
+//! the bucket gains pays it, and half is credit for connections, so that neither starves the other; what connections do not take
+//! pays the debt as well.
 
 use crate::config::RouteConfig;
 use scps_types::{Bitrate, Duration, Instant};
@@ -14,7 +18,7 @@ pub struct TokenBucket {
     rate: Bitrate,
     depth: u64,
     credit: u64,
-    /// What left without credit; credit is given again when it is paid.
+    /// What left without credit, and is not paid yet.
     debt: u64,
     tick: Duration,
     refilled_at: Instant,
@@ -50,11 +54,13 @@ impl TokenBucket {
     fn refill(&mut self, now: Instant) {
         let now = quantise(now, self.tick);
         let elapsed = now.since(self.refilled_at).as_nanos();
-        let gained = u128::from(self.rate.as_bps()) * elapsed;
-        let paid = gained.min(u128::from(self.debt));
-        self.debt -= paid as u64;
-        let gained = gained - paid;
-        self.credit = u64::try_from(u128::from(self.credit) + gained).unwrap_or(u64::MAX).min(self.depth);
+        let gained = u64::try_from(u128::from(self.rate.as_bps()) * elapsed).unwrap_or(u64::MAX);
+        let paid = (gained / 2).min(self.debt);
+        let credit = self.credit.saturating_add(gained - paid);
+        // What the bucket has no room for pays what is left of the debt.
+        let rest = credit.saturating_sub(self.depth);
+        self.credit = credit.min(self.depth);
+        self.debt = (self.debt - paid).saturating_sub(rest);
         self.refilled_at = self.refilled_at.max(now);
     }
 
@@ -67,20 +73,21 @@ impl TokenBucket {
             self.credit -= need;
             return Ok(());
         }
-        let wait = (need - self.credit + self.debt).div_ceil(self.rate.as_bps());
+        let short = need - self.credit;
+        let wait = (short + short.min(self.debt)).div_ceil(self.rate.as_bps());
         let at = self.refilled_at + Duration::from_nanos(wait);
         Err(round_up(at, self.tick))
     }
 
-    /// Takes the credit for a packet that does not wait; what is not there is owed. False, and nothing taken, if a bucket full is
-    /// owed already.
-    pub fn charge(&mut self, octets: usize, now: Instant) -> bool {
+    /// Takes the credit for a packet that does not wait; what is not there is owed, and if connections wait for credit, all of it. False,
+    /// and nothing taken, if a bucket full would be owed.
+    pub fn charge(&mut self, octets: usize, now: Instant, others_wait: bool) -> bool {
         self.refill(now);
         let need = (octets as u64).saturating_mul(UNITS_PER_OCTET).min(self.depth);
-        if self.debt + need > self.depth {
+        let there = if others_wait { 0 } else { need.min(self.credit) };
+        if self.debt + need - there > self.depth {
             return false;
         }
-        let there = need.min(self.credit);
         self.credit -= there;
         self.debt += need - there;
         true
@@ -156,6 +163,35 @@ mod tests {
         let mut b = bucket(9600, 10);
         let sent = drain(&mut b, 576, 60) - 7500;
         assert!((70_560..=73_440).contains(&sent), "{sent}");
+    }
+
+    /// Packets of others as fast as they come, and connections that always have something to send.
+    #[test]
+    fn who_waits_and_who_does_not_share_alike() {
+        for (offered_bps, expected) in [(0, 100), (300_000, 70), (1_000_000, 50), (20_000_000, 50)] {
+            let mut b = bucket(1_000_000, 10);
+            let (mut sent, mut offered, mut passed, mut next) = (0, 0, 0, Instant::ZERO);
+            for ms in 0..100_000u64 {
+                let now = Instant::from_millis(ms);
+                while offered * 8000 < ms * offered_bps {
+                    offered += 500;
+                    passed += u64::from(b.charge(500, now, true)) * 500;
+                }
+                while next <= now {
+                    match b.take(1500, now) {
+                        Ok(()) => sent += 1500,
+                        Err(at) => next = at,
+                    }
+                }
+            }
+            // 100 s of 1 Mbit/s are 12.5 MB.
+            let share = sent * 100 / 12_500_000;
+            assert!((expected - 1..=expected + 1).contains(&share), "{offered_bps}: {share} %");
+            assert!(
+                offered_bps == 0 || ((99 - expected) * 125_000..(102 - expected) * 125_000).contains(&passed),
+                "{passed}"
+            );
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Memory is bounded by the receive buffer (data beyond it is cut) and by a limit on separate pieces.
 
+use crate::record_ends::RecordEnds;
 use crate::ring::ByteRing;
 use std::collections::VecDeque;
 
@@ -60,7 +61,7 @@ pub struct Reassembly {
     pieces_max: usize,
     recent: [Option<u64>; RECENT_MAX],
     news: VecDeque<u64>,
-    record_ends: VecDeque<u64>,
+    record_ends: RecordEnds,
     skipped: VecDeque<(u64, u64)>,
 }
 
@@ -74,7 +75,7 @@ impl Reassembly {
             pieces_max,
             recent: [None; RECENT_MAX],
             news: VecDeque::new(),
-            record_ends: VecDeque::new(),
+            record_ends: RecordEnds::new(limit),
             skipped: VecDeque::new(),
         }
     }
@@ -207,10 +208,7 @@ impl Reassembly {
 
     fn note_record_end(&mut self, ends: bool, position: u64) {
         if ends {
-            let i = self.record_ends.partition_point(|e| *e < position);
-            if self.record_ends.get(i) != Some(&position) {
-                self.record_ends.insert(i, position);
-            }
+            self.record_ends.insert(position);
         }
     }
 
@@ -239,11 +237,9 @@ impl Reassembly {
         if let Some(&(hole_start, _)) = self.skipped.front() {
             stop = stop.min(hole_start);
         }
-        let record_end = self.record_ends.front().copied().filter(|e| *e <= stop);
-        if let Some(end) = record_end {
-            stop = stop.min(end);
-        }
-        let len = ((stop - start) as usize).min(out.len());
+        stop = stop.min(start + out.len() as u64);
+        let record_end = self.record_ends.first_in(start, stop);
+        let len = (record_end.unwrap_or(stop) - start) as usize;
         if len == 0 {
             return Read::Empty;
         }
@@ -254,14 +250,14 @@ impl Reassembly {
         self.ring.release_to(end);
         let ends_record = record_end == Some(end);
         if ends_record {
-            self.record_ends.pop_front();
+            self.record_ends.remove(end);
         }
         Read::Data { len, ends_record }
     }
 
     /// Octets of memory in use.
     pub fn allocated(&self) -> usize {
-        self.ring.allocated() + self.pieces.capacity() * 16 + self.record_ends.capacity() * 8
+        self.ring.allocated() + self.pieces.capacity() * 16 + self.record_ends.allocated()
     }
 }
 
@@ -319,6 +315,18 @@ mod tests {
         assert_eq!(r.read(&mut out[..2]), Read::Data { len: 2, ends_record: false });
         assert_eq!(r.read(&mut out), Read::Data { len: 1, ends_record: true });
         assert_eq!(r.read(&mut out), Read::Data { len: 3, ends_record: false });
+    }
+
+    #[test]
+    fn records_of_one_octet_take_an_eighth_of_the_buffer() {
+        let mut r = Reassembly::new(65_536, 10);
+        for i in 1..=65_536 {
+            r.insert(i, &[7], true);
+        }
+        assert!(r.allocated() < 65_536 + 65_536 / 8 + 1000, "{}", r.allocated());
+        let mut out = [0; 10];
+        (0..65_536).for_each(|_| assert_eq!(r.read(&mut out), Read::Data { len: 1, ends_record: true }));
+        assert_eq!(r.read(&mut out), Read::Empty);
     }
 
     #[test]

@@ -83,8 +83,11 @@ impl Connection {
         }
         self.drive_controller(route, &outcome);
         self.note(now, route, TraceEvent::AckReceived, acked, outcome.octets);
-        // Without SACK a duplicate is the news that something arrived.
-        let has_news = outcome.octets > 0 || has_advanced || (is_duplicate && !self.agreed.sack);
+        // RFC 6298 (5.3): the timer starts again with what acknowledges new data. Where holes are reported without SACK, a duplicate
+        // is the news that something arrived, but for no more of them than segments are out beside the lowest.
+        let is_arrival = is_duplicate && self.agreed.snack && !self.agreed.sack;
+        let has_news =
+            outcome.octets > 0 || has_advanced || (is_arrival && self.recovery.duplicates() < self.board.len());
         self.rearm_after_ack(now, route, has_news);
     }
 
@@ -266,7 +269,7 @@ impl Connection {
         self.recovery.begin(self.sender.next());
         let rwnd = self.sender.edge().saturating_sub(self.sender.una());
         let mss = self.full_segment(route);
-        self.path.on_loss(route.loss_is_congestion(now), rwnd, mss);
+        self.path.on_loss(self.path.loss_is_congestion(route, now), rwnd, mss);
         self.note(now, route, TraceEvent::Recovery, self.sender.una(), 0);
     }
 

@@ -1,17 +1,12 @@
-//! A route: what its connections share. Rate, path MTU, availability and the meaning of losses (scps-tp §4.6, §5, §6.8).
+//! A route: what its connections share. Rate, MTU, availability and the meaning of losses (scps-tp §4.6, §5, §6.8).
 
 use crate::config::{LossMeaning, RouteConfig};
 use crate::rate::TokenBucket;
-use scps_net::Carriage;
-use scps_types::{Duration, Instant};
+use scps_types::{Bitrate, Duration, Instant};
 use scps_wire::tcp;
 
-/// Names a route of an endpoint; 0 is the default one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct RouteId(pub usize);
-
 /// How long a corruption report makes losses mean corruption (scps-tp §2.6 asks for a bounded time).
-const CORRUPTION_REPORT_LIFETIME: Duration = Duration::from_secs(10);
+pub(crate) const CORRUPTION_REPORT_LIFETIME: Duration = Duration::from_secs(10);
 /// Least MSS a route offers, and the least one a peer is believed. The reference offers no less (scps-tp §2.7), and it is what
 /// IPv4's least MTU leaves. A full segment then holds 20 octets of data beside its timestamps, more than the 8 that Linux's floor of
 /// 48 leaves beside full options (`TCP_MIN_SND_MSS`, CVE-2019-11479); FY97's segments of 50 octets need an MSS of 62.
@@ -22,6 +17,8 @@ pub const MSS_MIN: u16 = 32;
 pub struct Route {
     config: RouteConfig,
     bucket: Option<TokenBucket>,
+    /// What answers to strangers may take of it.
+    replies: Option<TokenBucket>,
     available: bool,
     corrupted_until: Instant,
     damaged_until: Instant,
@@ -30,11 +27,11 @@ pub struct Route {
 impl Route {
     /// A route that is available, with a full first credit.
     pub fn new(config: RouteConfig, now: Instant) -> Self {
-        let (bucket, never) = (TokenBucket::new(&config, now), Instant::ZERO);
-        Route { config, bucket, available: true, corrupted_until: never, damaged_until: never }
+        let (bucket, replies, never) = (TokenBucket::new(&config, now), replies_of(&config, now), Instant::ZERO);
+        Route { config, bucket, replies, available: true, corrupted_until: never, damaged_until: never }
     }
 
-    /// Settings in force; the MTU may have been lowered by path MTU discovery.
+    /// Settings in force.
     pub fn config(&self) -> &RouteConfig {
         &self.config
     }
@@ -46,6 +43,7 @@ impl Route {
             (Some(bucket), Some(_)) => bucket.reconfigure(&config, now),
             (bucket, _) => *bucket = TokenBucket::new(&config, now),
         }
+        self.replies = replies_of(&config, now);
     }
 
     /// Takes rate credit for a packet, or says when there will be enough.
@@ -54,10 +52,16 @@ impl Route {
         self.bucket.as_mut().map_or(Ok(()), |b| b.take(octets, now))
     }
 
-    /// Takes rate credit for a packet of somebody else, who does not wait for it; false if it must not leave.
-    pub(crate) fn charge(&mut self, octets: usize, now: Instant) -> bool {
+    /// Takes rate credit for a packet that does not wait for it; false if it must not leave. `others_wait` is whether connections do.
+    pub(crate) fn charge(&mut self, octets: usize, now: Instant, others_wait: bool) -> bool {
         let octets = octets + usize::from(self.config.framing);
-        self.bucket.as_mut().is_none_or(|b| b.charge(octets, now))
+        self.bucket.as_mut().is_none_or(|b| b.charge(octets, now, others_wait))
+    }
+
+    /// True if an answer of so many octets to a stranger has room in the share of such answers, of which it takes its part.
+    pub(crate) fn has_room_for_reply(&mut self, octets: usize, now: Instant) -> bool {
+        let octets = octets + usize::from(self.config.framing);
+        self.replies.as_mut().is_none_or(|b| b.take(octets, now).is_ok())
     }
 
     /// Octets of rate credit, if there is a rate.
@@ -67,22 +71,13 @@ impl Route {
 
     /// MSS to offer: MTU less both headers and overhead, even (scps-tp §2.7).
     pub fn mss(&self, network_header: u16) -> u16 {
+        self.mss_within(self.config.mtu, network_header)
+    }
+
+    /// The same for a path that takes packets of `mtu`.
+    pub(crate) fn mss_within(&self, mtu: u16, network_header: u16) -> u16 {
         let headers = network_header + tcp::HEADER_LEN as u16;
-        (self.config.mtu.saturating_sub(headers).saturating_sub(self.config.overhead) & !1).max(MSS_MIN)
-    }
-
-    /// What its packets may be.
-    pub(crate) fn carriage(&self) -> Carriage {
-        Carriage { mtu: self.config.mtu, dont_fragment: self.config.dont_fragment }
-    }
-
-    /// Lowers the MTU after a packet was too big for a link; true if that changed it.
-    pub fn lower_mtu(&mut self, mtu: u16) -> bool {
-        let lower = mtu < self.config.mtu;
-        if lower {
-            self.config.mtu = mtu;
-        }
-        lower
+        (mtu.saturating_sub(headers).saturating_sub(self.config.overhead) & !1).max(MSS_MIN)
     }
 
     /// True unless the route was declared unavailable.
@@ -94,7 +89,7 @@ impl Route {
         self.available = available;
     }
 
-    /// Corruption was reported on this route (scps-tp §2.6, option 23).
+    /// The network reported corruption on this route (scps-np §6.4).
     pub fn on_corruption_experienced(&mut self, now: Instant) {
         self.corrupted_until = now + CORRUPTION_REPORT_LIFETIME;
     }
@@ -114,6 +109,12 @@ impl Route {
     pub fn loss_is_congestion(&self, now: Instant) -> bool {
         self.config.loss == LossMeaning::Congestion && now >= self.corrupted_until
     }
+}
+
+/// An eighth of the rate: whoever sends segments of no connection, or SYNs by the thousand, decides how many answers there are.
+fn replies_of(config: &RouteConfig, now: Instant) -> Option<TokenBucket> {
+    let rate = config.rate.map(|rate| Bitrate::from_bps((rate.as_bps() / 8).max(1)));
+    TokenBucket::new(&RouteConfig { rate, ..*config }, now)
 }
 
 #[cfg(test)]
@@ -144,12 +145,5 @@ mod tests {
         r.on_damage(Instant::from_secs(1));
         assert!(r.is_damaged(Instant::from_secs(10)) && !r.loss_is_congestion(Instant::from_secs(10)));
         assert!(!r.is_damaged(Instant::from_secs(11)) && r.loss_is_congestion(Instant::from_secs(11)));
-    }
-
-    #[test]
-    fn the_mtu_only_goes_down() {
-        let mut r = Route::new(RouteConfig::default(), Instant::ZERO);
-        assert!(r.lower_mtu(576) && !r.lower_mtu(1000) && !r.lower_mtu(576));
-        assert_eq!(r.config().mtu, 576);
     }
 }

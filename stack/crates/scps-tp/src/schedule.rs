@@ -4,7 +4,7 @@
 //! as the route's longest packet, times the connection's share, and what a connection took beyond its turns it has to wait for (deficit round robin, Shreedhar
 //! and Varghese 1995).
 
-use crate::route::RouteId;
+use crate::names::RouteId;
 use scps_types::{Instant, Precedence};
 use std::collections::{BTreeSet, VecDeque};
 

@@ -6,7 +6,7 @@
 
 use crate::trace::Cause;
 use scps_types::{Duration, Instant};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What the sender believes of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +72,9 @@ pub struct Outcome {
     pub superfluous: u32,
 }
 
+/// Copies that are remembered beyond two for each segment before those that mean nothing are forgotten.
+const COPIES_SLACK: usize = 64;
+
 /// The segments between `snd_una` and `snd_nxt`.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
@@ -83,6 +86,14 @@ pub struct Scoreboard {
     flight: u64,
     /// Segments that are sacked, presumed, or resent: while zero, arrival order and position order agree.
     irregular: usize,
+    /// Where every copy begins that may be on its way, in the order of transmission, with its serial number. Entries whose segment
+    /// was sent again, or has another fate, mean nothing any more.
+    copies: VecDeque<(u64, u64)>,
+    /// What is sacked, as runs without a gap: first position, and the one after the last.
+    sacked: BTreeMap<u64, u64>,
+    /// Segments that were looked at one by one because of an acknowledgement.
+    #[cfg(test)]
+    visits: usize,
 }
 
 impl Sent {
@@ -112,6 +123,7 @@ impl Scoreboard {
             fin,
             twice: false,
         });
+        self.copies.push_back((self.next_order, start));
         self.next_order += 1;
         self.flight += end - start;
     }
@@ -175,6 +187,9 @@ impl Scoreboard {
             if s.fate == Fate::Lost {
                 self.lost.insert(s.start);
             }
+            if s.fate == Fate::Sacked {
+                self.join_sacked(s.start, s.end);
+            }
             if let Some(at) = s.embargo {
                 self.embargoes.insert((at, s.start));
             }
@@ -184,10 +199,47 @@ impl Scoreboard {
             if s.fate == Fate::Lost {
                 self.lost.remove(&s.start);
             }
+            if s.fate == Fate::Sacked {
+                self.cut_sacked(s.start, s.end);
+            }
             if let Some(at) = s.embargo {
                 self.embargoes.remove(&(at, s.start));
             }
         }
+    }
+
+    /// A segment is sacked; its neighbours may be, it is not yet.
+    fn join_sacked(&mut self, start: u64, end: u64) {
+        let end = self.sacked.remove(&end).unwrap_or(end);
+        match self.sacked.range_mut(..start).next_back() {
+            Some((_, before)) if *before == start => *before = end,
+            _ => {
+                self.sacked.insert(start, end);
+            }
+        }
+    }
+
+    /// A segment is not sacked any more, or gone.
+    fn cut_sacked(&mut self, start: u64, end: u64) {
+        let Some((run_start, run_end)) = self.sacked.range_mut(..=start).next_back() else { return };
+        let (is_first, rest) = (*run_start == start, *run_end);
+        *run_end = start;
+        if is_first {
+            self.sacked.remove(&start);
+        }
+        if rest > end {
+            self.sacked.insert(end, rest);
+        }
+    }
+
+    /// Where the run of what is sacked ends that a position lies in.
+    fn sacked_until(&self, position: u64) -> Option<u64> {
+        self.sacked.range(..=position).next_back().map(|run| *run.1).filter(|end| position < *end)
+    }
+
+    /// True if a copy may be on its way.
+    fn is_copy_out(&self, (order, start): (u64, u64)) -> bool {
+        self.segments.get(self.index_of(start)).is_some_and(|s| s.order == order && s.fate == Fate::InFlight)
     }
 
     /// `is_early`: whatever made the peer answer left before this segment's last copy did.
@@ -246,6 +298,9 @@ impl Scoreboard {
             self.deliver(&s, now, rtt_min, is_early, &mut outcome);
             is_first = false;
         }
+        while self.copies.front().is_some_and(|copy| copy.1 < position) {
+            self.copies.pop_front();
+        }
         outcome
     }
 
@@ -253,8 +308,17 @@ impl Scoreboard {
     pub fn sack(&mut self, left: u64, right: u64, now: Instant, rtt_min: Option<Duration>, outcome: &mut Outcome) {
         let mut i = self.index_of(left);
         while i < self.segments.len() && self.segments[i].start < right {
+            #[cfg(test)]
+            {
+                self.visits += 1;
+            }
             let s = self.segments[i];
-            if s.start >= left && s.end <= right && s.fate != Fate::Sacked {
+            // Peers repeat what they said: it is passed over in one step.
+            if let Some(end) = self.sacked_until(s.start) {
+                i = self.index_of(end);
+                continue;
+            }
+            if s.start >= left && s.end <= right {
                 self.deliver(&s, now, rtt_min, false, outcome);
                 self.update(i, |s| {
                     s.fate = Fate::Sacked;
@@ -272,6 +336,14 @@ impl Scoreboard {
                 self.update(i, |s| s.fate = Fate::InFlight);
             }
         }
+        self.sort_copies();
+    }
+
+    /// Draws the copies up anew.
+    fn sort_copies(&mut self) {
+        let out = self.segments.iter().filter(|s| s.fate == Fate::InFlight);
+        self.copies = out.map(|s| (s.order, s.start)).collect();
+        self.copies.make_contiguous().sort_unstable();
     }
 
     fn mark(&mut self, index: usize, cause: Cause, prompted: bool) {
@@ -369,15 +441,16 @@ impl Scoreboard {
     pub fn detect(&mut self, depth: u64, cause: Cause) -> Option<u64> {
         let delivered = self.delivered_order?;
         let mut highest = None;
-        for i in 0..self.segments.len() {
-            let s = self.segments[i];
-            if s.order > delivered && s.transmissions == 1 {
-                // First transmissions are in position order, and resends of later segments came later still.
-                break;
+        while let Some(copy) = self.copies.front().copied().filter(|copy| copy.0 + depth <= delivered) {
+            self.copies.pop_front();
+            #[cfg(test)]
+            {
+                self.visits += 1;
             }
-            if s.fate == Fate::InFlight && s.order + depth <= delivered {
+            if self.is_copy_out(copy) {
+                let i = self.index_of(copy.1);
                 self.mark(i, cause, true);
-                highest = Some(s.end);
+                highest = highest.max(Some(self.segments[i].end));
             }
         }
         highest
@@ -453,12 +526,16 @@ impl Scoreboard {
                 now + e.saturating_mul(1 << doublings)
             });
         });
+        self.copies.push_back((order, start));
+        if self.copies.len() > 2 * self.segments.len() + COPIES_SLACK {
+            self.sort_copies();
+        }
         self.segments[i]
     }
 
     /// Octets of memory in use.
     pub fn allocated(&self) -> usize {
-        self.segments.capacity() * size_of::<Sent>()
+        self.segments.capacity() * size_of::<Sent>() + self.copies.capacity() * size_of::<(u64, u64)>()
     }
 }
 
@@ -515,6 +592,47 @@ mod tests {
         b.push(501, 601, T(52), false);
         b.sack(1, 101, T(90), None, &mut o);
         assert_eq!(b.detect(1, Cause::Dupack), None);
+    }
+
+    #[test]
+    fn the_cost_of_an_acknowledgement_does_not_grow_with_the_window() {
+        const SEGMENTS: u64 = 20_000;
+        let mut b = board(SEGMENTS);
+        let mut o = Outcome::default();
+        // The first is lost, and each that arrives is reported in a block that grows.
+        for i in 1..SEGMENTS {
+            b.sack(101, 101 + i * 100, T(SEGMENTS + i), None, &mut o);
+            b.detect(3, Cause::Dupack);
+        }
+        assert!(b.visits < 5 * SEGMENTS as usize, "{} visits", b.visits);
+        // A peer repeats four blocks over all of it.
+        let before = b.visits;
+        for _ in 0..1000 {
+            for quarter in 0..4 {
+                let left = 101 + quarter * SEGMENTS / 4 * 100;
+                b.sack(left, (left + SEGMENTS / 4 * 100).min(1 + SEGMENTS * 100), T(90_000), None, &mut o);
+            }
+            b.detect(3, Cause::Dupack);
+        }
+        assert!(b.visits - before < 10_000, "{} visits", b.visits - before);
+        assert_eq!((b.next_lost().map(|s| s.start), o.octets), (Some(1), (SEGMENTS - 1) * 100));
+    }
+
+    #[test]
+    fn what_is_sacked_is_kept_as_runs() {
+        let mut b = board(10);
+        let mut o = Outcome::default();
+        for i in [2, 4, 3, 7, 0] {
+            b.sack(1 + i * 100, 101 + i * 100, T(50), None, &mut o);
+        }
+        let runs = |b: &Scoreboard| b.sacked.iter().map(|run| (*run.0, *run.1)).collect::<Vec<_>>();
+        assert_eq!(runs(&b), [(1, 101), (201, 501), (701, 801)]);
+        b.ack_to(351, T(60), None, |_| false);
+        assert_eq!(runs(&b), [(351, 501), (701, 801)]);
+        b.forget_sacks();
+        assert_eq!((runs(&b), b.flight_size()), (Vec::new(), 650));
+        b.sack(901, 1001, T(70), None, &mut o);
+        assert_eq!(b.detect(1, Cause::Dupack), Some(901), "what was sacked may be found lost");
     }
 
     #[test]

@@ -130,4 +130,6 @@ pub struct Snapshot {
     pub flight_size: u64,
     /// Octets taken from the user and not acknowledged yet, sent or not.
     pub unacknowledged: u64,
+    /// Octets taken from the user and never sent.
+    pub unsent: u64,
 }

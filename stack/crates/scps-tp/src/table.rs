@@ -1,30 +1,14 @@
 //! The table of a host's connections: their names, and the ways to find one: by its addresses, by its compression identifier,
 //! among those that are half-open.
 
-use crate::connection::{Connection, SocketAddr};
+use crate::connection::Connection;
+use crate::identifiers::Identifiers;
+use crate::names::{ConnectionId, SocketAddr};
 use crate::state::State;
+use scps_types::Instant;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::ops::Range;
-
-/// Names a connection; never reused while the endpoint lives.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ConnectionId {
-    index: u32,
-    generation: u32,
-}
-
-impl ConnectionId {
-    /// A number for records and logs.
-    pub fn as_u64(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.index)
-    }
-
-    /// Its place in the table, which later connections may have as well.
-    pub(crate) fn place(self) -> u32 {
-        self.index
-    }
-}
 
 #[derive(Debug)]
 struct Slot {
@@ -40,6 +24,7 @@ pub(crate) struct ConnectionTable {
     by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
     /// By sender, receiver, and the identifier that the sender writes.
     by_compression: BTreeMap<(Ipv4Addr, Ipv4Addr, u8), u32>,
+    identifiers: Identifiers,
     half_open: VecDeque<ConnectionId>,
 }
 
@@ -107,19 +92,33 @@ impl ConnectionTable {
         self.by_compression.get(&(src, dst, identifier)).copied()
     }
 
-    /// Keeps the identifier that the peer chose for the connection at a place, or gives it back when that is over.
-    pub(crate) fn settle_compression(&mut self, place: u32) {
-        let Some(c) = self.slots[place as usize].connection.as_mut() else { return };
-        let Some(identifier) = c.agreed.compression else { return };
-        let key = (c.remote.0, c.local.0, identifier);
+    /// An identifier for compressed packets from `local` to `remote`; 0 if there is none.
+    pub(crate) fn take_identifier(&mut self, now: Instant, local: Ipv4Addr, remote: Ipv4Addr, first: u8) -> u8 {
+        self.identifiers.take(now, (local, remote), first)
+    }
+
+    /// Keeps both identifiers of the connection at a place, the peer's and its own, or gives them back when they are of no more
+    /// use. Answers with the place of a connection that the peer's identifier led to before: its peer gave it to another one,
+    /// so it has forgotten that connection, or ends it.
+    pub(crate) fn settle_identifiers(&mut self, now: Instant, place: u32) -> Option<u32> {
+        let c = self.slots[place as usize].connection.as_mut()?;
+        let is_over = matches!(c.state, State::Closed | State::TimeWait);
+        let is_plain = c.state.is_synchronised() && c.agreed.compression.is_none();
+        if c.own_identifier != 0 && (is_over || is_plain) {
+            let until = c.agreed.compression.map(|_| now + c.config.time_wait);
+            self.identifiers.give_back((c.local.0, c.remote.0), std::mem::take(&mut c.own_identifier), until);
+        }
+        let key = (c.remote.0, c.local.0, c.agreed.compression?);
         if c.state == State::Closed {
             if self.by_compression.get(&key) == Some(&place) {
                 self.by_compression.remove(&key);
             }
-        } else if *self.by_compression.entry(key).or_insert(place) != place {
-            // The peer reuses an identifier that another connection holds: it cannot be told apart.
-            c.agreed.compression = None;
+            return None;
         }
+        if std::mem::replace(&mut c.is_identified, true) {
+            return None;
+        }
+        self.by_compression.insert(key, place).filter(|before| *before != place)
     }
 
     /// Connections whose SYN is answered and not acknowledged.

@@ -59,11 +59,15 @@ impl Connection {
 
     fn on_keepalive(&mut self, now: Instant, route: &Route) {
         let Some((_, interval)) = self.config.keepalive else { return };
-        if !self.probing.want_keepalive(route.is_available()) {
-            self.give_up();
-            return;
+        let next = if self.config.keepalive_asks {
+            self.probing.ask_if_silent(now, route.is_available(), self.path.rto(), interval)
+        } else {
+            self.probing.want_keepalive(route.is_available()).then_some(interval)
+        };
+        match next {
+            Some(wait) => self.timers.set(Timer::KeepAlive, now + wait),
+            None => self.give_up(),
         }
-        self.timers.set(Timer::KeepAlive, now + interval);
     }
 
     fn on_rto(&mut self, now: Instant, route: &mut Route) {
@@ -94,7 +98,7 @@ impl Connection {
             return;
         }
         let mss = self.full_segment(route);
-        self.path.on_timeout(route.loss_is_congestion(now), mss);
+        self.path.on_timeout(self.path.loss_is_congestion(route, now), mss);
         self.recovery.begin_after_timeout(self.sender.next());
         if self.board.front().is_some_and(|f| f.fate == Fate::Sacked) {
             // The receiver reneged (RFC 2018 §8).
@@ -116,7 +120,7 @@ impl Connection {
         }
         if self.board.mark_tail(Cause::TailProbe) {
             // Where losses do not mean congestion the probe is repeated, else the retransmission timer takes over.
-            let is_bold = self.config.congestion == Congestion::None || !route.loss_is_congestion(now);
+            let is_bold = self.config.congestion == Congestion::None || !self.path.loss_is_congestion(route, now);
             self.recovery.on_tail_probe(is_bold);
         }
     }

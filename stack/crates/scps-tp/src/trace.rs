@@ -1,6 +1,6 @@
 //! What the engine tells about its inside: one record per event, data for analysis, not text for people.
 
-use crate::table::ConnectionId;
+use crate::names::ConnectionId;
 use scps_types::{Duration, Instant};
 
 /// Why a segment was sent again.

@@ -96,7 +96,7 @@ fn a_row_that_the_device_joined_is_answered_once_in_order_and_for_each_segment_o
 /// The acknowledgements of a row of `segments` from `index` on that the kernel joined.
 fn joined(s: &mut Script, index: u32, segments: u32) -> Vec<SeqNum> {
     let row = data(s, index, segments, None);
-    s.endpoint.handle_row(s.now, &row, Row::Joined(SEGMENT as usize), Trust::Check);
+    s.endpoint.handle_row(s.now, &row, Row::Joined(SEGMENT as usize), Trust::Check, |_, _| ());
     s.advance(s.now);
     s.sent.drain(..).map(|x| x.tcp.ack).collect()
 }
@@ -119,12 +119,12 @@ fn a_row_that_stays_cut_shares_answers_in_order_only() {
     for (n, wanted) in [(1, 20), (2, 1)] {
         let mut s = Script::accepted(receiver(n), "mss 1000 win 65535");
         let row: Vec<u8> = (0..20).flat_map(|i| data(&s, i, 1, None)).collect();
-        s.endpoint.handle_row(s.now, &row, Row::Packets(1040), Trust::Check);
+        s.endpoint.handle_row(s.now, &row, Row::Packets(1040), Trust::Check, |_, _| ());
         s.advance(s.now);
         let acked: Vec<_> = s.sent.drain(..).map(|x| x.tcp.ack).collect();
         assert_eq!((acked.len(), acked.last()), (wanted, Some(&(PEER_ISS + 20_001))));
         let row: Vec<u8> = (20..24).chain(25..35).flat_map(|i| data(&s, i, 1, None)).collect();
-        s.endpoint.handle_row(s.now, &row, Row::Packets(1040), Trust::Check);
+        s.endpoint.handle_row(s.now, &row, Row::Packets(1040), Trust::Check, |_, _| ());
         s.advance(s.now);
         let acked: Vec<_> = s.sent.drain(..).map(|x| x.tcp.ack).collect();
         let behind = acked.iter().filter(|a| **a == PEER_ISS + 24_001).count();

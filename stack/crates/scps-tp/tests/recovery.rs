@@ -4,6 +4,10 @@
 mod common;
 use common::{no_rate, plain, Script};
 use scps_tp::{Config, Congestion, LossMeaning, RouteConfig};
+use scps_types::SeqNum;
+use scps_wire::options::Options;
+use scps_wire::scps::Snack;
+use scps_wire::tcp::{Flags, Tcp};
 
 fn corruption() -> RouteConfig {
     RouteConfig { loss: LossMeaning::Corruption, ..no_rate() }
@@ -177,6 +181,37 @@ fn loss_meaning_changes_at_run_time_and_congestion_mode_does_not() {
     s.run("0.6 user send 4000");
     s.ranges_until(0.7);
     s.run("1.1 < . 1:1 ack 1 snack 0+1 ce yes\n1.1 state cwnd 4000");
+}
+
+#[test]
+fn a_peers_word_of_corruption_concerns_its_own_connection() {
+    // Option 23 of the other connection leaves this one's losses what they are.
+    let mut s = Script::connected(plain(), no_rate());
+    let first = s.id;
+    s.run("0.6 < . 1:1 ack 1 ce yes");
+    let second = (common::US.0, 1);
+    s.id = s.endpoint.connect(s.now, second, common::PEER, plain()).ok();
+    s.advance(s.now);
+    let syn = s.sent.pop_back().unwrap().tcp;
+    let answer = |flags, seq: u32, options| {
+        let tcp = Tcp {
+            src_port: common::PEER.1,
+            dst_port: 1,
+            seq: SeqNum(seq),
+            ack: syn.seq + 1,
+            flags,
+            window: 65_535,
+            urgent: 0,
+            options,
+        };
+        common::packet(&tcp, &[])
+    };
+    let capabilities = syn.options.capabilities;
+    s.deliver(&answer(Flags::SYN.with(Flags::ACK), 0, Options { capabilities, mss: Some(1000), ..Options::default() }));
+    s.run("0.7 user send 4000\n0.7 state cwnd 4000");
+    s.deliver(&answer(Flags::ACK, 1, Options { snack: Some(Snack::short(0, 1)), ..Options::default() }));
+    s.run("0.7 state cwnd 2000");
+    assert_ne!(s.id, first);
 }
 
 #[test]

@@ -152,6 +152,20 @@ fn acknowledgement_floor_is_kept() {
 }
 
 #[test]
+fn the_floor_does_not_put_an_acknowledgement_off_until_the_delay_is_over() {
+    // The third segment alone could wait 200 ms; with the fourth it is due as soon as the floor of 50 ms allows.
+    receiver(AckBehaviour::EveryNth(2), Some(50)).run(
+        "1.0   < . 1:1001 ack 1
+         1.0   < . 1001:2001 ack 1
+         1.0   > . 1:1 ack 2001
+         1.002 < . 2001:3001 ack 1
+         1.002 < . 3001:4001 ack 1
+         1.047 quiet
+         1.05  > . 1:1 ack 4001",
+    );
+}
+
+#[test]
 fn rtos_double_up_to_the_limit_and_then_reset() {
     // Items 72 to 74: RTO 1500 ms after one sample of 500 ms; three retransmissions, then RST.
     let mut config = Config { congestion: Congestion::None, ..plain() };
@@ -273,4 +287,19 @@ fn keepalives_without_answer_end_the_connection() {
     }
     s.run("95.0 < R 99999:99999\n101.5 > R. 1:1\n999.0 quiet");
     assert!(matches!(s.events.last(), Some(Event::Closed(_, scps_tp::CloseReason::TimedOut))));
+}
+
+#[test]
+fn acknowledgements_that_tell_nothing_new_do_not_put_the_timeout_off() {
+    // RFC 6298 (5.3): a segment is lost, and the peer, which knows no SACK, sends keep-alives of its own more often than the RTO.
+    for syn_ack in ["win 65535 mss 1000 wscale 0", "win 65535 mss 1000 wscale 0 caps 0x40"] {
+        let config = Config { congestion: Congestion::Vj, ..plain() };
+        let mut s = Script::connected_with(config, no_rate(), syn_ack);
+        s.run("1.0 user send 900\n1.0 > P. 1:901");
+        for tenths in 11..95 {
+            s.run(&format!("{:.1} < . 1:1 ack 1", f64::from(tenths) / 10.0));
+        }
+        let rtos = s.endpoint.stats(s.connection()).unwrap().rtos;
+        assert!(rtos >= 2, "{syn_ack}: {rtos} timeouts in 8.5 s");
+    }
 }

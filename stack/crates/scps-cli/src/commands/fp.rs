@@ -8,6 +8,7 @@ use crate::fp::{FpOptions, TransportName, World, ANY};
 use crate::say;
 use clap::Args;
 use scps_fp::client::{Client, Report, Resolver};
+use scps_fp::command::split_commands;
 use scps_io::IoError;
 use std::cell::RefCell;
 use std::fs::File;
@@ -40,7 +41,7 @@ pub struct FpArgs {
     /// This side opens data connections
     #[arg(long)]
     passive: bool,
-    /// Run these commands, separated by ";", and leave; may be repeated
+    /// Run these commands, separated by ";" outside of quotes, and leave; may be repeated
     #[arg(short = 'e', long = "execute", value_name = "COMMANDS")]
     execute: Vec<String>,
     /// Go on after a command that failed
@@ -150,8 +151,7 @@ impl FpArgs {
 
     fn source(&self) -> Result<Source, CliError> {
         if !self.execute.is_empty() {
-            let lines: Vec<String> =
-                self.execute.iter().flat_map(|e| e.split(';')).map(|l| l.trim().to_owned()).collect();
+            let lines: Vec<String> = self.execute.iter().flat_map(|e| split_commands(e)).map(str::to_owned).collect();
             return Ok(Source::Given(lines.into_iter()));
         }
         if !std::io::stdin().is_terminal() {

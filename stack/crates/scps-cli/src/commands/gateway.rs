@@ -2,9 +2,11 @@
 
 use crate::capture_file::CaptureFile;
 use crate::error::CliError;
+use crate::far_side::FarSide;
 use crate::fp::write_whole;
 use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, OwnHost, Prefix};
 use crate::say;
+use crate::sp_settings::{self, SpCounts, SpTunnel};
 use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
 use clap::Args;
 use scps_gateway::{Account, Gateway, PairId, PerSide, Report, SetUp, Side, SideConfig};
@@ -13,7 +15,7 @@ use scps_tp::{Congestion, SocketAddr};
 use scps_types::{Duration, Instant, Seed};
 use scps_wire::protocol;
 use serde::Serialize;
-use signal_hook::consts::SIGUSR1;
+use signal_hook::consts::{SIGHUP, SIGUSR1};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -46,6 +48,9 @@ pub struct GatewayArgs {
     /// A network behind the other gateway, such as 10.2.0.0/24: routed to the gateway; may be repeated
     #[arg(long, value_name = "PREFIX")]
     far: Vec<Prefix>,
+    /// Settings of SCPS-SP (JSON): everything between the gateways is encrypted and authenticated, and nothing else is heard
+    #[arg(long, value_name = "FILE")]
+    sp: Option<PathBuf>,
     /// Append a line of JSON for each connection that ends, and for each of --counters-every seconds, SIGUSR1 and the end one for
     /// each connection and one for all
     #[arg(long, value_name = "FILE")]
@@ -119,6 +124,8 @@ struct SideLine {
     refused: u64,
     resends: u64,
     passed: PassedLine,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sp: Option<SpCounts>,
 }
 
 #[derive(Serialize)]
@@ -159,9 +166,15 @@ struct Counters {
 impl GatewayArgs {
     /// Joins connections until a signal ends it.
     pub fn run(&self) -> Result<ExitCode, CliError> {
-        let overrides =
-            Overrides { rate: self.rate.clone(), rtt_ms: self.rtt_ms, peer: self.peer, far: self.far.clone() };
+        let overrides = Overrides {
+            rate: self.rate.clone(),
+            rtt_ms: self.rtt_ms,
+            peer: self.peer,
+            far: self.far.clone(),
+            sp: self.sp.clone(),
+        };
         let settings = GatewaySettings::read(self.config.as_deref(), &overrides)?;
+        settings.check_peers()?;
         if self.check {
             return describe(&settings).map(|()| ExitCode::SUCCESS);
         }
@@ -170,30 +183,41 @@ impl GatewayArgs {
             None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
         };
         let signals = StopSignals::install()?;
-        let mut wish = StopSignals::other(SIGUSR1)?;
+        let (mut wish, mut hang_up) = (StopSignals::other(SIGUSR1)?, StopSignals::other(SIGHUP)?);
         scps_io::exact_timers()?;
         let begin = |path| CaptureFile::begin(path, CaptureKind::Ip).map(|capture| Rc::new(RefCell::new(capture)));
         let capture = self.pcap.as_deref().map(begin).transpose()?;
-        let open = |carrier: &Carrier| -> Result<Box<dyn Device>, CliError> {
-            let device = carrier.open()?;
+        let clock = Clock::new();
+        let open = |side: Side| -> Result<Box<dyn Device>, CliError> {
+            let device = settings.carriers.of(side).open()?;
+            let device = match settings.sp.of(side) {
+                Some(sp) => sp.protect(device, clock)?,
+                None => device,
+            };
             Ok(match &capture {
                 Some(capture) => Box::new(Observed::new(device, Rc::clone(capture))),
                 None => device,
             })
         };
-        let devices = PerSide { lan: open(&settings.carriers.lan)?, wan: open(&settings.carriers.wan)? };
-        let clock = Clock::new();
+        let devices = PerSide { lan: open(Side::Lan)?, wan: open(Side::Wan)? };
         let gateway = Gateway::new(settings.config.clone(), seed, clock.now())
             .map_err(|error| CliError::Usage(format!("gateway: {error}.")))?;
         let mut gateway = GatewayLoop::new(gateway, devices, settings.is_metered, clock);
         let mut counters = Counters::open(self.counters.as_deref(), self.counters_every, gateway.now())?;
+        let round_trip = settings.config.wan.route.rtt;
+        let mut far = FarSide::new(carrier_words(&settings.carriers.wan), round_trip, gateway.now());
         let name = |side| carrier_words(settings.carriers.of(side));
         tell(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
         let cause = loop {
-            gateway.turn([signals.bell(), wish.bell()], counters.next_at)?;
+            gateway.turn(&[signals.bell(), wish.bell(), hang_up.bell()], counters.next_at)?;
+            far.follow(&gateway);
+            tell_notices(&mut gateway);
+            if hang_up.came() {
+                say::remark("scps: gateway: SIGHUP changes nothing: settings are read at the start only. Restart the gateway to change them.");
+            }
             counters.follow(&mut gateway, &mut wish)?;
             if let Some(cause) = signals.came() {
                 break cause;
@@ -203,8 +227,8 @@ impl GatewayArgs {
             warn_of_resets();
         }
         counters.note_ends(&mut gateway)?;
-        counters.note_all(&gateway)?;
-        tell(&totals(&gateway))?;
+        counters.note_all(&mut gateway)?;
+        tell(&totals(&mut gateway))?;
         Ok(cause.exit_code())
     }
 }
@@ -248,7 +272,7 @@ impl Counters {
     }
 
     /// A line for each open connection, and one for all.
-    fn note_all(&mut self, gateway: &GatewayLoop) -> Result<(), CliError> {
+    fn note_all(&mut self, gateway: &mut GatewayLoop) -> Result<(), CliError> {
         if self.file.is_none() {
             return Ok(());
         }
@@ -315,7 +339,18 @@ fn still_open(now: Instant, id: PairId, accounts: PerSide<Account>) -> Connectio
     }
 }
 
-fn totals(gateway: &GatewayLoop) -> CountersLine {
+fn tell_notices(gateway: &mut GatewayLoop) {
+    let now = gateway.now();
+    for side in Side::BOTH {
+        while let Some(notice) = gateway.protection(side).and_then(|sp| sp.poll_notice(now)) {
+            sp_settings::tell(&notice);
+        }
+    }
+}
+
+fn totals(gateway: &mut GatewayLoop) -> CountersLine {
+    let mut sp_of = |side| gateway.protection(side).map(|sp| SpCounts::from(&*sp));
+    let mut sp = PerSide { lan: sp_of(Side::Lan), wan: sp_of(Side::Wan) };
     let engine = gateway.gateway();
     let counters = engine.counters();
     let mut from = counters.from;
@@ -326,7 +361,7 @@ fn totals(gateway: &GatewayLoop) -> CountersLine {
             from.of_mut(side).add(accounts.of(side));
         }
     }
-    let side = |side: Side| {
+    let mut side = |side: Side| {
         let (stats, passed) = (gateway.device_stats(side), gateway.passed(side));
         SideLine {
             sent: stats.sent,
@@ -334,6 +369,7 @@ fn totals(gateway: &GatewayLoop) -> CountersLine {
             refused: stats.refused,
             resends: engine.endpoint(side).totals().resends,
             passed: PassedLine { packets: passed.packets, octets: passed.octets, dropped: passed.dropped },
+            sp: sp.of_mut(side).take(),
         }
     };
     CountersLine {
@@ -374,7 +410,10 @@ fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
         } else {
             "takes no connections of its own accord"
         };
-        let carrier = carrier_words(settings.carriers.of(side));
+        let mut carrier = carrier_words(settings.carriers.of(side));
+        if let Some(ends) = settings.sp.of(side).as_ref().map(SpTunnel::ends) {
+            carrier = format!("{carrier}, sealed by SCPS-SP from {} to {}", ends.src, ends.dst);
+        }
         say::result(format_args!("{}: {carrier}; {}; {accepts}", side_name(side), transport_words(config)))?;
     }
     for forward in &settings.config.forwards {

@@ -14,7 +14,7 @@ use crate::trace::TraceWriter;
 use crate::world::DriverArgs;
 use clap::Args;
 use scps_io::Stack;
-use scps_tp::{CloseReason, ConnectionId, Event};
+use scps_tp::{CloseReason, ConnectionId, Event, State};
 use scps_types::Instant;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -141,7 +141,8 @@ impl Transfer<'_> {
             Opened::Listening => None,
         };
         let mut is_given = false;
-        let mut linger_until: Option<Instant> = None;
+        // In which state it waits for the peer to end as well, and until when.
+        let mut lingering: Option<(State, Instant)> = None;
         let mut sink = [0u8; 4096];
         loop {
             if let Some(id) = id {
@@ -155,6 +156,7 @@ impl Transfer<'_> {
                 while matches!(self.stack.recv(id, &mut sink), Ok((n, _)) if n > 0) {}
             }
             self.trace.drain(self.stack)?;
+            let linger_until = lingering.map(|l| l.1);
             let until = [self.stop.deadline(), linger_until, self.progress.due()].into_iter().flatten().min();
             self.stack.turn(until)?;
             tell_notices(self.stack);
@@ -181,7 +183,10 @@ impl Transfer<'_> {
             if linger_until.is_some_and(|l| now >= l) {
                 return Ok(End { id, reason: Some(CloseReason::Finished), stopped: None });
             }
-            linger_until = linger_until.or_else(|| linger(self.stack, id?));
+            let state = id.and_then(|id| self.stack.endpoint().state(id));
+            if state != lingering.map(|l| l.0) {
+                lingering = state.and_then(|state| Some((state, linger(self.stack, id?)?)));
+            }
         }
     }
 }

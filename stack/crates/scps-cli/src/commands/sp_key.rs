@@ -17,7 +17,8 @@ use zeroize::Zeroizing;
 #[derive(Debug, Args)]
 pub struct SpKeyArgs {
     /// File to write the master key to; it must not exist. Beside it is made FILE.sequence, which must not be lost: it says
-    /// which sequence numbers are used up. Copy both to the other end before the key is used
+    /// which sequence numbers are used up. Copy both to the other end before the key is used; restore neither from a backup,
+    /// nor use a copy of a machine that goes on sending: make a new key then
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

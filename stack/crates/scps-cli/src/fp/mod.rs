@@ -111,7 +111,8 @@ impl FpOptions {
             }
             TransportName::Tp => {
                 let IpAddr::V4(address) = address else {
-                    return Err(CliError::Usage(format!("local address: found {address}; expected IPv4.")));
+                    let problem = crate::place::no_ipv6(&address.to_string());
+                    return Err(CliError::Usage(format!("local address: {problem} but with --transport tcp.")));
                 };
                 let mut resolved = self.tunables.resolve()?;
                 let stack = self.driver.open(address, &mut resolved)?;

@@ -132,6 +132,18 @@ impl Lab {
         self.start(place, &file, options)
     }
 
+    /// A gateway at the client that takes connections to one port only.
+    pub fn forwards_only(&self) -> Gateway {
+        let forward = r#"{"side": "lan", "listen": "10.3.0.9:8080", "from": "10.1.99.9", "to": "10.2.0.1:80"}"#;
+        let file = self.path("forward.json");
+        let text = format!(
+            r#"{{"lan": {{"carrier": {{"kind": "tun", "routes": ["10.3.0.9"]}}}}, "forwards": [{forward}],
+                "wan": {{"carrier": {{"kind": "udp", "remote": "10.9.0.2:7168"}}, "transport": {{"rate": "200 Mbit/s"}}}}}}"#
+        );
+        std::fs::write(&file, text).unwrap();
+        self.start(NEAR, &file, "")
+    }
+
     /// The gateway of a host for its own programs, with the kernel set up as `--check` says.
     pub fn own_gateway(&self, place: usize) -> Gateway {
         let address = if place == OWN { "10.1.0.1" } else { "10.2.0.1" };
@@ -178,6 +190,21 @@ impl Lab {
         Gateway { child, said }
     }
 
+    /// A new key for the pair; the option that names its settings.
+    pub fn sp(&self) -> String {
+        let made = Command::new(env!("CARGO_BIN_EXE_scps")).args(["sp-key", &self.path("link.key")]).status();
+        assert!(made.unwrap().success());
+        let direction = |src: &str, dst: &str| {
+            format!(
+                r#"{{"src": "{src}", "dst": "{dst}", "key_id": 1, "key_file": "link.key", "suite": "chacha20-poly1305"}}"#
+            )
+        };
+        let (there, back) = (direction("10.9.0.1", "10.9.0.2"), direction("10.9.0.2", "10.9.0.1"));
+        let file = self.path("sp.json");
+        std::fs::write(&file, format!(r#"{{"associations": [{there}, {back}]}}"#)).unwrap();
+        format!("--sp {file}")
+    }
+
     pub fn pair(&self, keys: &str) -> (Gateway, Gateway) {
         (self.gateway(NEAR, keys, ""), self.gateway(FAR, keys, ""))
     }
@@ -196,6 +223,31 @@ impl Lab {
             .unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
         Program { child, said }
+    }
+
+    /// Puts a program on the way between the gateways that passes a datagram not at all, once or twice, with these weights, and every
+    /// tenth late.
+    pub fn bad_link(&mut self, weights: [u32; 3]) -> Program {
+        self.near_wan = r#""local": "127.0.0.1:7168", "remote": "127.0.0.1:7169""#;
+        let script =
+            "import heapq, itertools, random, select; random.seed(7); count = itertools.count(); waiting = []\n\
+             near = socket.socket(type=socket.SOCK_DGRAM); near.bind(('127.0.0.1', 7169))\n\
+             far = socket.socket(type=socket.SOCK_DGRAM); far.bind(('10.9.0.1', 7168))\n\
+             onward = {near: (far, ('10.9.0.2', 7168)), far: (near, ('127.0.0.1', 7168))}\n\
+             while True:\n\
+             \x20 ready, _, _ = select.select([near, far], [], [], .001)\n\
+             \x20 now = time.monotonic()\n\
+             \x20 for s in ready:\n\
+             \x20   try: d = s.recv(2000)\n\
+             \x20   except OSError: continue\n\
+             \x20   for _ in range(random.choices([0, 1, 2], WEIGHTS)[0]):\n\
+             \x20     late = random.random() * .02 if random.random() < .1 else 0\n\
+             \x20     heapq.heappush(waiting, (now + late, next(count), s, d))\n\
+             \x20 while waiting and waiting[0][0] <= now:\n\
+             \x20   _, _, s, d = heapq.heappop(waiting); to, at = onward[s]\n\
+             \x20   try: to.sendto(d, at)\n\
+             \x20   except OSError: pass";
+        self.python(NEAR, &script.replace("WEIGHTS", &format!("{weights:?}")))
     }
 
     pub fn server(&self, script: &str) -> Program {

@@ -364,6 +364,7 @@ fn receive(net: &mut dyn Net, id: ConnId, partial: &mut Partial, fill: u8) -> Re
             Recv::Wait => break,
             Recv::End => return Ok((true, filled)),
         };
+        let stored = stored.and_then(|()| partial.sync_if_due(net));
         stored.map_err(|e| Failure::Final(format!("the file cannot be written: {e}")))?;
     }
     Ok((false, filled))

@@ -1,6 +1,5 @@
 //! What of a file is at either end: sizes, checksums, and whether a source is still the same (scps-fp §11.3).
 
-use super::transfer::local_error;
 use super::{Client, Fault, Remote};
 use crate::crc::find_crc;
 use crate::partial::stored_size;
@@ -9,6 +8,10 @@ use crate::reply::find_size;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::path::Path;
+
+pub(super) fn local_error(path: &Path) -> impl Fn(std::io::Error) -> Fault + '_ {
+    move |e| Fault::Local(format!("{}: {e}", path.display()))
+}
 
 /// Where a stored beginning is looked for.
 pub(super) struct Stored {

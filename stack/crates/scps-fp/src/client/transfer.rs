@@ -2,15 +2,16 @@
 
 use super::attempt::{Course, Flow, Request};
 use super::report::{Integrity, Report, Status};
-use super::stored::{place, Source};
+use super::stored::{local_error, place, Source};
 use super::{Client, Fault, Remote, Start, Urge};
 use crate::command::FileType;
 use crate::crc::{crc_of, crc_text};
-use crate::net::Service;
+use crate::error::StoreError;
+use crate::net::{Net, Service};
 use crate::outgoing::Outgoing;
 use crate::partial::{stored_size, Base, Bounds, Partial};
 use crate::restart::{Attempts, Decision, Failure};
-use crate::store::{modified, StoreError};
+use crate::store::modified;
 use cap_std::fs::File;
 use scps_types::Instant;
 use std::io::Read;
@@ -50,10 +51,6 @@ impl Progress {
         self.fresh_next = true;
         self.fresh_now = true;
     }
-}
-
-pub(super) fn local_error(path: &Path) -> impl Fn(std::io::Error) -> Fault + '_ {
-    move |e| Fault::Local(format!("{}: {e}", path.display()))
 }
 
 fn stored_error(error: &StoreError) -> Failure {
@@ -220,6 +217,8 @@ impl Client<'_> {
         self.heed_source(progress, source);
         let marker = if append { 0 } else { self.put_marker(local, remote, size, progress)? };
         progress.is_of_wrong_size = false;
+        let is_measured = append && file_type == FileType::Image;
+        let stored_before = if is_measured { self.remote_size(remote)?.unwrap_or(0) } else { 0 };
         let mut outgoing = Outgoing::file(file, marker, file_type).map_err(|e| stored_error(&e))?;
         let verb = match (append, self.unique_remote && marker == 0) {
             (true, _) => "APPE",
@@ -238,22 +237,23 @@ impl Client<'_> {
         let result = if append { result.map_err(no_second_try) } else { result };
         result?;
         progress.report.size = Some(size);
-        let checked = if append { size } else { marker };
         let own = outgoing.crc();
         let verdict = self.judge_integrity(&course, own, outgoing.sent(), file_type);
         progress.report.crc = Some(crc_text(own));
         progress.report.integrity = Some(verdict);
-        if checked == 0 && verb == "STOR" && file_type == FileType::Image {
-            self.prove_length(progress, remote, size)?;
+        // A server that is not ours may have kept a marker, or what a longer file had.
+        let is_kin = self.remote.as_ref().is_some_and(Remote::is_kin);
+        if is_measured || (marker == 0 && verb == "STOR" && file_type == FileType::Image && !is_kin) {
+            self.prove_length(progress, remote, stored_before.saturating_add(size))?;
         }
-        if checked > 0 && !append {
+        if marker > 0 {
             self.prove_whole(progress, remote, |file_type| {
                 let file = open_local(local)?;
                 let size = stored_size(&file, file_type).map_err(|e| Fault::Local(e.text))?;
                 crc_of(open_local(local)?).map(|(crc, _)| (crc, size)).map_err(local_error(local))
             })?;
         }
-        settle_integrity(progress)
+        settle_integrity(progress, !append)
     }
 
     fn get_once(&mut self, remote: &str, local: &Path, progress: &mut Progress) -> Result<(), Failure> {
@@ -280,11 +280,11 @@ impl Client<'_> {
         });
         let result = self.heed_refusal(progress, &course, marker, result);
         if let Err(failure) = result {
-            settle_local(partial, &failure, course.begun, enabled, self.mib.keep_partial)
+            settle_local(self.net, partial, &failure, course.begun, enabled, self.mib.keep_partial)
                 .map_err(|e| stored_error(&e))?;
             return Err(failure);
         }
-        partial.complete().map_err(|e| stored_error(&e))?;
+        partial.complete(self.net).map_err(|e| stored_error(&e))?;
         progress.report.size = Some(stored);
         progress.report.integrity = Some(self.judge_integrity(&course, crc, received, file_type));
         progress.report.crc = Some(crc_text(crc));
@@ -293,7 +293,7 @@ impl Client<'_> {
                 crc_of(open_local(local)?).map(|(crc, _)| (crc, stored)).map_err(local_error(local))
             })?;
         }
-        settle_integrity(progress)
+        settle_integrity(progress, true)
     }
 
     /// Counts what an attempt moved.
@@ -397,12 +397,8 @@ impl Client<'_> {
         }
     }
 
-    /// A server that is not ours may have kept a marker, or what a longer file had: what was stored is as long as what was
-    /// sent, or it is not the file.
+    /// What is stored is as long as it must be, or it is not the file.
     fn prove_length(&mut self, progress: &mut Progress, remote: &str, size: u64) -> Result<(), Failure> {
-        if self.remote.as_ref().is_some_and(Remote::is_kin) {
-            return Ok(());
-        }
         let theirs = self.remote_size(remote)?;
         if theirs.is_some_and(|s| s != size) {
             self.note(progress, format!("sizes differ: {size} here, {theirs:?} there"));
@@ -443,14 +439,15 @@ impl Client<'_> {
     }
 }
 
-fn settle_integrity(progress: &mut Progress) -> Result<(), Failure> {
+/// An error if both ends differ; `may_repeat` if the transfer can be done again from the start.
+fn settle_integrity(progress: &mut Progress, may_repeat: bool) -> Result<(), Failure> {
     if progress.report.integrity != Some(Integrity::Mismatch) {
         return Ok(());
     }
     let text = if progress.is_of_wrong_size { "the sizes differ" } else { "the checksums differ" }.to_owned();
     // A stored beginning that was not ours shows only now; once more from the start decides it.
     let was_restarted = progress.report.markers.last().is_some_and(|m| *m > 0);
-    if (was_restarted || progress.is_of_wrong_size) && !progress.fresh_tried {
+    if may_repeat && (was_restarted || progress.is_of_wrong_size) && !progress.fresh_tried {
         progress.start_anew();
         return Err(Failure::Broken(text));
     }
@@ -474,6 +471,7 @@ fn open_local(path: &Path) -> Result<File, Fault> {
 
 /// What becomes of a local part (scps-fp §9.2).
 fn settle_local(
+    net: &mut dyn Net,
     partial: Partial,
     failure: &Failure,
     begun: bool,
@@ -481,11 +479,11 @@ fn settle_local(
     keeps: bool,
 ) -> Result<(), StoreError> {
     match failure {
-        Failure::Aborted => partial.undo(),
-        Failure::Interrupted(_) => partial.keep().map(|_| ()),
+        Failure::Aborted => partial.undo(net),
+        Failure::Interrupted(_) => partial.keep(net).map(|_| ()),
         // A server that never began sent nothing worth keeping.
-        _ if !begun && partial.received() == 0 => partial.undo(),
-        Failure::Broken(_) | Failure::Busy(_) if enabled || keeps => partial.set_aside().map(|_| ()),
-        Failure::Broken(_) | Failure::Busy(_) | Failure::Final(_) => partial.undo(),
+        _ if !begun && partial.received() == 0 => partial.undo(net),
+        Failure::Broken(_) | Failure::Busy(_) if enabled || keeps => partial.set_aside(net).map(|_| ()),
+        Failure::Broken(_) | Failure::Busy(_) | Failure::Final(_) => partial.undo(net),
     }
 }

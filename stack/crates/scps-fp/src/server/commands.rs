@@ -6,13 +6,14 @@ use super::work::{Checking, Copying, Work};
 use super::writers::Claim;
 use super::Shared;
 use crate::command::{Command, FileType, Site, VERBS};
+use crate::error::{StoreError, StoreResult};
 use crate::listing::calendar;
-use crate::net::Net;
+use crate::net::{aside, Net};
 use crate::outgoing::Outgoing;
 use crate::partial::{Base, Bounds, Partial};
 use crate::reply::Reply;
 use crate::search::Search;
-use crate::store::{modified, resolve, Store, StoreError, StoreResult};
+use crate::store::{modified, resolve, Store};
 use std::rc::Rc;
 
 const BUSY: &str = "Another session is writing the file.";
@@ -82,7 +83,9 @@ impl Session {
             return self.reply_with_text(503, "Send USER first.");
         };
         shared.has_hashed = true;
-        match shared.users.check(&name, word) {
+        // The hash takes long on purpose.
+        let checked = aside(net, || shared.users.check(&name, word));
+        match checked.ok().flatten() {
             None => self.refuse_login(net, shared),
             Some(user) => {
                 if self.enter(user, shared) {

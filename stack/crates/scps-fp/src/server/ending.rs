@@ -3,6 +3,7 @@
 use super::session::Session;
 use super::transfer::Ending;
 use crate::crc::crc_text;
+use crate::net::Net;
 use crate::outgoing::Outgoing;
 use crate::partial::Partial;
 use crate::reply::Reply;
@@ -46,17 +47,24 @@ impl Session {
         }
     }
 
-    pub(super) fn conclude_receiving(&mut self, partial: Partial, ending: Ending, keeps: bool, filled: u64) {
+    pub(super) fn conclude_receiving(
+        &mut self,
+        net: &mut dyn Net,
+        partial: Partial,
+        ending: Ending,
+        keeps: bool,
+        filled: u64,
+    ) {
         let crc = partial.crc();
         let outcome = match &ending {
-            Ending::Complete => partial.complete().map(|_| ()),
-            Ending::Interrupted => partial.keep().map(|stored| {
+            Ending::Complete => partial.complete(net).map(|_| ()),
+            Ending::Interrupted => partial.keep(net).map(|stored| {
                 self.reply(&Reply::new(256, format!("Transfer interrupted at {stored}")));
             }),
             // The peer's SIZE has to see what it will continue.
-            Ending::Broken(_) if self.auto_restart => partial.keep().map(|_| ()),
-            Ending::Broken(_) if keeps => partial.set_aside().map(|_| ()),
-            Ending::Broken(_) | Ending::Aborted | Ending::NoConnection(_) | Ending::Local(_) => partial.undo(),
+            Ending::Broken(_) if self.auto_restart => partial.keep(net).map(|_| ()),
+            Ending::Broken(_) if keeps => partial.set_aside(net).map(|_| ()),
+            Ending::Broken(_) | Ending::Aborted | Ending::NoConnection(_) | Ending::Local(_) => partial.undo(net),
         };
         match (outcome, ending) {
             (Err(error), _) => {

@@ -11,15 +11,15 @@ mod work;
 mod writers;
 
 use crate::config::Mib;
-use crate::net::{ListenId, Net, Service};
+use crate::net::{ConnId, ListenId, Net, Service};
 use crate::quota::Quota;
 use crate::reply::Reply;
 use crate::users::{User, Users};
 use guard::Guard;
 use scps_types::Instant;
-use session::Session;
+use session::{Session, FAREWELL};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -53,6 +53,8 @@ impl Shared {
 
 /// Rounds of sessions before the caller is heard again.
 const PASSES_MAX: usize = 16;
+/// Refused connections that still have time to take the reason.
+const REFUSED_MAX: usize = 16;
 
 /// Who may do what, and how.
 #[derive(Debug, Default)]
@@ -75,6 +77,8 @@ pub struct Server {
     address: SocketAddr,
     sessions: BTreeMap<u64, Session>,
     next_session: u64,
+    /// Connections that were told that there is no place, and when.
+    refused: VecDeque<(ConnId, Instant)>,
     /// The session that is heard first in the next pass.
     next_first: u64,
 }
@@ -95,7 +99,8 @@ impl Server {
             allow_terminate: config.allow_terminate,
             is_terminated: false,
         };
-        Ok(Server { shared, listener, address, sessions: BTreeMap::new(), next_session: 1, next_first: 0 })
+        let (sessions, refused) = (BTreeMap::new(), VecDeque::new());
+        Ok(Server { shared, listener, address, sessions, next_session: 1, refused, next_first: 0 })
     }
 
     /// Where clients connect.
@@ -139,7 +144,8 @@ impl Server {
             }
             if !progressed {
                 let now = net.now();
-                return Ok(self.sessions.values().filter_map(|s| s.deadline(now, &self.shared)).min());
+                let refused = self.refused.front().map(|(_, at)| *at + FAREWELL);
+                return Ok(self.sessions.values().filter_map(|s| s.deadline(now, &self.shared)).chain(refused).min());
             }
         }
         Ok(Some(net.now()))
@@ -147,13 +153,16 @@ impl Server {
 
     fn accept(&mut self, net: &mut dyn Net) -> io::Result<bool> {
         let mut any = false;
+        self.forget_refused(net);
         while let Some(accepted) = net.accept(self.listener)? {
             any = true;
             if !self.has_place_for(net, accepted.peer.ip()) {
                 let reply = Reply::new(421, "Too many sessions. Try again later.").emit(false);
                 // If there is no room for it, the end of the connection says the same.
                 let _ = net.send(accepted.id, &reply);
-                net.release(accepted.id);
+                net.finish(accepted.id);
+                self.refused.push_back((accepted.id, net.now()));
+                self.forget_refused(net);
                 self.shared.log.push(format!("{} refused: too many sessions", accepted.peer));
                 continue;
             }
@@ -163,6 +172,16 @@ impl Server {
             self.sessions.insert(id, Session::new(id, accepted, net.now(), &self.shared));
         }
         Ok(any)
+    }
+
+    /// Ends refused connections that had their time, and the oldest of too many: one that is never acknowledged would else
+    /// live as long as the transport is patient.
+    fn forget_refused(&mut self, net: &mut dyn Net) {
+        let now = net.now();
+        while self.refused.front().is_some_and(|(_, at)| *at + FAREWELL <= now) || self.refused.len() > REFUSED_MAX {
+            let Some((id, _)) = self.refused.pop_front() else { return };
+            net.abort(id);
+        }
     }
 
     /// True if a session from `from` may begin. Where all places are taken, one that does nothing is given up: an address'

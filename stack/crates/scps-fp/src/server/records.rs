@@ -3,9 +3,10 @@
 use super::session::Session;
 use super::work::{update_error, Checking, Updating, Work};
 use super::Shared;
+use crate::error::{StoreError, StoreResult};
 use crate::outgoing::Outgoing;
 use crate::ranges::{RangeError, ReadRequest, READ_CONTROL_MAX};
-use crate::store::{Store, StoreError, StoreResult};
+use crate::store::Store;
 use crate::update::{Applier, SignalReader, CONTROL_FILE_MAX};
 use cap_std::fs::File;
 use std::io::{BufReader, Read};

@@ -23,8 +23,8 @@ const COMMANDS_PER_TURN: usize = 8;
 const UNKNOWN_MAX: u32 = 20;
 /// Octets of replies a client may leave unread before we stop reading its commands.
 const UNREAD_MAX: usize = 64 * 1024;
-/// How long a session that is over waits for its last reply to be taken.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// How long a session that is over, or was refused, waits for its last reply to be taken.
+pub(super) const FAREWELL: Duration = Duration::from_secs(10);
 
 /// A control connection and what belongs to it.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl Session {
     pub fn turn(&mut self, net: &mut dyn Net, shared: &mut Shared) -> bool {
         let mut progressed = self.read_control(net);
         progressed |= self.take_lines(net, shared);
-        progressed |= self.advance_work(shared);
+        progressed |= self.advance_work(net, shared);
         if self.control_lost && self.transfer.is_some() {
             self.end_transfer(net, shared, Ending::Broken("the control connection was lost"));
             progressed = true;
@@ -342,6 +342,7 @@ impl Session {
     }
 
     fn say_goodbye(&mut self, net: &mut dyn Net, text: &str) {
+        self.work = None;
         self.reply(&Reply::new(421, text));
         self.closing_since = Some(net.now());
     }
@@ -364,12 +365,17 @@ impl Session {
     }
 
     fn idle_deadline(&self) -> Option<Instant> {
-        (self.transfer.is_none() && self.work.is_none()).then_some(self.last_command + self.idle)
+        self.is_waiting().then_some(self.last_command + self.idle)
     }
 
     /// Since when nothing has happened here; `None` while something does.
     pub fn quiet_since(&self) -> Option<Instant> {
-        (self.transfer.is_none() && self.work.is_none() && self.closing_since.is_none()).then_some(self.last_command)
+        (self.is_waiting() && self.closing_since.is_none()).then_some(self.last_command)
+    }
+
+    /// True if it is the client's turn: to say something, or to take what work waits for.
+    fn is_waiting(&self) -> bool {
+        self.transfer.is_none() && (self.work.is_none() || self.is_work_held())
     }
 
     /// True if there is more to do at once.
@@ -386,7 +392,7 @@ impl Session {
         self.closing_since.is_some()
     }
 
-    /// Commands count from the end of a transfer.
+    /// Patience counts from a command, from the end of a transfer, and from the last octet taken of what work makes.
     pub fn touch(&mut self, now: Instant) {
         self.last_command = now;
     }
@@ -408,6 +414,9 @@ impl Session {
         }
         if let Ok(n) = net.send(self.control, &self.out) {
             self.out.drain(..n);
+            if n > 0 && self.work.is_some() {
+                self.touch(net.now());
+            }
             n > 0
         } else {
             self.control_lost = true;
@@ -429,7 +438,12 @@ impl Session {
             if let Some(listener) = self.passive.take() {
                 net.unlisten(listener);
             }
-            net.release(self.control);
+            if self.out.is_empty() {
+                net.release(self.control);
+            } else {
+                // Whoever reads nothing reads no end either.
+                net.abort(self.control);
+            }
             shared.log.push(format!("[{}] closed", self.id));
             self.is_over = true;
         }

@@ -3,13 +3,13 @@
 use super::session::Session;
 use super::Shared;
 use crate::command::FileType;
+use crate::error::{StoreError, StoreResult};
 use crate::net::{ConnId, ListenId, Net, Recv, Service};
 use crate::outgoing::Outgoing;
 use crate::partial::Partial;
 use crate::private::FileId;
 use crate::quota::Count;
 use crate::reply::Reply;
-use crate::store::{StoreError, StoreResult};
 use scps_types::{Duration, Instant};
 use std::net::{IpAddr, SocketAddr};
 
@@ -38,10 +38,13 @@ impl Flow {
     }
 
     /// Takes a step towards the first or next octet; true once it can move.
-    fn prepare(&mut self) -> StoreResult<bool> {
+    fn prepare(&mut self, net: &mut dyn Net) -> StoreResult<bool> {
         match self {
             Flow::Send(outgoing) => outgoing.prepare(),
-            Flow::Receive(partial) => partial.prepare(),
+            Flow::Receive(partial) => {
+                partial.sync_if_due(net)?;
+                partial.prepare()
+            }
         }
     }
 }
@@ -111,7 +114,7 @@ pub(super) struct Plan {
 
 impl Transfer {
     /// Takes a step before the connection is opened; true once that may be.
-    fn make_ready(&mut self) -> StoreResult<bool> {
+    fn make_ready(&mut self, net: &mut dyn Net) -> StoreResult<bool> {
         if let Some(count) = &mut self.count {
             if !count.step()? {
                 return Ok(false);
@@ -120,7 +123,7 @@ impl Transfer {
             let Flow::Receive(partial) = &self.flow else { return Ok(false) };
             partial.check_declared(self.declared)?;
         }
-        self.flow.prepare()
+        self.flow.prepare(net)
     }
 
     /// For STAT.
@@ -286,7 +289,7 @@ impl Session {
 
     /// Prepares the file and asks for the connection.
     fn prepare_link(&mut self, net: &mut dyn Net, way: Way, transfer: &mut Transfer) -> Option<Ending> {
-        match transfer.make_ready() {
+        match transfer.make_ready(net) {
             Ok(true) => {}
             Ok(false) => {
                 transfer.is_working = true;
@@ -326,8 +329,8 @@ impl Session {
                         transfer.link = Link::Open(accepted.id);
                         break;
                     }
-                    // A stranger: closed, and the wait goes on.
-                    Ok(Some(stranger)) => net.release(stranger.id),
+                    // A stranger: reset, and the wait goes on.
+                    Ok(Some(stranger)) => net.abort(stranger.id),
                     Err(e) => return Some(Ending::NoConnection(e.to_string())),
                 }
             },
@@ -397,7 +400,7 @@ impl Session {
             Flow::Receive(partial) => {
                 let (received, stored) = (partial.received(), partial.stored());
                 shared.log.push(format!("{note}: {received} octets received, {stored} stored"));
-                self.conclude_receiving(partial, ending, shared.mib.keep_partial, transfer.filled);
+                self.conclude_receiving(net, partial, ending, shared.mib.keep_partial, transfer.filled);
             }
         }
     }
@@ -445,7 +448,7 @@ fn receive(net: &mut dyn Net, id: ConnId, partial: &mut Partial, fill: u8, fille
             Ok(Recv::End) => return Some(Ending::Complete),
             Err(_) => return Some(Ending::Broken("the data connection failed")),
         };
-        if let Err(error) = stored {
+        if let Err(error) = stored.and_then(|()| partial.sync_if_due(net)) {
             return Some(Ending::Local(StoreError::from(error).of_storing()));
         }
     }

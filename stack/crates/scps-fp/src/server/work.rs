@@ -5,11 +5,13 @@ use super::session::Session;
 use super::Shared;
 use crate::ascii::Place;
 use crate::crc::{crc_text, Crc};
+use crate::error::{StoreError, StoreResult};
 use crate::listing::Listing;
+use crate::net::Net;
 use crate::quota::Count;
 use crate::reply::Reply;
 use crate::search::{Search, STEP_OCTETS};
-use crate::store::{NewFile, Store, StoreError, StoreResult};
+use crate::store::{NewFile, Store};
 use crate::update::{Applier, SignalReader, UpdateError};
 use cap_std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -106,7 +108,7 @@ fn is_counted(count: &mut Option<Count>) -> StoreResult<bool> {
 
 impl Work {
     /// Taken at once: the step, and the rest of the work if there is one.
-    fn step(self) -> StoreResult<(Step, Option<Work>)> {
+    fn step(self, net: &mut dyn Net) -> StoreResult<(Step, Option<Work>)> {
         match self {
             Work::Crc(mut checking) => Ok(match checking.step()? {
                 Some(value) => (Step::Done(Reply::new(250, crc_text(value)).with_text()), None),
@@ -128,14 +130,16 @@ impl Work {
                 Ok((step, rest))
             }
             Work::Copy(mut copying) => {
+                copying.to.sync_if_due(net)?;
                 if copying.step()? {
-                    return copying.to.publish().map(|()| (Step::Done(Reply::new(250, "COPY")), None));
+                    return copying.to.publish(net).map(|()| (Step::Done(Reply::new(250, "COPY")), None));
                 }
                 Ok((Step::More, Some(Work::Copy(copying))))
             }
             Work::Update(mut updating) => {
+                updating.target.sync_if_due(net)?;
                 if updating.step()? {
-                    return updating.finish().map(|reply| (Step::Done(reply), None));
+                    return updating.finish(net).map(|reply| (Step::Done(reply), None));
                 }
                 Ok((Step::More, Some(Work::Update(updating))))
             }
@@ -178,9 +182,9 @@ impl Updating {
         applier.step(|| signals.read_signal(), target).map_err(update_error)
     }
 
-    fn finish(self) -> StoreResult<Reply> {
+    fn finish(self, net: &mut dyn Net) -> StoreResult<Reply> {
         let value = self.target.crc();
-        self.target.publish()?;
+        self.target.publish(net)?;
         if let Some(control) = &self.control {
             self.store.delete(control)?;
         }
@@ -189,13 +193,19 @@ impl Updating {
 }
 
 impl Session {
+    /// True if the client has to take something before the work goes on.
+    pub fn is_work_held(&self) -> bool {
+        self.work.is_some() && self.unread() > UNREAD_LISTING
+    }
+
     /// Goes on with what the session is busy with; false if there is nothing, or nothing to be done now.
-    pub fn advance_work(&mut self, shared: &mut Shared) -> bool {
-        if self.unread() > UNREAD_LISTING {
+    pub fn advance_work(&mut self, net: &mut dyn Net, shared: &mut Shared) -> bool {
+        if self.is_work_held() {
             return false;
         }
         let Some(work) = self.work.take() else { return false };
-        match work.step() {
+        self.touch(net.now());
+        match work.step(net) {
             Ok((step, rest)) => {
                 self.work = rest;
                 match step {

@@ -6,7 +6,7 @@ pub mod peer;
 
 use scps_fp::client::{Client, Console, Report, Resolver, Urge};
 use scps_fp::config::Mib;
-use scps_fp::net::{Accepted, ConnId, ListenId, Net, Recv, Service};
+use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
 use scps_fp::server::{Server, ServerConfig};
 use scps_fp::users::{User, Users};
 use scps_types::{Duration, Instant};
@@ -75,6 +75,7 @@ struct Core {
     faults: VecDeque<(u64, Fault)>,
     outage_until: Option<Instant>,
     killed_client: bool,
+    asides: u32,
     kill_server_for: Option<u64>,
     pub log: Vec<String>,
 }
@@ -183,6 +184,11 @@ impl World {
         self.core.borrow().data_octets
     }
 
+    /// Jobs that were done on the side.
+    pub fn asides(&self) -> u32 {
+        self.core.borrow().asides
+    }
+
     pub fn log(&self) -> String {
         self.core.borrow().log.join("\n")
     }
@@ -239,6 +245,12 @@ impl World {
         }
     }
 
+    /// Sessions of a server.
+    pub fn session_count(&self, host: &str) -> usize {
+        let hosts = self.hosts.borrow();
+        hosts[&host.parse().unwrap()].server.as_ref().map_or(0, Server::session_count)
+    }
+
     /// Lets time pass, servers working whenever they are due.
     pub fn pass(&self, duration: Duration) {
         let until = self.now() + duration;
@@ -286,6 +298,13 @@ pub fn users(root: &Path, names: &[&str]) -> Users {
 
 fn gone() -> io::Error {
     io::ErrorKind::NotConnected.into()
+}
+
+impl Aside for SimNet {
+    fn aside(&mut self, job: &mut (dyn FnMut() + Send)) {
+        self.world.core.borrow_mut().asides += 1;
+        job();
+    }
 }
 
 impl Net for SimNet {

@@ -294,10 +294,12 @@ impl Chain {
             (true, _) => 0,
         };
         if node == 0 {
-            return self.client.endpoint.handle_input(self.now, packet, Trust::Check);
+            self.client.endpoint.handle_input(self.now, packet, Trust::Check);
+            return;
         }
         if node == self.links.len() {
-            return self.server.endpoint.handle_input(self.now, packet, Trust::Check);
+            self.server.endpoint.handle_input(self.now, packet, Trust::Check);
+            return;
         }
         let Some(gateway) = &mut self.gateways[node - 1] else { return };
         if gateway.handle_input(self.now, Self::side_of(node - 1, way == 0), packet, Trust::Check) == Fate::Pass {

@@ -6,7 +6,7 @@ use crate::sys;
 use mio::net::{TcpListener, TcpStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use scps_fp::net::{Accepted, ConnId, ListenId, Net, Recv, Service};
+use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
 use scps_types::Instant;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::collections::BTreeMap;
@@ -34,6 +34,39 @@ pub struct KernelNet {
 
 fn gone() -> io::Error {
     io::ErrorKind::NotConnected.into()
+}
+
+/// What an error of accept(2) speaks of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Failed {
+    /// The connection that came: its network's error, a firewall's refusal.
+    Newcomer,
+    /// This moment: nobody is there, or the system has no descriptors or memory. Who came waits in the backlog.
+    Now,
+    Listener,
+}
+
+impl Failed {
+    fn of(error: &io::Error) -> Failed {
+        match error.raw_os_error() {
+            Some(
+                libc::EINTR
+                | libc::ECONNABORTED
+                | libc::ENETDOWN
+                | libc::EPROTO
+                | libc::ENOPROTOOPT
+                | libc::EHOSTDOWN
+                | libc::ENONET
+                | libc::EHOSTUNREACH
+                | libc::EOPNOTSUPP
+                | libc::ENETUNREACH
+                | libc::EPERM
+                | libc::ETIMEDOUT,
+            ) => Failed::Newcomer,
+            Some(libc::EAGAIN | libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => Failed::Now,
+            _ => Failed::Listener,
+        }
+    }
 }
 
 impl KernelNet {
@@ -87,6 +120,9 @@ impl KernelNet {
     }
 }
 
+/// The kernel's transport goes on whatever this process does.
+impl Aside for KernelNet {}
+
 impl Net for KernelNet {
     fn now(&self) -> Instant {
         self.clock.now()
@@ -112,14 +148,14 @@ impl Net for KernelNet {
                 Ok((stream, peer)) => {
                     // A peer that has gone already is nobody.
                     let Ok(local) = stream.local_addr() else { continue };
-                    let id = self.adopt(stream)?;
+                    let Ok(id) = self.adopt(stream) else { return Ok(None) };
                     return Ok(Some(Accepted { id, local, peer }));
                 }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
-                // Out of descriptors: the connection waits in the backlog.
-                Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => return Ok(None),
-                Err(e) => return Err(e),
+                Err(e) => match Failed::of(&e) {
+                    Failed::Newcomer => {}
+                    Failed::Now => return Ok(None),
+                    Failed::Listener => return Err(e),
+                },
             }
         }
     }
@@ -228,5 +264,22 @@ impl Net for KernelNet {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
             other => other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_error_of_the_listener_ends_the_service() {
+        let of = |code| Failed::of(&io::Error::from_raw_os_error(code));
+        for code in [libc::ENOBUFS, libc::ENOMEM, libc::EMFILE, libc::ENFILE, libc::EWOULDBLOCK] {
+            assert_eq!(of(code), Failed::Now);
+        }
+        for code in [libc::ECONNABORTED, libc::EPROTO, libc::EPERM, libc::EHOSTUNREACH, libc::EINTR] {
+            assert_eq!(of(code), Failed::Newcomer);
+        }
+        assert_eq!((of(libc::EBADF), of(libc::EINVAL)), (Failed::Listener, Failed::Listener));
     }
 }

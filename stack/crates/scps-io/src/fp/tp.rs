@@ -2,22 +2,24 @@
 
 use super::unix_time;
 use crate::stack::Stack;
-use scps_fp::net::{Accepted, ConnId, ListenId, Net, Recv, Service};
+use rustix::event::{eventfd, EventfdFlags};
+use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
 use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State, Totals};
 use scps_types::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Ports for listeners that leave the choice to us (RFC 6335 §6).
 const DYNAMIC_PORTS: std::ops::RangeInclusive<u16> = 49_152..=65_535;
 /// Octets a connection takes before they can be sent.
 const UNSENT_MAX: u64 = 128 * 1024;
-/// Connections that were given up but still deliver what they took.
-const LEAVING_MAX: usize = 1024;
+/// Connections that were given up but still deliver what they took; beyond these the oldest of whoever has most are reset.
+/// The transport alone would keep one that nobody acknowledges for half an hour.
+const LEAVING_MAX: usize = 256;
 
 #[derive(Debug)]
 struct Connection {
@@ -147,12 +149,41 @@ impl TpNet {
         ConnId(name)
     }
 
+    /// Resets a connection that nobody is interested in.
+    fn dismiss(&mut self, id: ConnectionId) {
+        self.stack.abort(id);
+        self.stack.release(id);
+    }
+
+    /// Ends one of too many connections that were given up: one that has delivered everything, or else the oldest of the peer that
+    /// left most, so that those who leave few do not suffer from one who leaves many.
+    fn bound_leaving(&mut self) {
+        if self.leaving.len() <= LEAVING_MAX {
+            return;
+        }
+        let endpoint = self.stack.endpoint();
+        let has_delivered = |id: &ConnectionId| {
+            endpoint.state(*id).is_none_or(|s| matches!(s, State::Closed | State::TimeWait | State::FinWait2))
+        };
+        let peer = |id: &ConnectionId| endpoint.addresses(*id).map(|(_, remote)| remote.0);
+        let mut counts = BTreeMap::new();
+        for id in &self.leaving {
+            *counts.entry(peer(id)).or_insert(0) += 1;
+        }
+        let most = counts.into_iter().max_by_key(|(_, n)| *n).map(|(peer, _)| peer);
+        let place = self.leaving.iter().position(has_delivered);
+        let place = place.or_else(|| self.leaving.iter().position(|id| Some(peer(id)) == most));
+        if let Some(id) = place.and_then(|place| self.leaving.remove(place)) {
+            self.stack.abort(id);
+        }
+    }
+
     fn take_events(&mut self) {
         while let Some(event) = self.stack.poll_event() {
             match event {
                 Event::Accepted(listener, id) => match self.listeners.values_mut().find(|l| l.id == listener) {
                     Some(found) => found.arrived.push_back(id),
-                    None => self.stack.release(id),
+                    None => self.dismiss(id),
                 },
                 Event::Closed(id, reason) => {
                     if let Some(connection) = self.connections.values_mut().find(|c| c.id == id) {
@@ -163,6 +194,60 @@ impl TpNet {
                 _ => {}
             }
         }
+    }
+}
+
+/// The end of a job on another thread.
+struct End {
+    has_come: AtomicBool,
+    bell: OwnedFd,
+}
+
+impl End {
+    fn new() -> io::Result<End> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(End { has_come: AtomicBool::new(false), bell })
+    }
+}
+
+/// Tells of the end when it is dropped, however the job ended.
+struct Telling<'a>(&'a End);
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        self.0.has_come.store(true, Ordering::Release);
+        // It has room for one ring.
+        let _ = rustix::io::write(&self.0.bell, &1u64.to_ne_bytes());
+    }
+}
+
+impl Aside for TpNet {
+    /// On a thread, while this one turns the stack: peers wait for acknowledgements, not for our disk.
+    fn aside(&mut self, job: &mut (dyn FnMut() + Send)) {
+        let Ok(end) = End::new() else { return job() };
+        if self.stack.watch(end.bell.as_fd()).is_err() {
+            return job();
+        }
+        let (end, job) = (&end, &Mutex::new(job));
+        std::thread::scope(|scope| {
+            let work = move || {
+                let _end = Telling(end);
+                if let Ok(mut job) = job.lock() {
+                    job();
+                }
+            };
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                return work();
+            }
+            while !end.has_come.load(Ordering::Acquire) {
+                self.take_events();
+                // What the device has to tell is told by the next wait as well.
+                if self.stack.turn(None).is_err() {
+                    return;
+                }
+            }
+        });
+        self.stack.look();
     }
 }
 
@@ -216,7 +301,7 @@ impl Net for TpNet {
         if let Some(listening) = self.listeners.remove(&listener.0) {
             self.stack.endpoint_mut().unlisten(listening.id);
             for id in listening.arrived {
-                self.stack.release(id);
+                self.dismiss(id);
             }
         }
     }
@@ -273,16 +358,16 @@ impl Net for TpNet {
     fn release(&mut self, id: ConnId) {
         if let Some(connection) = self.connections.remove(&id.0) {
             self.stack.release(connection.id);
-            if connection.end.is_none() && self.leaving.len() < LEAVING_MAX {
+            if connection.end.is_none() {
                 self.leaving.push_back(connection.id);
+                self.bound_leaving();
             }
         }
     }
 
     fn abort(&mut self, id: ConnId) {
         if let Some(connection) = self.connections.remove(&id.0) {
-            self.stack.abort(connection.id);
-            self.stack.release(connection.id);
+            self.dismiss(connection.id);
         }
     }
 
@@ -293,7 +378,7 @@ impl Net for TpNet {
 
     fn unsent(&self, id: ConnId) -> u64 {
         let snapshot = self.connections.get(&id.0).and_then(|c| self.stack.endpoint().snapshot(c.id));
-        snapshot.map_or(0, |s| s.unacknowledged.saturating_sub(s.flight_size))
+        snapshot.map_or(0, |s| s.unsent)
     }
 
     fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {

@@ -30,7 +30,12 @@ impl Endpoint {
         trust: Trust,
         opened: &mut Vec<u8>,
     ) -> Result<(), DropReason> {
+        let count = |network: &scps_net::Network| network.protection().map_or(0, |p| p.sp.counters().opened);
+        let before = count(&self.network);
         let (envelope, payload) = self.network.unwrap(now, packet, opened)?;
+        if count(&self.network) > before {
+            self.vouched = Some(envelope.src);
+        }
         if !self.config.addresses.is_empty() && !self.config.addresses.contains(&envelope.dst) {
             return Err(DropReason::NotOurs);
         }
@@ -72,6 +77,10 @@ impl Endpoint {
             }
             self.settle(index);
         }
+        if tcp.flags.has(Flags::RST) {
+            // Whoever was asked does not have the connection, or not any more.
+            self.questions.end(local, remote);
+        }
         let places = [local, (Ipv4Addr::UNSPECIFIED, local.1), (Ipv4Addr::UNSPECIFIED, 0)];
         let listener = places.iter().find_map(|place| self.listeners.get(place));
         let result = match listener.map(|l| (l.id, l.config.clone(), l.asks)) {
@@ -100,6 +109,9 @@ impl Endpoint {
         let Some(c) = self.table.at(index) else {
             return Err(DropReason::NoConnection);
         };
+        if c.vouches_for(tcp, data.len()) {
+            self.vouched = Some(envelope.src);
+        }
         let size = self.joined.unwrap_or(data.len()).max(1);
         let count = data.len().div_ceil(size);
         let mut verdict = Verdict::Accepted;
@@ -186,12 +198,7 @@ impl Endpoint {
             return Err(DropReason::ForeignReport);
         }
         match kind {
-            ReportKind::TooBig { mtu } => {
-                let route = &mut self.routes[c.path.route().0];
-                if route.lower_mtu(mtu) {
-                    c.on_mtu_lowered(now, route);
-                }
-            }
+            ReportKind::TooBig { mtu } => self.on_too_big(now, index, mtu),
             // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
             ReportKind::Unreachable { code } if c.state == State::SynSent => {
                 c.finish(CloseReason::Unreachable { code });
@@ -212,6 +219,21 @@ impl Endpoint {
         Ok(())
     }
 
+    /// A packet of a connection was too big: it sends in smaller pieces, and so do the others to the same destination.
+    fn on_too_big(&mut self, now: Instant, index: u32, mtu: u16) {
+        let Some((dst, route)) = self.table.at(index).map(|c| (c.remote.0, c.path.route().0)) else { return };
+        let Some((path, is_news)) = self.path_mtus.on_report(now, dst, mtu, self.routes[route].config().mtu) else {
+            return;
+        };
+        let concerned = if is_news { self.table.places() } else { index..index + 1 };
+        for place in concerned {
+            let Some(c) = self.table.at_mut(place).filter(|c| c.remote.0 == dst) else { continue };
+            c.path.set_mtu(path);
+            c.on_mtu_lowered(now, &self.routes[c.path.route().0]);
+            self.settle(place);
+        }
+    }
+
     fn reply_reset(&mut self, now: Instant, envelope: &Envelope, tcp: &Tcp, data_len: usize) {
         if tcp.flags.has(Flags::RST) || self.replies.len() >= REPLIES_MAX {
             return;
@@ -224,8 +246,11 @@ impl Endpoint {
 
     /// Lets a packet leave that belongs to no connection, if there are not too many and the rate has room for it.
     pub(super) fn queue_reply(&mut self, now: Instant, dst: Ipv4Addr, packet: Vec<u8>) {
-        let route = self.route_to(dst).0;
-        if self.replies.len() < REPLIES_MAX && self.routes[route].take(packet.len(), now).is_ok() {
+        let id = self.route_to(dst);
+        let others_wait = self.schedule.is_blocked(id);
+        let route = &mut self.routes[id.0];
+        let has_room = self.replies.len() < REPLIES_MAX && route.has_room_for_reply(packet.len(), now);
+        if has_room && route.charge(packet.len(), now, others_wait) {
             self.replies.push_back((dst, packet));
         }
     }

@@ -1,16 +1,19 @@
 //! Connections that others open: listeners, and SYNs when there are more than can be kept.
 
-use super::{Endpoint, Listener, ListenerId, REPLIES_MAX};
+use super::{Endpoint, Listener, REPLIES_MAX};
 use crate::config::Config;
-use crate::connection::SocketAddr;
 use crate::cookie;
 use crate::event::{CloseReason, DropReason, Event};
+use crate::names::{ConnectionId, ListenerId, SocketAddr};
 use crate::output::{Polled, Sending};
 use crate::state::State;
-use crate::table::ConnectionId;
 use scps_net::Envelope;
 use scps_types::{Duration, Instant};
+use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp};
+
+/// Octets of an answer to a SYN, both headers with the options that cookies keep.
+const SYN_ACK_LEN: usize = 64;
 
 impl Endpoint {
     /// Accepts connections to `local`; an unspecified address means any of ours, and with port 0 any port that no other
@@ -127,19 +130,16 @@ impl Endpoint {
         config: Config,
         tcp: &Tcp,
     ) -> u32 {
-        let with_scps = config.scps && tcp.options.capabilities.is_some();
+        let offer = tcp.options.capabilities;
+        // Without ports a packet of one connection could be taken for another's, so an identifier that leads to one here, which its
+        // peer may have forgotten, is not agreed on.
+        let is_taken = |identifier| self.table.compressed(remote.0, local.0, identifier).is_some();
+        let does_compress = offer
+            .is_some_and(|o| o.has(Capabilities::COMPRESSION) && o.connection_id != 0 && !is_taken(o.connection_id));
+        let config = Config { compression: config.compression && does_compress, ..config };
+        let with_scps = config.scps && offer.is_some();
         let id = self.create(now, local, remote, config, State::SynReceived, Some(listener), with_scps);
-        let in_use = tcp
-            .options
-            .capabilities
-            .is_some_and(|c| self.table.compressed(remote.0, local.0, c.connection_id).is_some());
-        self.with(now, id, |c, route| {
-            let does_peer_compress = tcp.options.capabilities.is_some_and(|p| p.connection_id != 0);
-            if in_use || !does_peer_compress {
-                c.opening.forgo_compression();
-            }
-            c.on_peer_syn(now, route, tcp);
-        });
+        self.with(now, id, |c, route| c.on_peer_syn(now, route, tcp));
         id.place()
     }
 
@@ -154,7 +154,8 @@ impl Endpoint {
         config: Config,
         tcp: &Tcp,
     ) {
-        if self.replies.len() >= REPLIES_MAX {
+        let route = self.route_to(remote.0).0;
+        if self.replies.len() >= REPLIES_MAX || !self.routes[route].has_room_for_reply(SYN_ACK_LEN, now) {
             return;
         }
         let syn = cookie::reduce(tcp);

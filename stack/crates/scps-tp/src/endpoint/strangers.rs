@@ -1,14 +1,21 @@
 //! Segments of connections that nobody here knows, for whoever stands between their ends: a gateway that was restarted resets the end that
-//! sends. The other one may wait for ever, for no number of its half is known any more; so it is asked, and its answer tells them.
+//! sends. The other one may wait for ever, for no number of its half is known any more; so it is asked, and its answer tells them. Question,
+//! answer and reset may be lost, so it is asked again until it says that it does not have the connection.
 
 use super::{Endpoint, REPLIES_MAX};
 use crate::config::RouteConfig;
-use crate::connection::SocketAddr;
+use crate::names::{ConnectionId, SocketAddr};
 use crate::reply;
-use crate::table::ConnectionId;
 use scps_net::{Envelope, Quote, Services};
-use scps_types::{Instant, SeqNum};
+use scps_types::{Duration, Instant, SeqNum};
 use scps_wire::tcp::{Flags, Tcp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Questions that are asked again, as many as a gateway has connections by default; what is beyond is asked once.
+const QUESTIONS_MAX: usize = 1024;
+/// How often a question is asked, and how often the time to the next is doubled.
+const TRIES_MAX: u8 = 12;
+const BACK_OFFS_MAX: u32 = 3;
 
 /// A segment that belongs to no connection and was answered by a reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,18 +28,77 @@ pub struct Stranger {
     pub answers_syn: Option<SeqNum>,
 }
 
+/// In whose name an end is asked, and that end.
+type Ends = (SocketAddr, SocketAddr);
+
+/// Questions that wait for an answer.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    /// How often it was asked, and when it is again.
+    asked: BTreeMap<Ends, (u8, Instant)>,
+    due: BTreeSet<(Instant, Ends)>,
+}
+
+impl Questions {
+    /// When one is to be asked again.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// That between these ends is answered.
+    pub(super) fn end(&mut self, from: SocketAddr, to: SocketAddr) {
+        if let Some((_, at)) = self.asked.remove(&(from, to)) {
+            self.due.remove(&(at, (from, to)));
+        }
+    }
+
+    fn note(&mut self, ends: Ends, tries: u8, at: Instant) {
+        if tries < TRIES_MAX && self.asked.len() < QUESTIONS_MAX {
+            self.asked.insert(ends, (tries, at));
+            self.due.insert((at, ends));
+        }
+    }
+
+    /// One that is due, with how often it was asked; it is forgotten.
+    fn take_due(&mut self, now: Instant) -> Option<(Ends, u8)> {
+        let (_, ends) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
+        let tries = self.asked.get(&ends).map_or(0, |(tries, _)| *tries);
+        self.end(ends.0, ends.1);
+        Some((ends, tries))
+    }
+}
+
 impl Endpoint {
     /// The next one ([`super::EndpointConfig::tells_strangers`]).
     pub fn poll_stranger(&mut self) -> Option<Stranger> {
         self.strangers.pop_front()
     }
 
-    /// Asks the end for which a stranger's segment was whether it has that connection, in the stranger's name; who answered by a reset its
-    /// answer to a SYN resets who sent that SYN. Nothing leaves if the connection is known here.
+    /// Asks the end for which a stranger's segment was whether it has that connection, in the stranger's name; an answer to a SYN resets
+    /// who sent that SYN first, for an end that waits for one has no number to answer with. Nothing leaves if the connection is known
+    /// here, or that end is being asked already.
     pub fn ask_after(&mut self, now: Instant, stranger: &Stranger) {
         self.advance_clock(now);
         let Stranger { from, to, answers_syn } = *stranger;
-        if self.table.between(from, to).is_some() || self.replies.len() >= REPLIES_MAX {
+        if self.table.between(from, to).is_none() && !self.questions.asked.contains_key(&(from, to)) {
+            self.put_question(now, (from, to), answers_syn, 0);
+        }
+    }
+
+    /// Asks again what was not answered.
+    pub(super) fn ask_again(&mut self, now: Instant) {
+        while let Some((ends, tries)) = self.questions.take_due(now) {
+            if self.table.between(ends.0, ends.1).is_none() {
+                self.put_question(now, ends, None, tries);
+            }
+        }
+    }
+
+    fn put_question(&mut self, now: Instant, (from, to): Ends, answers_syn: Option<SeqNum>, tries: u8) {
+        let patience = self.routes[self.route_to(to.0).0].config().initial_rto.max(Duration::from_millis(1));
+        let wait = patience * (1 << u32::from(tries).min(BACK_OFFS_MAX));
+        self.questions.note((from, to), tries + 1, now + wait);
+        if self.replies.len() >= REPLIES_MAX {
             return;
         }
         let (src, dst, services) = (from.0, to.0, Services::NONE);

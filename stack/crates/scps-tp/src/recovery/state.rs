@@ -105,6 +105,11 @@ impl Recovery {
         }
     }
 
+    /// Duplicates since the last one that told of something new, or since the retransmission timer expired.
+    pub(crate) fn duplicates(&self) -> usize {
+        self.dupacks as usize
+    }
+
     /// True if there were enough duplicates to mean a loss.
     pub(crate) fn has_duplicates_of_a_loss(&self) -> bool {
         self.dupacks >= DUPACK_THRESHOLD

@@ -72,6 +72,7 @@ fn upper_of(octet: u8) -> String {
             Upper::Tp => "tp",
             Upper::CompressedTp => "compressed",
             Upper::Udp => "udp",
+            Upper::Ip => "ip",
         });
         names.extend(name.filter(|name| !names.contains(name)));
     }

@@ -1,0 +1,69 @@
+//! What a gateway tells its operator while it runs. Needs root, /dev/net/tun and `ip netns`; skips with the reason where that is not to
+//! be had.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod gateway_common;
+
+use gateway_common::{Gateway, Lab, CLIENT, FAR, NEAR};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::mpsc::{channel, Receiver};
+use std::time::Duration;
+
+/// The near gateway, and its log.
+fn near(lab: &Lab) -> (Gateway, Receiver<String>) {
+    let options = "gateway --rate none --rtt-ms 20 --peer 10.9.0.2 --far 10.2.0.0/24 --counters";
+    let mut command = lab.inside(NEAR, env!("CARGO_BIN_EXE_scps"));
+    command.args(options.split(' ')).arg(lab.path("near.jsonl")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let (sender, log) = channel();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let mut ready = String::new();
+    said.read_line(&mut ready).unwrap();
+    assert!(ready.contains("\"ready\""), "{ready}");
+    (Gateway { child, said }, log)
+}
+
+fn line(log: &Receiver<String>) -> String {
+    log.recv_timeout(Duration::from_secs(60)).expect("a line in the log")
+}
+
+#[test]
+fn sighup_is_told_and_ends_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let (gateway, log) = near(&lab);
+    for _ in 0..2 {
+        gateway.signal("-HUP");
+        let said = line(&log);
+        assert!(said.starts_with("scps: gateway: SIGHUP changes nothing"), "{said}");
+    }
+    // It still works, and accounts for everything at its end.
+    assert_eq!(gateway.end()["begun"], 0);
+}
+
+#[test]
+fn the_log_has_the_state_of_the_far_side() {
+    let Some(lab) = Lab::new() else { return };
+    let (gateway, log) = near(&lab);
+    let ask = |timeout: &str| {
+        let script = "s = socket.socket(); s.settimeout(TIMEOUT)\n\
+                      try: s.connect(('10.2.0.1', 81))\nexcept OSError as e: say(type(e).__name__)";
+        lab.python(CLIENT, &script.replace("TIMEOUT", timeout))
+    };
+    let far = lab.gateway(FAR, "", "");
+    // Nobody listens there; the far side says so, and is heard.
+    assert_eq!(ask("20").finish(), "ConnectionRefusedError");
+    assert_eq!(line(&log), "scps: gateway: far side (UDP from 0.0.0.0:7168 to 10.9.0.2:7168): up.");
+    far.kill();
+    let waiting = ask("60");
+    let said = line(&log);
+    assert!(said.contains("10.9.0.2:7168): silent; nothing was heard for "), "{said}");
+    let _far = lab.gateway(FAR, "", "");
+    assert_eq!(ask("20").finish(), "ConnectionRefusedError");
+    let said = line(&log);
+    assert!(said.contains("10.9.0.2:7168): back after "), "{said}");
+    drop(waiting);
+    gateway.end();
+}

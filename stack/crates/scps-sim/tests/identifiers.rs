@@ -1,0 +1,183 @@
+//! Identifiers of compressed headers: many short connections between two hosts, over links that lose and reorder, with hosts that
+//! are killed and forget everything. Each connection is answered, or its user is told that it is not.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+use proptest::prelude::*;
+use scps_net::NetworkConfig;
+use scps_sim::{Host, Impairment, LinkConfig, Network, PORT};
+use scps_tp::{Config, ConnectionId, Event, RouteConfig};
+use scps_types::{Duration, Instant, Rng, Seed};
+use std::collections::BTreeMap;
+
+/// How long a user waits before a connection counts as hanging: many times what repeating lost segments takes.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+#[derive(Clone, Debug)]
+struct Load {
+    connections: u32,
+    /// Between the beginnings of two connections.
+    spacing: Duration,
+    impairment: Impairment,
+    /// Which host is killed, and after how many connections began.
+    kills: Vec<(usize, u32)>,
+    seed: u64,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    answered: u32,
+    told: u32,
+    hanging: u32,
+    compressed: u32,
+}
+
+fn config() -> Config {
+    let keepalive = Some((Duration::from_secs(1), Duration::from_secs(10)));
+    Config { compression: true, nodelay: true, keepalive, ..Config::default() }
+}
+
+fn route() -> RouteConfig {
+    RouteConfig { rate: None, initial_rto: Duration::from_secs(1), ..RouteConfig::default() }
+}
+
+/// A host without a user of its own: the test is the user.
+fn host(i: u8, seed: u64) -> Host {
+    let mut host = Host::new(Network::address(i), route(), NetworkConfig::Ipv4, Seed::from_u64(seed));
+    (host.closes, host.reads) = (false, false);
+    if i == 1 {
+        host.listen(PORT, config());
+    }
+    host
+}
+
+/// The server's user: answers what it read, and closes when the client does, or at once.
+fn serve(host: &mut Host, now: Instant, rng: &mut Rng) {
+    for event in std::mem::take(&mut host.events) {
+        let (Event::Readable(id) | Event::Accepted(_, id) | Event::Closed(id, _)) = event else { continue };
+        let mut buffer = [0; 2000];
+        match host.endpoint.recv(now, id, &mut buffer) {
+            Ok((0, _)) => host.endpoint.release(now, id),
+            Ok((n, _)) => {
+                let _ = host.endpoint.send(now, id, &buffer[..n]);
+                if rng.below(2) == 0 {
+                    host.endpoint.close(now, id);
+                }
+            }
+            Err(_) if matches!(event, Event::Closed(..)) => host.endpoint.release(now, id),
+            Err(_) => {}
+        }
+    }
+}
+
+struct Client {
+    waiting: BTreeMap<ConnectionId, Instant>,
+    tally: Tally,
+}
+
+impl Client {
+    fn act(&mut self, host: &mut Host, now: Instant, rng: &mut Rng) {
+        for event in std::mem::take(&mut host.events) {
+            let mut buffer = [0; 2000];
+            match event {
+                Event::Connected(id) => drop(host.endpoint.send(now, id, &[7; 900])),
+                Event::Readable(id) if self.waiting.contains_key(&id) => {
+                    let Ok((1.., _)) = host.endpoint.recv(now, id, &mut buffer) else { continue };
+                    self.waiting.remove(&id);
+                    self.tally.answered += 1;
+                    self.tally.compressed += u32::from(host.endpoint.agreed(id).unwrap().compression.is_some());
+                    if rng.below(4) == 0 {
+                        host.endpoint.abort(now, id);
+                    }
+                    host.endpoint.release(now, id);
+                }
+                Event::Closed(id, _) if self.waiting.remove(&id).is_some() => {
+                    self.tally.told += 1;
+                    host.endpoint.release(now, id);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn run(load: &Load) -> Tally {
+    let link =
+        LinkConfig { delay: Duration::from_millis(20), impairment: load.impairment.clone(), ..LinkConfig::default() };
+    let seed = Seed::from_u64(load.seed);
+    let mut network = Network::new([route(), route()], [link.clone(), link], seed);
+    network.hosts = vec![host(0, load.seed), host(1, load.seed + 1)];
+    let mut rng = seed.stream("users");
+    let mut client = Client { waiting: BTreeMap::new(), tally: Tally::default() };
+    let mut begun = 0;
+    let mut next_at = Instant::ZERO;
+    let end = Instant::ZERO + load.spacing * load.connections + PATIENCE;
+    while network.now < end && (begun < load.connections || !client.waiting.is_empty()) {
+        if network.now >= next_at && begun < load.connections {
+            for (place, _) in load.kills.iter().filter(|kill| kill.1 == begun) {
+                // Whoever starts again draws other numbers than before.
+                network.hosts[*place] = host(*place as u8, load.seed + 100 + u64::from(begun));
+                if *place == 0 {
+                    client.waiting.clear();
+                }
+            }
+            let remote = (network.hosts[1].address, PORT);
+            let (host, now) = (&mut network.hosts[0], network.now);
+            let id = host.endpoint.connect(now, (host.address, 0), remote, config()).unwrap();
+            client.waiting.insert(id, now);
+            begun += 1;
+            next_at = now + load.spacing;
+        }
+        let until = if begun < load.connections { next_at } else { end };
+        if !network.step(until) {
+            network.now = until;
+        }
+        let now = network.now;
+        serve(&mut network.hosts[1], now, &mut rng);
+        client.act(&mut network.hosts[0], now, &mut rng);
+    }
+    client.tally.hanging = client.waiting.len() as u32;
+    client.tally
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    let impairment = (0.0..0.1f64, 0.0..0.2f64, 1u64..200).prop_map(|(loss, reorder, ms)| Impairment {
+        loss,
+        reorder,
+        reorder_delay: Duration::from_millis(ms),
+        ..Impairment::default()
+    });
+    let kills = proptest::collection::vec((0usize..2, 1u32..400), 0..4);
+    (1u64..400, impairment, kills, any::<u32>()).prop_map(|(ms, impairment, kills, seed)| Load {
+        connections: 400,
+        spacing: Duration::from_millis(ms),
+        impairment,
+        kills,
+        seed: seed.into(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_connection_hangs_whatever_is_lost_or_killed(load in load()) {
+        let tally = run(&load);
+        prop_assert_eq!(tally.hanging, 0, "{:?}", tally);
+        prop_assert!(tally.compressed > 0);
+        if load.kills.is_empty() {
+            prop_assert_eq!(tally.answered, load.connections, "{:?}", tally);
+        }
+    }
+}
+
+#[test]
+fn short_connections_are_answered_one_after_the_other_and_compressed_while_there_are_identifiers() {
+    let spacing = Duration::from_millis(300);
+    let load = Load { connections: 600, spacing, impairment: Impairment::default(), kills: Vec::new(), seed: 1 };
+    let tally = run(&load);
+    // 200 connections begin within the time that TIME-WAIT lasts: there is an identifier for each.
+    assert_eq!(tally, Tally { answered: 600, told: 0, hanging: 0, compressed: 600 });
+    // 255 begin at once, and the identifiers rest for longer than the others take.
+    let tally = run(&Load { spacing: Duration::from_millis(1), ..load });
+    assert_eq!(tally, Tally { answered: 600, told: 0, hanging: 0, compressed: 255 });
+}

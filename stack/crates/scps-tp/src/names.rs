@@ -1,0 +1,33 @@
+//! The names of things, which every other file may use: this one uses none.
+
+use std::net::Ipv4Addr;
+
+/// An address and a port.
+pub type SocketAddr = (Ipv4Addr, u16);
+
+/// Names a route of an endpoint; 0 is the default one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct RouteId(pub usize);
+
+/// Names a listener.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ListenerId(pub u32);
+
+/// Names a connection; never reused while the endpoint lives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ConnectionId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+impl ConnectionId {
+    /// A number for records and logs.
+    pub fn as_u64(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// Its place in the table, which later connections may have as well.
+    pub(crate) fn place(self) -> u32 {
+        self.index
+    }
+}

@@ -1,0 +1,103 @@
+//! Path MTUs by destination: what routers reported, for ten minutes (RFC 1191, RFC 8201).
+
+use scps_types::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// How long a report holds: a path may change, and whoever forged it shall not have slowed everybody down for ever (RFC 1191 §6.3).
+const LIFETIME: Duration = Duration::from_secs(600);
+/// What every host takes (RFC 791 §3.1). Links of less are rare, and forged reports of less would make headers the most of the
+/// traffic; so less is believed only where our own link has less, else packets of this size may be fragmented (as Linux's
+/// `min_pmtu` does).
+const FLOOR: u16 = 576;
+/// Destinations that are remembered.
+const KNOWN_MAX: usize = 1024;
+
+/// The MTU of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PathMtu {
+    pub(crate) mtu: u16,
+    /// Until when it is believed.
+    pub(crate) until: Instant,
+    /// Less was reported than is believed: routers may cut packets in pieces.
+    pub(crate) may_fragment: bool,
+}
+
+/// The path MTUs that are less than their route's.
+#[derive(Debug, Default)]
+pub(crate) struct PathMtus {
+    known: BTreeMap<Ipv4Addr, PathMtu>,
+}
+
+impl PathMtus {
+    /// That of the path to a destination, if it is less than its route's.
+    pub(crate) fn to(&self, dst: Ipv4Addr, now: Instant) -> Option<PathMtu> {
+        self.known.get(&dst).copied().filter(|path| now < path.until)
+    }
+
+    /// A packet to `dst` was too big for a link of `mtu`; what its path takes, and whether that is news.
+    pub(crate) fn on_report(
+        &mut self,
+        now: Instant,
+        dst: Ipv4Addr,
+        mtu: u16,
+        of_route: u16,
+    ) -> Option<(PathMtu, bool)> {
+        let may_fragment = mtu < FLOOR && of_route >= FLOOR;
+        let path = PathMtu { mtu: if may_fragment { FLOOR } else { mtu }, until: now + LIFETIME, may_fragment };
+        if let Some(known) =
+            self.to(dst, now).filter(|known| (known.mtu, !known.may_fragment) <= (path.mtu, !may_fragment))
+        {
+            return Some((known, false));
+        }
+        if path.mtu >= of_route && !may_fragment {
+            return None;
+        }
+        if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&dst) {
+            let oldest = self.known.iter().min_by_key(|(_, path)| path.until).map(|(dst, _)| *dst);
+            oldest.and_then(|dst| self.known.remove(&dst));
+        }
+        self.known.insert(dst, path);
+        Some((path, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const T: fn(u64) -> Instant = Instant::from_secs;
+
+    #[test]
+    fn a_report_lowers_one_destination_for_ten_minutes() {
+        let mut paths = PathMtus::default();
+        let lower =
+            |paths: &mut PathMtus, t, mtu| paths.on_report(T(t), DST, mtu, 1500).map(|(p, is_news)| (p.mtu, is_news));
+        assert_eq!(lower(&mut paths, 0, 1500), None);
+        assert_eq!([lower(&mut paths, 0, 1280), lower(&mut paths, 9, 1400)], [Some((1280, true)), Some((1280, false))]);
+        assert_eq!(paths.to(DST, T(599)).map(|p| p.mtu), Some(1280));
+        assert_eq!((paths.to(DST, T(600)), paths.to(Ipv4Addr::LOCALHOST, T(0))), (None, None));
+        assert_eq!(lower(&mut paths, 600, 1400), Some((1400, true)));
+    }
+
+    #[test]
+    fn less_than_576_is_believed_of_routes_that_have_less() {
+        let mut paths = PathMtus::default();
+        let path = paths.on_report(T(0), DST, 68, 1500).map(|(p, _)| (p.mtu, p.may_fragment));
+        assert_eq!(path, Some((576, true)));
+        let path = PathMtus::default().on_report(T(0), DST, 128, 296).map(|(p, _)| (p.mtu, p.may_fragment));
+        assert_eq!(path, Some((128, false)));
+        assert_eq!(PathMtus::default().on_report(T(0), DST, 68, 576).map(|(p, _)| p.mtu), Some(576));
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_is_forgotten() {
+        let mut paths = PathMtus::default();
+        for i in 0..=KNOWN_MAX as u32 {
+            paths.on_report(T(i.into()), Ipv4Addr::from(i), 1000, 1500);
+        }
+        assert_eq!(paths.known.len(), KNOWN_MAX);
+        assert!(!paths.known.contains_key(&Ipv4Addr::from(0)) && paths.known.contains_key(&Ipv4Addr::from(1)));
+    }
+}
