@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `labtool exec [--user UID] PID COMMAND…`: runs a command in the container whose first process is PID, with no more rights than that one can get:
-//   its mount, PID, network and UTS namespaces, its control group and its bounding set of capabilities.
+// `labtool exec [--user UID] [--random LIBRARY] PID COMMAND…`: runs a command in the container whose first process is PID, with no more rights than that
+//   one can get: its mount, PID, network and UTS namespaces, its control group and its bounding set of capabilities. With a LIBRARY (random-device.c), C++
+//   and OpenSSL leave the processor's random numbers alone, for they are no part of the cell's seed.
 // `labtool exec-net PID COMMAND…` enters its network namespace only.
 #define _GNU_SOURCE
 #include "labtool.h"
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 enum { CAPABILITIES = 64, PATH_BYTES = 512 };
+// The bits of RDRAND and RDSEED, off (OPENSSL_ia32cap(3)).
+#define WITHOUT_RANDOM_INSTRUCTIONS "~0x4000000000000000:~0x40000"
 
 // Enters the control group of a process (version 2), so that the container's limits hold for the command too.
 static int join_cgroup(const char *pid)
@@ -97,17 +100,14 @@ int exec_net_main(int argc, char **argv)
 int exec_main(int argc, char **argv)
 {
 	static const char *const KINDS[] = { "uts", "net", "pid", "mnt" };
-	const char *user = NULL;
+	const char *user = NULL, *random = NULL;
 	int fds[4];
 	char path[64];
 
-	if (argc > 3 && !strcmp(argv[1], "--user")) {
-		user = argv[2];
-		argc -= 2;
-		argv += 2;
-	}
+	for (; argc > 3 && !strncmp(argv[1], "--", 2); argc -= 2, argv += 2)
+		*(strcmp(argv[1], "--user") ? &random : &user) = argv[2];
 	if (argc < 3) {
-		fprintf(stderr, "labtool exec: expected [--user UID] PID COMMAND…\n");
+		fprintf(stderr, "labtool exec: expected [--user UID] [--random LIBRARY] PID COMMAND…\n");
 		return 2;
 	}
 	unsigned long long bounding = bounding_set(argv[1]);
@@ -127,7 +127,7 @@ int exec_main(int argc, char **argv)
 	if (child < 0)
 		return die("fork");
 	if (child == 0) {
-		if (become(bounding, user))
+		if (become(bounding, user) || (random && (setenv("LD_PRELOAD", random, 1) || setenv("OPENSSL_ia32cap", WITHOUT_RANDOM_INSTRUCTIONS, 1))))
 			_exit(1);
 		// After the change of user, which takes it back.
 		prctl(PR_SET_PDEATHSIG, SIGKILL);

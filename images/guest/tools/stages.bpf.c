@@ -46,6 +46,7 @@ struct entry {
 	uint64_t last_departure_ns, head, tail, backlog_bytes;
 	// counters
 	uint64_t offered_packets, offered_bytes, queue_packets, queue_bytes, most_bytes, most_packets;
+	uint64_t pieces; // of several packets, which the kernel would cut up only behind the queue: none in the lab kernel
 };
 
 struct departure {
@@ -59,7 +60,7 @@ struct arrival {
 	// settings
 	int64_t overhead_bytes;
 	uint64_t action;
-	uint64_t gap_offset, gap_count; // count 0: no bit errors
+	uint64_t gap_offset, gap_count; // count 0: no bit errors; else at least 2
 	uint64_t window_offset, window_count;
 	uint64_t drop_offset, drop_count, drop_min_bytes;
 	uint64_t epoch_ns; // windows count from here, on the monotonic clock
@@ -132,6 +133,7 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 	uint64_t bytes = (uint64_t)((int64_t)skb->len - ETHERNET_HEADER_BYTES + entry->overhead_bytes);
 	entry->offered_packets += 1;
 	entry->offered_bytes += bytes;
+	entry->pieces += skb->gso_segs > 1;
 	if (!entry->rate_bytes_per_s || !(entry->limit_bytes | entry->limit_packets))
 		return TC_ACT_OK;
 
@@ -187,7 +189,7 @@ static inline __attribute__((always_inline)) uint32_t walk_errors(struct __sk_bu
 		arrival->packet_errors += 1;
 		arrival->gap_at += 1;
 		if (arrival->gap_at >= arrival->gap_count) {
-			arrival->gap_at = 0;
+			arrival->gap_at = 1; // the first gap leads to the first error, once; the others repeat
 			arrival->vector_wraps += 1;
 		}
 		uint32_t at = (uint32_t)(arrival->gap_offset + arrival->gap_at);
