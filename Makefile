@@ -2,14 +2,14 @@
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
 SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh stack/benches/gateway.sh \
-	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test tools/wheel tools/wheel-test tools/image/build tools/release images/base/endpoint images/base/install-packages images/base/roles.sh images/scps-ri/scps-ri \
-	src/scpslab/autograder/setup.sh src/scpslab/autograder/run_autograder \
+	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test tools/wheel tools/wheel-test tools/image/build tools/release images/base/endpoint images/base/install-packages images/base/roles.sh \
+	src/scpslab_course/autograder/setup.sh src/scpslab_course/autograder/run_autograder \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
 # A file's tests share what is costly to make, so they stay together; the longest files, those with labs, come first.
 ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
-.PHONY: test-appliance test-scale test-autograder test-course wheel wheel-test image image-arm64 release install-stack uninstall-stack image-ri test-ri same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site help demo test development test-quick setup packages python images lint fmt docs bench ci clean
+.PHONY: test-appliance test-scale test-autograder test-course wheel wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site help demo test development test-quick setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -35,14 +35,14 @@ test-host: setup development ## test engine host in a guest that plays the machi
 	SCPSLAB_KILLS=50 SCPSLAB_AGREEMENT=3 $(PYTHON) -m pytest --capture=no tests/lab/test_host.py tests/lab/test_host_agreement.py
 
 test-forks: setup development ## test that forks of templates are what guests of their own are: Docker too, and 30 kills of a run, a template, a fork (30 minutes; needs Docker)
-	SCPSLAB_DOCKER_FORKS=1 SCPSLAB_FORK_SETTINGS=1 SCPSLAB_RUN_KILLS=30 SCPSLAB_TEMPLATE_KILLS=30 SCPSLAB_FORK_KILLS=30 $(PYTHON) -m pytest \
-		tests/lab/test_snapshots.py tests/lab/test_fork_settings.py tests/lab/test_fork_randomness.py tests/lab/test_fork_failures.py tests/lab/test_killed_runs.py
+	SCPSLAB_LINK_CELLS=200 SCPSLAB_DOCKER_FORKS=1 SCPSLAB_FORK_SETTINGS=1 SCPSLAB_RUN_KILLS=30 SCPSLAB_TEMPLATE_KILLS=30 SCPSLAB_FORK_KILLS=30 $(PYTHON) -m pytest \
+		tests/lab/test_snapshots.py tests/lab/test_fork_settings.py tests/lab/test_fork_randomness.py tests/lab/test_fork_failures.py tests/lab/test_killed_runs.py tests/lab/test_link_model.py
 
 test-appliance: setup development ## test that cells in the appliance have the bytes of native ones, and that a killed machine is replaced (installs qemu-system-x86; builds its kernel once; half an hour)
 	@tools/packages --appliance
 	SCPSLAB_APPLIANCE_TESTS=1 $(PYTHON) -m pytest --capture=no tests/lab/test_appliance.py
 
-test-scale: development ## test runs on Dask clusters: workers, scheduler and client killed 30 times each, full disk, lies, a network that is cut for a minute (half an hour; some tests need root)
+test-scale: development ## test runs on Dask clusters: workers, scheduler and client killed 30 times each, lies, a network that is cut for a minute (half an hour)
 	SCPSLAB_SCALE_KILLS=30 $(PYTHON) -m pytest --numprocesses=3 --dist=load tests/unit/running/test_dask.py
 
 test-course: setup development ## test a class of 60 made-up students end to end: issued, solved, cheated in seven ways, graded without the result cache; every assignment solved and graded (40 minutes)
@@ -74,7 +74,7 @@ pin: python ## write the package versions that the mirror has today into the rec
 published: images ## write the hashes of the parts built here into images/published.txt (maintainers, after a change of a recipe)
 	@$(PYTHON) -m scpslab.setup --published
 
-lint: development site ## check formatting, style, types, shell, YAML, repository rules, links of the site, Rust
+lint: development site lint-playbooks ## check formatting, style, types, shell, YAML, repository rules, links of the site, playbooks, Dockerfiles, Rust
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
@@ -95,14 +95,7 @@ lint-playbooks: .venv-machines/done ## lint playbooks (ansible-lint, profile pro
 docker-images: python ## build the Docker images of nodes, and start each until its health check has answered (needs Docker Engine)
 	tools/build-images --check
 
-image-ri: python ## Docker image of the SCPS reference implementation, from your copy of its source: SCPSLAB_RI_SOURCE=FOLDER (images/scps-ri/README.md)
-	./scpslab image scps-ri
-
-test-ri: setup ## run what needs the SCPS reference implementation: builds its image from SCPSLAB_RI_SOURCE=FOLDER and transfers with it (needs Docker Engine)
-	@test -n "$(SCPSLAB_RI_SOURCE)" || { echo "error: SCPSLAB_RI_SOURCE: found none; expected the folder of your copy of its source. See images/scps-ri/README.md." >&2; exit 2; }
-	$(PYTHON) -m pytest tests/lab/test_reference.py
-
-playbooks-test: python ## run site.yml in a fresh Debian, twice, and in check mode (needs Docker Engine and root)
+playbooks-test: python .venv-machines/done ## run the playbooks over SSH against a fresh Debian: first and second run, check mode (needs Docker Engine and root)
 	tools/playbooks-test
 
 vagrant-test: python ## make a box from Debian's packages and start a machine from it with vagrant up (needs root; more than an hour without KVM)
@@ -128,7 +121,7 @@ bench: setup ## measure what cells and whole runs cost, and compare with the ns-
 
 ci: lint test ## run everything that must pass before a change lands
 
-wheel: images .venv-release/done ## make the wheel that carries all built parts, and the sdist, in dist/
+wheel: images .venv-release/done ## make the wheel that carries all built parts, and the sdist, in dist/; APPLIANCE=no saves 10 to 30 minutes the first time, for x86-64 alone
 	tools/wheel
 
 wheel-test: wheel ## install the wheel in fresh Debian 12 and 13 without compilers, root and network, run the demo, and compare its bytes (needs Docker Engine)

@@ -17,6 +17,7 @@ from scpslab.engine import bundle
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "scpslab"
+COURSE = ROOT / "src" / "scpslab_course"
 FILE_LINES = 700
 FUNCTION_LINES = 75
 RUST_FILE_LINES = 800
@@ -35,9 +36,9 @@ GUEST_IMPORTS = {
     "scpslab.strict_json",
 }
 # setup/job.py: something moves in a terminal while a build takes its minutes, whoever asked for it.
-PRINTERS = ("cli/", "lab/", "setup/__main__.py", "setup/job.py")
+PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab/setup/job.py", "scpslab_course/cli/")
 # What a lab, on whatever kernel, knows nothing of.
-LAB_ALONE = {"workloads", "probes", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "course", "grading", "cli", "doctor"}
+LAB_ALONE = {"workloads", "probes", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"}
 # Pages that code and documents cite by section (`scps-tp §4.4`) or by requirement (`apparatus A-10`), under the names they are cited by.
 CITED_PAGES = {
     "scps-tp": "docs/protocol/scps-tp.md",
@@ -59,25 +60,24 @@ LATER = {
     "topology": LAB_ALONE | {"lab", "hostlab", "setup"},
     "workloads": LAB_ALONE - {"workloads"} | {"lab", "hostlab", "setup", "topology", "errormodels", "disciplines"},
     "probes": LAB_ALONE - {"probes"} | {"lab", "hostlab", "setup", "stacks", "presets", "errormodels", "disciplines"},
-    "scenario": {"planning", "engine", "running", "results", "figures", "claims", "report", "course", "grading", "cli", "doctor"},
+    "scenario": {"planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "planning": {"engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
     "disciplines": LAB_ALONE,
     "errormodels": LAB_ALONE,
     "setup": LAB_ALONE,
     "engine": LAB_ALONE - {"engine"},
     "runfolder": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan"},
-    "running": {"figures", "claims", "report", "course", "grading", "cli", "doctor"},
-    "server": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels", "disciplines"},
-    "cluster": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels", "disciplines"},
-    "course": {"figures", "claims", "report", "grading", "cli", "doctor"},
-    "grading": {"claims", "cli", "doctor", "autograder"},
-    "autograder": {"figures", "claims", "report", "cli", "doctor"},
+    "running": {"figures", "claims", "report", "cli", "doctor"},
     "results": {"engine", "running", "figures", "claims", "report", "cli", "doctor"},
     "figures": {"engine", "running", "claims", "report", "cli", "doctor"},
     "claims": {"engine", "running", "report", "cli", "doctor"},
     "report": {"engine", "running", "cli", "doctor"},
     "doctor": {"cli"},
 }
+
+
+# The same within the package beside the laboratory, which may import all of it but these.
+COURSE_LATER = {"course": {"grading", "cli", "autograder"}, "grading": {"cli", "autograder"}, "autograder": {"cli"}}
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -95,8 +95,8 @@ def where(path: Path, line: int = 0) -> str:
 
 
 def python_files() -> list[Path]:
-    """All Python of the package."""
-    return sorted(PACKAGE.rglob("*.py"))
+    """All Python of the packages."""
+    return sorted(path for package in (PACKAGE, COURSE) for path in package.rglob("*.py"))
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:
@@ -139,7 +139,7 @@ def test_what_is_installed_to_run_is_imported_by_the_program():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [line for extra, lines in project["optional-dependencies"].items() if extra not in ("dev", "site") for line in lines]
     wanted = [re.split(r"[<>=~! ]", line)[0] for line in [*project["dependencies"], *extras]]
-    text = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    text = "\n".join(path.read_text() for path in python_files())
     assert [name for name in wanted if not re.search(rf"^\s*(?:from|import) {modules.get(name, name)}\b", text, re.MULTILINE)] == []
 
 
@@ -151,13 +151,23 @@ def test_data_flows_one_way():
                 words = module.split(".")
                 if words[0] == "scpslab" and len(words) > 1 and words[1] in later:
                     wrong.append(f"{where(path, line)}: {package} imports {module}")
+    for package, later in COURSE_LATER.items():
+        for path in (COURSE / package).rglob("*.py"):
+            wrong += [
+                f"{where(path, line)}: {module}" for module, line in imports(path) if module.split(".")[:2] in [["scpslab_course", name] for name in later]
+            ]
+    assert wrong == []
+
+
+def test_the_laboratory_imports_nothing_of_the_course():
+    wrong = [f"{where(path, line)}: {module}" for path in PACKAGE.rglob("*.py") for module, line in imports(path) if module.startswith("scpslab_course")]
     assert wrong == []
 
 
 def test_nothing_prints_but_commands_and_the_lab():
     wrong = []
     for path in python_files():
-        if str(path.relative_to(PACKAGE)).startswith(PRINTERS):
+        if str(path.relative_to(ROOT / "src")).startswith(PRINTERS):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Call):
@@ -172,7 +182,7 @@ def test_nothing_below_the_commands_knows_of_a_console():
     """Tables may be made elsewhere; where and whether they are shown is the commands' (docs/ARCHITECTURE.md)."""
     wrong = []
     for path in python_files():
-        if not str(path.relative_to(PACKAGE)).startswith(PRINTERS):
+        if not str(path.relative_to(ROOT / "src")).startswith(PRINTERS):
             wrong += [
                 f"{where(path, line)}: {module}"
                 for module, line in imports(path)

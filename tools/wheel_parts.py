@@ -15,7 +15,6 @@ VARIABLE = "SCPSLAB_PARTS"
 FILES = "scpslab/project_files"
 # The parts are static programs for x86-64 Linux 3.2 and newer: any C library of the machine will do. Machines of other kinds run them in the appliance.
 SYSTEMS = ("manylinux_2_17", "manylinux2014", "musllinux_1_1")
-TAG = "py3-none-" + ".".join(f"{system}_{kind}" for system in SYSTEMS for kind in ("aarch64", "x86_64"))
 
 
 class PartsHook(BuildHookInterface):
@@ -31,4 +30,6 @@ class PartsHook(BuildHookInterface):
             raise SystemExit(f"error: {VARIABLE}={given}: found no parts.json; expected a folder of packed parts. Run: make wheel.")
         build_data["force_include"] |= {str(file): f"{FILES}/parts/{file.name}" for file in files}
         build_data["pure_python"] = False
-        build_data["tag"] = TAG
+        # Without the appliance no cell runs on arm64.
+        kinds = ("aarch64", "x86_64") if any(file.name.startswith("appliance.") for file in files) else ("x86_64",)
+        build_data["tag"] = "py3-none-" + ".".join(f"{system}_{kind}" for system in SYSTEMS for kind in kinds)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FOLDER = re.compile(r"scpslab-(\d+)-(\d+)-[a-z0-9_]{8}", re.ASCII)
+OWNER_S, OWNER_S_FOLDER = 0o600, 0o700
 MEMORY, LARGE = Path("/dev/shm"), Path("/var/tmp")
 START_FIELD = 19  # of /proc/PID/stat behind the command's closing bracket: starttime, field 22 of proc(5)
 
@@ -56,15 +57,32 @@ def memory_places() -> tuple[Path, ...]:
     return tuple(dict.fromkeys((MEMORY, Path(tempfile.gettempdir()), LARGE)))
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Writes a file in one step: a reader sees the old text or the new text, also after a crash."""
+def private_folder(path: Path) -> Path:
+    """A folder that only its owner can look into, and those above it that are missing; one that is there stays as it is."""
+    if not path.is_dir():
+        private_folder(path.parent)
+        path.mkdir(mode=OWNER_S_FOLDER, exist_ok=True)
+    return path
+
+
+def replace_text(path: Path, text: str, *, private: bool = False) -> None:
+    """`replace_bytes` for a text."""
+    replace_bytes(path, text.encode(), private=private)
+
+
+def replace_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Writes a file in one step: a reader sees the old content or the new one, also after a crash. `private`: only its owner can read it.
+
+    A link of that name is replaced, never written through.
+    """
     for left in path.parent.glob(f".{path.name}.*.part"):
         owner = left.name.removeprefix(f".{path.name}.").removesuffix(".part").split("-")
         if len(owner) == 2 and all(part.isdecimal() for part in owner) and not _lives(int(owner[0]), int(owner[1])):
             left.unlink(missing_ok=True)
     aside = path.with_name(f".{path.name}.{_identity()}.part")
     try:
-        aside.write_text(text, encoding="utf-8")
+        aside.touch(OWNER_S if private else 0o666, exist_ok=False)
+        aside.write_bytes(content)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

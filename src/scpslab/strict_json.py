@@ -6,6 +6,9 @@ import json
 import math
 from typing import Any
 
+# Each may take 250 bytes: an object with one key.
+MOST_VALUES = 1_000_000
+
 
 class JsonError(ValueError):
     """Text that is not JSON, or goes beyond JSON; the message says what was found."""
@@ -15,10 +18,13 @@ def loads(text: bytes | str) -> Any:
     """The value of a text.
 
     Raises:
-        JsonError: the text is not UTF-8, not JSON, nested too deeply, or has a key twice or a number that is none.
+        JsonError: the text is not UTF-8, not JSON, too large, nested too deeply, or has a key twice or a number that is none.
     """
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
+        # Every value but the first follows one of these.
+        if sum(map(decoded.count, ",[{:")) > MOST_VALUES:
+            raise JsonError(f"found more than {MOST_VALUES} values")
         value = json.loads(decoded, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except UnicodeDecodeError as error:
         raise JsonError(f"found the byte 0x{error.object[error.start]:02x} at {error.start}, which is not UTF-8") from error

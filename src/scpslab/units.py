@@ -21,6 +21,10 @@ LARGEST = 2**63 - 1
 KINDS = {"rate": RATE, "duration": DURATION, "size": SIZE}
 EXAMPLES = {"rate": "2 Mbit/s", "duration": "255.5 ms", "size": "1400 B"}
 
+# What a metric counts in, by the end of its name: a kind, and base units in one of it.
+OF_METRICS = {"_s": ("duration", 10**9), "_ms": ("duration", 10**6), "_bps": ("rate", 1), "bytes": ("size", 1)}
+PERCENT = "%"
+
 
 class UnitError(ValueError):
     """A quantity that cannot be read; the message says what was found, what was expected and an example."""
@@ -56,6 +60,11 @@ def parse(kind: str, value: object) -> int:
         base = next(iter(units))
         raise UnitError(f'found "{value}"; expected a whole number of {base}')
     return int(exact)
+
+
+def of_metric(metric: str) -> tuple[str, int] | None:
+    """What a metric counts in: a kind, and base units in one of it; None for plain numbers."""
+    return next((found for suffix, found in OF_METRICS.items() if metric.endswith(suffix)), None)
 
 
 def text(kind: str, number: int) -> str:

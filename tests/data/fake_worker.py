@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
 import os
 import time
@@ -31,4 +32,40 @@ class FakeElsewhere(Fake):
         return status
 
 
+def evil(_thing):
+    """What pickles say of an object, or of its class: a program that writes a file where it is loaded, the worker itself excepted."""
+    return eval, (f"'FAKE_MEMORY' in __import__('os').environ or open({os.environ['FAKE_EVIL_FILE']!r}, 'w').close()",)
+
+
+class Evil(metaclass=type("Kind", (type,), {})):
+    """Dask sends the class of an answer, too."""
+
+    __reduce__ = evil
+
+
+copyreg.pickle(type(Evil), evil)
+
+
+def answer(_order):
+    return Evil()
+
+
+def evil_error(_order):
+    raise RuntimeError(Evil())
+
+
+def evil_message(error, status="error"):
+    from distributed.protocol import to_serialize  # the extra dask
+
+    return {"status": status, "exception": to_serialize(Evil()), "traceback": None, "exception_text": "", "traceback_text": ""}
+
+
 ENGINES["virtual"] = FakeElsewhere
+if how := os.environ.get("FAKE_EVIL"):
+    from distributed import worker
+
+    from scpslab.running.executors import dask
+
+    dask._carry_out = answer if how == "answer" else evil_error
+    if how == "message":
+        worker.error_message = evil_message

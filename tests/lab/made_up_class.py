@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from scpslab.course import answers, issue
-from scpslab.course.assignment import Assignment, Marking, load_assignment, load_marking, names
-from scpslab.course.expected import Expected, expected
-from scpslab.course.folder import Course
-from scpslab.course.roster import parties, read_roster
-from scpslab.course.runs import rows_of, run_variant
-from scpslab.course.workspace import LOG, RUNS, WRITE_UP, Workspace, plan_start, write_start
-from scpslab.grading import submission
-from scpslab.grading.grade import Code
 from scpslab.results.archive import write_archive
 from scpslab.running import RunOptions
+from scpslab_course.course import answers, issue
+from scpslab_course.course.assignment import Assignment, Marking, load_assignment, load_marking, names
+from scpslab_course.course.expected import Expected, expected
+from scpslab_course.course.folder import Course
+from scpslab_course.course.roster import parties, read_roster
+from scpslab_course.course.runs import rows_of, run_variant
+from scpslab_course.course.workspace import LOG, RUNS, WRITE_UP, Workspace, plan_start, write_start
+from scpslab_course.grading import submission
+from scpslab_course.grading.grade import Code
 
 # What each cheat is to be called.
 CHEATS = {

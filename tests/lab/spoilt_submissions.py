@@ -9,7 +9,7 @@ import tarfile
 
 from hypothesis import strategies as st
 
-from scpslab.grading import submission
+from scpslab_course.grading import submission
 from tests.lab.made_up_class import packed, repacked
 
 MARKUP = "<script>alert(1)</script>"

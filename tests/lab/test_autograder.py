@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.cli.course import _Reference
-from scpslab.course.assignment import find, load_assignment
-from scpslab.course.folder import make_course
 from scpslab.setup.apt import sources_line
+from scpslab_course.cli.course import _Reference
+from scpslab_course.course.assignment import find, load_assignment
+from scpslab_course.course.folder import make_course
 from tests.lab.made_up_class import CHEATS, MadeUpClass
 
 WHEEL = os.environ.get("SCPSLAB_AUTOGRADER_WHEEL")

@@ -49,7 +49,7 @@ for head in ("{TAGGED}", "{PLAIN}"):
 """
 
 
-@pytest.mark.parametrize("snaplen", ["12 B", "14 B", "96 B"])
+@pytest.mark.parametrize("snaplen", ["54 B", "96 B"])
 def test_a_capture_without_a_filter_has_the_bytes_of_tcpdump(tmp_path, snaplen):
     command = json.dumps(f"python3 -c '{SEND}'")
     result = run_text(tmp_path, TWO_PROGRAMS.format(snaplen=snaplen, command=command))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import struct
 from itertools import pairwise
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scpslab.errormodels.vector import gap_vector
+from scpslab.errormodels.vector import gap_vector, lost_packets
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
 from scpslab.running import RunOptions, run_scenario
@@ -124,6 +126,43 @@ def test_loss_follows_length_and_bit_error_rate(run_link, ber, packet_bytes):
     assert account["closes"]
 
 
+@pytest.mark.parametrize("kind", ["txt", "bits"])
+def test_a_stored_vector_hits_from_its_first_bit_on_and_repeats(run_link, tmp_path, kind):
+    """Bits 0, 2000 and 20,000 of 24,000 are wrong (of 20,001 in text, whose period ends with an error): packets of 800 bits over ten turns and more."""
+    path = tmp_path / f"vector.{kind}"
+    wrong = np.zeros(24_000, dtype=np.uint8)
+    wrong[[0, 2000, 20_000]] = 1
+    path.write_bytes(np.packbits(wrong).tobytes() if kind == "bits" else b"1\n2000\n18000\n")
+    period, packets = (24_000 if kind == "bits" else 20_001), 400
+
+    def change(data, ack):
+        settings = {"file": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        data["errors"] |= {"model": "vector-file", "settings": settings}
+
+    probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
+    outcome = run_link([datagrams(packets * 800, 1, 100)], (probe,), change, data_rate="20 Mbit/s", data_buffer="1 MB")
+
+    errors = [turn * period + bit for turn in range(packets * 800 // period + 1) for bit in (0, 2000, 20_000)]
+    assert [line["ordinal"] for line in outcome.records("log")] == sorted({bit // 800 + 1 for bit in errors if bit < packets * 800})
+
+
+def test_first_packets_of_clustered_errors_are_hit_no_more_than_others(run_link):
+    """Where vectors began inside clusters, three of four cells lost their first packet at 1e-6; now one of 333 does. Each cell's losses are its vector's."""
+    cells, packets, first = int(os.environ.get("SCPSLAB_LINK_CELLS", "20")), 5, 0
+    settings = {"ber": 1e-6, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
+    probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
+    for number in range(cells):
+        errors = {"model": "clustered", "settings": settings, "seed": stream(1, "first packets", number)}
+        outcome = run_link([datagrams(packets * 12_000, 1, 1500)], (probe,), lambda data, ack, errors=errors: data["errors"].update(errors))
+
+        lost = {line["ordinal"] for line in outcome.records("log")}
+        positions = np.cumsum(gap_vector(schema.read(Errors, ERRORS | errors)).astype(np.int64)) - 1
+        assert lost == {int(packet) + 1 for packet in positions // 12_000 if packet < packets}
+        first += 1 in lost
+
+    assert stats.binom.sf(first - 1, cells, 1 - (1 - 1 / (4e6 - 9)) ** 12_000) > 1e-4
+
+
 def test_drop_list_drops_exactly_these(run_link):
     """Packets 3, 4 and 10 of the direction, and nothing else; the cause is policy."""
 
@@ -136,6 +175,39 @@ def test_drop_list_drops_exactly_these(run_link):
     assert [line["ordinal"] for line in outcome.records("log")] == [3, 4, 10]
     assert {line["verdict"] for line in outcome.records("log")} == {"policy"}
     assert outcome.account("data")["policy_packets"] == 3
+
+
+def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_link):
+    """A twentieth of 4,000 long and 4,000 short packets: exactly the numbers that are drawn, with cause policy, as many as a binomial law has."""
+    model = {"model": "packet-loss", "settings": {"loss": 0.05}}
+
+    def change(data, ack):
+        data["errors"] |= model
+
+    probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
+    kinds = [datagrams(1_500 * 8 * 400, 10, 1500, "long"), datagrams(100 * 8 * 400, 10, 100, "short") | {"port": 5003}]
+    outcome = run_link(kinds, (probe,), change, data_rate="10 Mbit/s")
+
+    account, log = outcome.account("data"), outcome.records("log")
+    drawn = lost_packets(schema.read(Errors, ERRORS | model))
+    assert [line["ordinal"] for line in log] == drawn[drawn <= account["offered_packets"]].tolist()
+    assert {line["verdict"] for line in log} == {"policy"}
+    assert account["policy_packets"] == len(log)
+    for short in (True, False):
+        count = sum((line["wire_bytes"] < 1000) == short for line in log)
+        assert stats.binomtest(count, account["offered_packets"] // 2, 0.05).pvalue > 0.005
+
+
+def test_packet_loss_that_is_used_up_fails_the_cell(run_link):
+    """Nothing passes in silence that no loss was drawn for."""
+
+    def change(data, ack):
+        data["errors"] |= {"model": "packet-loss", "settings": {"loss": 0.5}, "vector_errors": 5}
+
+    outcome = run_link([datagrams(80_000, 4, 1000)], (), change)
+
+    assert outcome.status["status"] == "failed"
+    assert "hop.data: found that all losses drawn for it had happened before the end" in outcome.status["reason"]
 
 
 def test_outage_takes_what_arrives_in_it(run_link):

@@ -8,13 +8,13 @@ from statistics import mean
 
 import pytest
 
-from scpslab.course.assignment import find, load_assignment, load_marking
-from scpslab.course.expected import expected
-from scpslab.course.practice import read_practice
-from scpslab.course.runs import rows_of, run_variant
-from scpslab.course.scoring import score_answer
 from scpslab.running import RunOptions
 from scpslab.units import parse
+from scpslab_course.course.assignment import find, load_assignment, load_marking
+from scpslab_course.course.expected import expected
+from scpslab_course.course.practice import read_practice
+from scpslab_course.course.runs import rows_of, run_variant
+from scpslab_course.course.scoring import score_answer
 
 pytestmark = pytest.mark.lab
 HEADERS = 52  # IP 20, TCP 20, timestamps 12
@@ -58,7 +58,6 @@ def corruption_or_congestion(given, runs):
 def bufferbloat(given, runs):
     rate, delay_ms = parse("rate", given["rate"]), parse("duration", given["delay"]) / 1e6
     found = Results(runs["uplink"])
-    goodputs = {row["queue"]: float(row["goodput_bps"]) for row in found.rows if row["stack"] == "cubic"}
     deep = {"queue": "tail-512k", "stack": "cubic"}
     assert found("rtt_max_ms", **deep) == pytest.approx(2 * delay_ms + 512e6 * 8 / rate, rel=0.01), "the queue must be full for the assignment to make sense"
     return {
@@ -68,7 +67,6 @@ def bufferbloat(given, runs):
         "tail_limit": rate / 8000 / 5,
         "page_factor": found("page_user_s", **deep) / found("page_user_s", queue="codel-600ms", stack="cubic"),
         "bbr_wait": found("rtt_mean_ms", queue="tail-512k", stack="bbr") - 2 * delay_ms,
-        "lowest_goodput": min(goodputs, key=goodputs.__getitem__),
         "ecn_saves": found("retransmissions", queue="codel-600ms", stack="cubic") - found("retransmissions", queue="codel-ecn", stack="cubic"),
     }
 

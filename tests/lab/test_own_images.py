@@ -87,6 +87,17 @@ def test_on_a_machine_s_own_kernel_it_is_a_host_too(scenario_file, tmp_path, mon
     assert (row["reason"], row["status"], row["bytes"]) == ("", "completed", "200000")
 
 
+@pytest.mark.usefixtures("scenario_file")
+def test_two_images_understand_each_other_with_losses(tmp_path):
+    """Ours at both ends, in both directions, named as somebody names the image of another implementation; the lossy hop took some packets."""
+    ours = f"scpslab/scps-host:{version()}"
+    overrides = [f"hosts.h1.image={ours}", f"hosts.h2.image={ours}"]
+    result = run_scenario("links/interop-images:test", RunOptions(out=tmp_path, overrides=overrides, jobs=1))
+    rows = read_results(result.folder).rows
+    assert [(row["direction"], row["status"], row["bytes"]) for row in rows] == [("back", "completed", "200000"), ("there", "completed", "200000")]
+    assert all(int(row["hop_data_lost_corrupt_packets"]) + int(row["hop_ack_lost_corrupt_packets"]) > 0 for row in rows)
+
+
 def test_an_image_that_cannot_is_unsupported(scenario_file, tmp_path):
     """Neither incomplete nor failed: it says nothing about a protocol."""
     result = run(scenario_file, tmp_path, f"hosts.ws1.image={CANNOT_SEND}")

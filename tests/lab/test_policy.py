@@ -57,11 +57,19 @@ WRONG = {
     "waking without end": ("self.on_timer = lambda now: ([], now); return [], now", "found more than 10420 events; expected at most 20 for each segment"),
     "memory": ("return [0] * (1 << 30), None", "MemoryError"),
     "an answer that nobody asked for": ('import os; os.write(1, b\'{"send": [], "wake": null}\\n\' * 3); return [], None', "expected one answer to each event"),
+    "an answer before it was asked": ("import os; return [], None", "before the first event"),
+    "an answer without a line feed": ("import os\n    while True: os.write(1, b'x' * 65536)", "expected one answer to each event"),
+    "a time long ago": ("self.on_timer = lambda now: (1 // 0, None); return [], -1e305", ": ZeroDivisionError"),
+    "an end of time": ("self.on_timer = lambda now: (1 // 0, None); return [], 1e308", "patience ran out"),
+    "half of a character": ("raise ValueError('\\ud800\\0')", ": ValueError"),
+    "deep nesting": ("import os; os.write(1, b'{\"send\": ' + b'[' * 900 + b']' * 900 + b'}\\n'); return [], None", "expected"),
+    "no end by signals": ("import _signal; _signal.signal(15, _signal.SIG_IGN); return [-1], None", "found segments [-1]"),
     "no JSON": ("import os; os.write(1, b'[' * 100_000 + b'\\n'); return [], None", "expected one answer to each event"),
 }
 
 
 CODE = {name: BEGIN + textwrap.indent(f"def on_start(self, now):\n    {does}\n    return [], None\n", "    ") for name, (does, _) in WRONG.items()}
+CODE["an answer before it was asked"] = 'import os\nos.write(1, b\'{"send": [0], "wake": null}\\n\')\n' + CODE["silence"]
 CODE["right"] = STOP_AND_WAIT
 CODE["an endless loop"] = BEGIN + "    def on_start(self, now):\n        while True: pass\n"
 FILES = {name: f"policy_{number}.py" for number, name in enumerate(CODE)}
@@ -96,6 +104,19 @@ def test_a_policy_moves_every_byte_and_what_it_sent_is_counted(cells):
 def test_a_wrong_or_hostile_policy_ends_its_own_transfer_and_nothing_else(cells, name: str):
     assert cells[name].status == "incomplete", cells[name].reason
     assert WRONG[name][1] in cells[name].reason
+
+
+def test_no_program_that_a_policy_might_start_has_more_rights(tmp_path):
+    (tmp_path / "policy.py").write_text(CODE["silence"])
+    python = "tr '\\0' ' ' < $process/cmdline | grep -q '^python3.*policy_runner'"
+    looks = f"for process in /proc/[0-9]*; do if {python}; then grep NoNewPrivs $process/status; fi; done"
+    script = f"script:\n  - {{do: run, at: 1 s, node: h1, command: {json.dumps(looks)}}}\n"
+    found = open_run(run_text(tmp_path, SCENARIO.replace("policy_0.py", "policy.py").replace("patience: 60 s", "patience: 5 s") + script).folder)
+
+    (cell,) = found.cells
+    said = [path.read_text() for path in cell.folder.rglob("*.log")]
+    assert any("NoNewPrivs:\t1" in text for text in said), said
+    assert not any("NoNewPrivs:\t0" in text for text in said)
 
 
 def test_a_policy_that_never_answers_ends_at_the_wall_limit(cells):

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scpslab.plan import write
 from scpslab.plan.disciplines.red import SLOPE_LIMIT, burst_packets, is_possible
-from tests.lab.conftest import KEY, LIMITS, datagrams, point_to_point, run_network
+from tests.lab.conftest import KEY, LIMITS, datagrams, point_to_point, run_network, run_text
 
 pytestmark = pytest.mark.lab
 # One in 2^30 for each byte between the thresholds: half of it is more than tc takes.
 LEAST = 90_000 * 2.0**-30
 RED = {"discipline": "red", "red_min_bytes": 10_000, "red_max_bytes": 100_000}
 
+MARKED = """\
+kind: scenario
+version: 1
+title: Queues that mark
+topology: shared_router
+hosts: {near: {ecn: true}, sink: {ecn: true}}
+links: {trunk: {data: {queue: {limit: 120 kB}}}}
+workloads:
+  - {kind: bulk, name: upload, from: near, to: sink, size: 2 MB}
+sweep:
+  queue:
+    cases:
+      drop-tail: {links.trunk.data.queue.discipline: drop-tail}
+      red: {links.trunk.data.queue: {discipline: red, limit: 120 kB, red_min: 15 kB, red_max: 45 kB, ecn: true}}
+      codel: {links.trunk.data.queue: {discipline: codel, limit: 120 kB, codel_target: 10 ms, ecn: true}}
+"""
 # The largest upper threshold beside a lower one (for 250 kB there are larger ones behind a gap).
 BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
 
@@ -98,3 +118,25 @@ def test_red_s_thresholds_are_possible_for_scpslab_exactly_if_they_are_for_tc(en
     said = re.findall(r"^\d+ \d+ (\d)$", (outcome.folder / "logs" / "script-1-h1.log").read_text(), re.MULTILINE)
 
     assert [(case, code == "0") for case, code in zip(cases, said, strict=True)] == list(zip(cases, expected, strict=True))
+
+
+def test_marks_are_counted_and_what_nobody_counts_is_left_empty(tmp_path):
+    """Both kinds of queue mark an upload of hosts with ECN and drop nothing; drop-tail has no such column and knows its greatest depth."""
+    result = run_text(tmp_path, MARKED)
+    with (result.folder / "results.csv").open() as file:
+        rows = {row["queue"]: row for row in csv.DictReader(file)}
+    accounts = {queue: queue_account(result.folder / "cells" / row["cell"]) for queue, row in rows.items()}
+
+    for queue in ("red", "codel"):
+        assert int(rows[queue]["trunk_data_marked_packets"]) == accounts[queue]["marked_packets"] > 0
+        assert rows[queue]["trunk_data_lost_queue_packets"] == "0"
+        assert (accounts[queue]["most_bytes"], accounts[queue]["most_packets"], accounts[queue]["queue_bytes"]) == (None, None, None)
+    assert rows["drop-tail"]["trunk_data_marked_packets"] == ""
+    assert "marked_packets" not in accounts["drop-tail"]
+    assert 50_000 < accounts["drop-tail"]["most_bytes"] <= 120_000
+
+
+def queue_account(cell: Path) -> dict[str, Any]:
+    """The account of the direction with the queue."""
+    lines = map(json.loads, (cell / "records" / "accounting.jsonl").read_text().splitlines())
+    return next(line for line in lines if (line["link"], line["direction"]) == ("trunk", "data"))

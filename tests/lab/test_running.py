@@ -42,6 +42,18 @@ def test_asking_again_runs_nothing(tmp_path, monkeypatch):
     assert (elsewhere.folder / "results.csv").read_bytes() == (first.folder / "results.csv").read_bytes()
 
 
+def test_a_lab_that_does_not_keep_real_time_says_what_helps(tmp_path):
+    """No machine keeps its ticks to a nanosecond."""
+    result = run(tmp_path, ["limits.lateness=1 ns"], engine="live")
+
+    (cell,) = (result.folder / "cells").iterdir()
+    status = json.loads((cell / "status.json").read_text())
+    assert (result.failed, status["status"]) == (1, "failed")
+    assert "real time was not kept" in status["reason"]
+    assert "as root: chrt -f 10 scpslab run" in status["reason"]
+    assert "limits.lateness" in status["reason"]
+
+
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):
     """The second cell is interrupted: the first one's result is there and is not run again."""
     from scpslab.engine.base import Interrupted

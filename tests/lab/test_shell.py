@@ -12,20 +12,24 @@ import pytest
 import yaml
 
 from scpslab import planning, scenario
+from scpslab.running import RunOptions, run_scenario
 from scpslab.scratch import MEMORY
 from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, ROOT, Terminal, left_of
+from tests.lab.test_docker import needs_images
 
 pytestmark = pytest.mark.lab
 INTERRUPTED = 130
 
 
 @pytest.fixture(scope="module")
-def fy97():
+def fy97(tmp_path_factory):
     """A session on the FY97 network, which has routers, switches and a monitor without an address."""
-    with Terminal("fy97") as terminal:
+    with Terminal("fy97", "--keep", str(tmp_path_factory.mktemp("fy97"))) as terminal:
         yield terminal
         terminal.type("exit\n")
         assert terminal.ends_within(10) == 0
+        # The kernel says nothing to the user.
+        assert "Power down" not in terminal.text
 
 
 def pinged(answer):
@@ -108,6 +112,9 @@ def test_links_go_down_and_up(fy97):
         ("source /nothing", 'found no file "/nothing"'),
         ("intfs 1 2", "ws1-lan1"),
         ("px raise ValueError(1)", "1"),
+        ("link ws1 s1 down", "found no link between ws1 and s1; expected the two ends of one of ws1-lan1 (ws1 lan1)"),
+        ("link hopp down", 'found "hopp"; expected a link ('),
+        ("sh", "sh: found no command; expected one"),
         ("ws1", "Please enter a command for node"),
         ("capture lan1", "expected a host or router"),
     ],
@@ -163,6 +170,47 @@ def test_lines_typed_while_a_command_runs_do_not_disturb_the_next_one(fy97):
     fy97.do("")
     assert fy97.do("ws1 hostname") == "ws1\n"
     assert fy97.do("ws1 echo done") == "done\n"
+
+
+def test_programs_know_the_nodes_by_name(fy97):
+    """Also where the prompt does not put an address in the name's place."""
+    assert "1 received" in fy97.do('ws1 sh -c "ping -c 1 ws2"')
+    assert fy97.do("ws2 getent hosts r1").split() == ["10.1.0.254", "r1"]
+
+
+def test_hosts_have_the_settings_of_a_scenario(fy97):
+    """So a transcript repeats a session in the same TCP, and no transfer inherits what an earlier one has learnt."""
+    (cell,) = scenario.cells(scenario.load("fy97/fig04:kernel", ["sweep={}", "repeats=1", "hosts={}"]))
+    (settings,) = [node.sysctls for node in planning.plan(cell).nodes if node.name == "ws1"]
+    assert settings["net.ipv4.tcp_no_metrics_save"] == "1"
+    for name, value in settings.items():
+        assert fy97.do(f"ws1 sysctl -n {name}").split() == value.split()
+
+
+def test_a_shell_in_a_node_is_typed_at(fy97):
+    fy97.type("ws1 sh\n")
+    time.sleep(1)
+    fy97.type("echo $((6 * 7))\n")
+    fy97.read_until("42", 10)
+    fy97.type("exit\n")
+    fy97.read_until(PROMPT, 10)
+    assert fy97.do("ws1 hostname") == "ws1\n"
+
+
+def test_what_tc_replaces_is_said_and_marked(fy97):
+    """Once; link then shows which direction is no longer as it says. What the lab changes itself is not meant."""
+    assert fy97.do("link hop rate 1 Mbit/s") == ""
+    answer = fy97.do("r1 tc qdisc replace dev r1-hop root netem delay 1ms")
+    assert "*** hop data: tc has changed r1-hop" in answer
+    assert 'type "link hop data rate 1 Mbit/s"' in answer
+    assert "***" not in fy97.do("ws1 true")
+    marked = [line.split()[:2] for line in fy97.do("link").splitlines() if "no longer so: tc has changed r1-hop" in line]
+    assert marked == [["hop", "data"]]
+    # What tc has changed in place is the lab's again; what it has removed is not.
+    assert fy97.do("link hop data rate 2 Mbit/s") == ""
+    assert "no longer so" not in fy97.do("link")
+    assert "tc has changed ws3-lan1" in fy97.do("ws3 tc qdisc del dev ws3-lan1 root")
+    assert "Start the lab again" in fy97.do("link ws3 lan1 rate 10 Mbit/s")
 
 
 def test_watch_says_why_packets_were_lost(fy97):
@@ -280,3 +328,58 @@ def test_commands_of_a_pipe_are_typed(tmp_path):
     assert re.search(r"hop +data +state up +ber 1e-05", ended.stdout)
     steps = yaml.safe_load((tmp_path / "transcript.yaml").read_text())["script"]
     assert [step["do"] for step in steps] == ["run", "run", "link"]
+
+
+def test_a_transcript_with_typing_errors_runs_and_means_the_same(tmp_path):
+    """Commands that are not there are left out; those that only bash understands stay with it. Programs that read find nothing, and do not wait."""
+    commands = ["h1 pign -c 1 h2", "h1 pign h2 &", "h1 ls | pign", "h1 time sleep 0.1", "h1 for i in {1..2}; do echo $i; done", "h1 ping -c 1 h2", "h1 cat"]
+
+    words = [ROOT / "scpslab", "shell", "point_to_point", "--keep", tmp_path]
+    ended = subprocess.run(words, input="\n".join(commands) + "\n", capture_output=True, text=True, timeout=300, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    steps = yaml.safe_load((tmp_path / "transcript.yaml").read_text())["script"]
+    kept = ["bash -c 'time sleep 0.1'", "bash -c 'for i in {1..2}; do echo $i; done'", "ping -c 1 10.0.0.2", "cat"]
+    assert [step["command"] for step in steps] == kept
+    result = run_scenario(str(tmp_path / "transcript.yaml"), RunOptions(out=tmp_path / "runs"))
+    assert (result.completed, result.failed) == (1, 0)
+
+
+def test_captures_are_kept_without_being_asked_for(tmp_path):
+    """In a folder that is named at the beginning, and made only for a capture."""
+    for commands, kept in (("h1 true\n", []), ("capture h2\nh1 ping -c 1 h2\ncapture h2\n", ["h2.pcap", "transcript.yaml"])):
+        words = [ROOT / "scpslab", "shell", "point_to_point"]
+        ended = subprocess.run(words, input=commands, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        assert "Captures come to session-1," in ended.stderr
+        assert sorted(path.name for path in tmp_path.glob("session-1/*")) == kept
+    assert "session-1/h2.pcap" in ended.stdout
+
+
+def test_a_script_for_the_guest_s_shell_is_typed():
+    """With here-documents, loops, and lines for Mininet's prompt."""
+    lines = ["cat <<END", "one", "two", "END", "for i in 1 2", "do", "echo n$i", "done", "mn --custom point_to_point.py --topo point_to_point"]
+    lines += ["h1 ping -c 1 h2", "exit", "echo finished"]
+
+    words = [ROOT / "scpslab", "shell", "point_to_point", "--bash"]
+    ended = subprocess.run(words, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=120, check=False)
+
+    shown = ended.stdout.replace("\r", "")
+    assert ended.returncode == 0, ended.stderr
+    for answer in ("\none\ntwo\n", "\nn1\nn2\n", "1 received", "\nfinished\n"):
+        assert answer in shown
+    assert "Power down" not in shown
+
+
+@needs_images
+def test_a_container_s_address_is_known_whatever_its_image_has(tmp_path):
+    """Its image has no ifconfig, which Mininet would ask. Names are known there too."""
+    commands = "iperf h1 h2\npy h1.IP(), h2.IP()\nh1 getent hosts h2\n"
+
+    words = [ROOT / "scpslab", "shell", "point_to_point", "--containers", "docker"]
+    ended = subprocess.run(words, input=commands, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+
+    shown = ended.stdout.replace("\r", "")
+    assert ended.returncode == 0, ended.stderr
+    assert "\n('10.0.0.1', '10.0.0.2')\n" in shown
+    assert re.search(r"\n10\.0\.0\.2 +h2\n", shown)

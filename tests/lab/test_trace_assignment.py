@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.course import practice
-from scpslab.course.assignment import find, load_assignment, load_marking
-from scpslab.course.expected import expected
-from scpslab.course.runs import rows_of, run_variant
-from scpslab.course.scoring import score_answer
 from scpslab.results.loss_table import as_csv
 from scpslab.results.lost_packets import find_losses
 from scpslab.results.run import open_run
 from scpslab.running import RunOptions
+from scpslab_course.course import practice
+from scpslab_course.course.assignment import find, load_assignment, load_marking
+from scpslab_course.course.expected import expected
+from scpslab_course.course.runs import rows_of, run_variant
+from scpslab_course.course.scoring import score_answer
 
 pytestmark = pytest.mark.lab
 CAUSES = {"by_queue": "queue", "by_corrupt": "corrupt", "by_outage": "outage", "superfluous": "superfluous"}

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.course.assignment import INSTRUCTOR, SOLUTION, STARTER, find, load_assignment, load_marking
-from scpslab.course.folder import make_course
-from scpslab.course.practice import read_practice
-from scpslab.course.trials import carry_out, planned
-from scpslab.grading import grader
-from scpslab.grading.grade import Status
 from scpslab.running import RunOptions
+from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, STARTER, find, load_assignment, load_marking
+from scpslab_course.course.folder import make_course
+from scpslab_course.course.practice import read_practice
+from scpslab_course.course.trials import carry_out, planned
+from scpslab_course.grading import grader
+from scpslab_course.grading.grade import Status
 from tests.lab.made_up_class import MadeUpClass, repacked
 
 pytestmark = pytest.mark.lab

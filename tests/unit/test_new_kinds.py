@@ -50,7 +50,9 @@ def test_scenarios_with_the_kind_are_read_planned_and_written(kind, tree):
     validated = tree.scpslab("validate", str(kind.scenario))
     resolved = tree.scpslab("validate", str(kind.scenario), "--resolved")
 
-    assert (validated.returncode, validated.stderr) == (0, "")
+    # The made-up discipline is at a host, where validate doubts any.
+    assert validated.returncode == 0
+    assert all(line.startswith("warning: ") for line in validated.stderr.splitlines())
     assert "1 cell, all planned" in validated.stdout
     assert kind.expected["word"] in resolved.stdout
 

@@ -44,8 +44,7 @@ def test_every_topology_workload_and_probe_is_there(plans):
 def test_every_stack_and_preset_is_there(plans):
     text = "".join(path.read_text() for path in same_bytes.SCENARIOS.glob("*.yaml"))
 
-    # The image of scps-ri needs a source that is not part of the project: tests/lab/test_reference.py has its cells.
-    assert {node["stack"] for plan in plans for node in plan["nodes"] if node["kind"] == "host"} == set(STACKS) - {"scps-ri"}
+    assert {node["stack"] for plan in plans for node in plan["nodes"] if node["kind"] == "host"} == set(STACKS)
     assert [preset for preset in {*PRESETS, *CONGESTION_OF} if f"preset: {preset}" not in text] == []
 
 

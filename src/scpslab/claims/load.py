@@ -15,7 +15,7 @@ from scpslab.runfolder import RunFolder
 from scpslab.runfolder.run import CLAIMS
 
 FOLDER = ROOT / "analysis" / "claims"
-FORM = Form("a claims file", "kind, title, series, claims", "docs/claims.md")
+FORM = Form("a claims", "kind, title, series, claims", "docs/claims.md")
 # The questions that the papers left open, as statements of the same form.
 QUESTIONS = FOLDER.parent / "questions"
 

@@ -24,6 +24,8 @@ STYLES = {
     Outcome.NO_DATA: "dim",
     Outcome.NOT_TESTABLE: "dim",
 }
+# A stack of today cannot reproduce what a paper says of another one: it can come to the same number.
+TODAY = {Outcome.REPRODUCED: "holds", Outcome.DIFFERENT: "differs", Outcome.NOT_REPRODUCED: "does not hold"}
 COLUMNS = ("paper", "claim", "weight", "era", "outcome", "check", "check_outcome", "at", "number", "ci95_low", "ci95_high", "band", "paper_says", "text")
 
 
@@ -81,9 +83,30 @@ def subject(result: CheckResult) -> str:
     return " ".join([check.kind, *([check.metric] if hasattr(check, "metric") else []), *([f"({', '.join(names)})"] if names else [])])
 
 
+def word(outcome: Outcome, era: Era) -> str:
+    """The outcome of a check of an era in words."""
+    return TODAY.get(outcome, outcome.value) if era == "modern" else outcome.value
+
+
+def in_place(verdict: Verdict) -> str:
+    """What the checks of today measure in place of what the paper's statement is about: "bbr in place of scps-rate"; "" for the same stacks, set as today."""
+    today, paper = (_stacks(verdict, era) for era in ("modern", "period"))
+    new, old = [name for name in today if name not in paper], [name for name in paper if name not in today]
+    if not new:
+        return ""
+    return f"{' and '.join(new)} in place of {' and '.join(old) or 'what the paper measured'}"
+
+
+def _stacks(verdict: Verdict, era: Era) -> list[str]:
+    """The stacks whose cells the checks of an era look at, each once; the name of a series where its cells are chosen by something else."""
+    series = [operand.series for result in verdict.results if result.check.era == era for operand in result.check.operands()]
+    found = [verdict.paper.file.series[name].where.get("stack", (name,)) for name in series]
+    return list(dict.fromkeys(str(stack) for stacks in found for stack in stacks))
+
+
 def as_table(verdicts: Sequence[Verdict]) -> Table:
     """Outcomes by paper, both eras."""
-    table = Table(title="Claims by paper: settings of the papers' time; in brackets, today's settings", title_justify="left", header_style="bold")
+    table = Table(title="Claims by paper: settings of the papers' time; in brackets, stacks of today in their place", title_justify="left", header_style="bold")
     table.add_column("paper")
     for outcome in Outcome:
         table.add_column(outcome.value, justify="right", style=STYLES[outcome])
@@ -107,9 +130,11 @@ def as_list(verdicts: Sequence[Verdict]) -> Table:
         table.add_column(name, overflow="fold")
     for verdict in verdicts:
         shown = _deciding(verdict)
-        outcomes = [verdict.outcome(era) for era in ERAS]
-        coloured = [Text(outcome.value, STYLES[outcome]) if outcome else "" for outcome in outcomes]
-        number = shown[1].text.replace("[", r"\[") if shown else verdict.claim.not_testable or ""
+        coloured = [Text(word(outcome, era), STYLES[outcome]) if (outcome := verdict.outcome(era)) else Text("") for era in ERAS]
+        if verdict.outcome("modern") not in (None, Outcome.NO_DATA, Outcome.NOT_TESTABLE) and (said := in_place(verdict)):
+            coloured[1].append(f" ({said})")
+        # Text and no string: a table reads brackets in strings as styles.
+        number = Text(shown[1].text if shown else verdict.claim.not_testable or "")
         table.add_row(f"{verdict.paper.name}/{verdict.claim.id}", *coloured, number, band(shown[0].check) if shown else "", verdict.claim.paper)
     return table
 

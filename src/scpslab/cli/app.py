@@ -13,33 +13,32 @@ import typer
 
 from scpslab.cli.terminal import harmless
 from scpslab.errors import CapabilityError, ScpslabError
+from scpslab.installation import add_extra
 from scpslab.version import version
 
-# Command to the module of scpslab.cli that registers it, and the first line of its help; in the order of --help.
+# Command to the module that registers it, and the first line of its help; in the order of --help.
 COMMANDS = {
-    "doctor": ("doctor", "Check this machine, and show how to fix what is missing."),
-    "list": ("catalogue", "List scenarios, campaigns, topologies or presets."),
-    "new": ("new", "Write a new scenario with comments, ready to run and to edit."),
-    "validate": ("validate", "Check a scenario or campaign, and run nothing."),
-    "plan": ("plan", "Print the ids of all cells, the plan of one cell, or the paths of packets."),
-    "run": ("run", "Run a scenario or campaign; repeat the command to resume."),
-    "merge": ("merge", "Make one run of its shards."),
-    "cluster": ("cluster", "Print a job script that runs a scenario's shards on many machines."),
-    "results": ("results", "Show the results of a run: means with intervals."),
-    "losses": ("losses", "List every packet loss of a cell."),
-    "plot": ("plot", "Draw the figures of a run."),
-    "compare": ("compare", "Compare runs point by point, or the values of one axis of a run."),
-    "claims": ("claims", "Test every finding of the papers against your runs."),
-    "report": ("report", "Write one page about a run or campaign: RUN/report.html."),
-    "export": ("export", "Pack a run into one file from which anyone can reproduce it."),
-    "verify": ("verify", "Run an exported run or a run folder again, and compare every byte."),
-    "assignment": ("assignment", "Work on an assignment: start it, predict, run, check, and pack what you hand in."),
-    "course": ("course", "Run a course: make it, and issue a variant of each assignment to every student."),
-    "grade": ("grade", "Grade submissions: run them again, compare the bytes, and mark the answers."),
-    "shell": ("shell", "Start a network on the wall clock, with a prompt."),
-    "image": ("image", "Builds a Docker image of a host from a source that you have, and prints the image's name."),
-    "clean": ("clean", "Free disk space: remove files that scpslab can make again."),
-    "schema": ("schema", "Regenerate the JSON Schemas and references of scenarios and assignments."),
+    "doctor": ("scpslab.cli.doctor", "Check this machine, and show how to fix what is missing."),
+    "list": ("scpslab.cli.catalogue", "List scenarios, campaigns, topologies or presets."),
+    "new": ("scpslab.cli.new", "Write a new scenario with comments, ready to run and to edit."),
+    "validate": ("scpslab.cli.validate", "Check a scenario or campaign, and run nothing."),
+    "plan": ("scpslab.cli.plan", "Print the ids of all cells, the plan of one cell, or the paths of packets."),
+    "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
+    "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),
+    "losses": ("scpslab.cli.losses", "List every packet loss of a cell."),
+    "plot": ("scpslab.cli.plot", "Draw the figures of a run."),
+    "compare": ("scpslab.cli.compare", "Compare runs point by point, or the values of one axis of a run."),
+    "claims": ("scpslab.cli.claims", "Test every finding of the papers against your runs."),
+    "report": ("scpslab.cli.report", "Write one page about a run or campaign: RUN/report.html."),
+    "export": ("scpslab.cli.export", "Pack a run into one file from which anyone can reproduce it."),
+    "verify": ("scpslab.cli.verify", "Run an exported run or a run folder again, and compare every byte."),
+    "assignment": ("scpslab_course.cli.assignment", "Work on an assignment: start it, predict, run, check, and pack what you hand in."),
+    "course": ("scpslab_course.cli.course", "Run a course: make it, and issue a variant of each assignment to every student."),
+    "grade": ("scpslab_course.cli.grade", "Grade submissions: run them again, compare the bytes, and mark the answers."),
+    "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
+    "mn": ("scpslab.cli.mn", "Run your own Mininet script in virtual time."),
+    "clean": ("scpslab.cli.clean", "Free disk space: remove files that scpslab can make again."),
+    "schema": ("scpslab_course.cli.schema", "Regenerate the JSON Schemas and references of scenarios and assignments."),
 }
 # Packages that few commands need, and the extra of scpslab that has them (pyproject.toml).
 EXTRAS = {"cryptography": "course", "jinja2": "report"}
@@ -88,13 +87,13 @@ def _load(command: str) -> ModuleType:
         CapabilityError: it needs an extra of the package that is not installed.
     """
     try:
-        return importlib.import_module(f"scpslab.cli.{COMMANDS[command][0]}")
+        return importlib.import_module(COMMANDS[command][0])
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
         extra = EXTRAS[error.name]
         raise CapabilityError(
-            f'{command}: found no Python package {error.name}; expected it with the extra "{extra}" of scpslab. Run: pip install "scpslab[{extra}]".'
+            f'{command}: found no Python package {error.name}; expected it with the extra "{extra}" of scpslab. Run: {add_extra(extra)}.'
         ) from error
 
 

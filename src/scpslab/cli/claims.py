@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from scpslab.claims import QUESTIONS, Evidence, Paper, Verdict, evaluate, load, load_all, load_beside, scoreboard
+from scpslab.claims.words import strange_words
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
 from scpslab.cli.tables import Format, as_markdown, print_for_programs, table_console
+from scpslab.documents import one_of
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.runfolder import runs_of
 
 NAMED = 4
+ANALYSIS = QUESTIONS.parent
 NOT_TESTED_EXIT = 1
 
 
@@ -53,14 +56,13 @@ def claims(
     if not file and not questions:
         own, warned = load_beside(folders, papers)
         papers += own
+    wanted, known = split(paper), [item.name for item in papers]
+    if unknown := [name for name in wanted if name not in known]:
+        raise UsageError(f'--paper: found "{unknown[0]}"; {one_of(unknown[0], known)}')
+    evidence = Evidence.of_runs(folders)
+    chosen = _with_known_words([item for item in papers if not wanted or item.name in wanted], evidence, warned, has_one=len(file or ()) == 1)
     for text in warned:
         warn(text)
-    wanted = split(paper)
-    unknown = [name for name in wanted if name not in {item.name for item in papers}]
-    if unknown:
-        raise UsageError(f'--paper: found "{unknown[0]}"; expected one of {", ".join(item.name for item in papers)}. Choose one of these.')
-    chosen = [item for item in papers if not wanted or item.name in wanted]
-    evidence = Evidence.of_runs(folders)
     _show(evaluate(chosen, evidence), evidence, len(folders), format_, has_list=details or questions or bool(file))
     if warned:
         raise typer.Exit(NOT_TESTED_EXIT)
@@ -76,6 +78,21 @@ def _of_files(files: list[Path], warned: list[str]) -> list[Paper]:
             if len(files) == 1:
                 raise
             warned.append(str(error))
+    return found
+
+
+def _with_known_words(papers: list[Paper], evidence: Evidence, warned: list[str], *, has_one: bool) -> list[Paper]:
+    """The papers whose scenarios and columns exist. One with a misspelled word costs only itself, if it is not the only one that was asked for."""
+    found = []
+    for paper in papers:
+        # The project's own name scenarios that somebody may not have, and columns of every version.
+        wrong = [] if paper.places.path.is_relative_to(ANALYSIS) else list(strange_words(paper, evidence))
+        if wrong and has_one:
+            raise paper.places.error(wrong)
+        if wrong:
+            warned.append(str(paper.places.error(wrong)))
+        else:
+            found.append(paper)
     return found
 
 

@@ -37,9 +37,14 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
-        table = Table("check", "", "found", "what to do", box=None, pad_edge=False)
+        table = Table("check", "", "found", box=None, pad_edge=False)
         for finding in findings:
-            table.add_row(finding.name, Text(finding.state, COLOURS[finding.state]), finding.found, "" if finding.state == "ok" else finding.fix)
-        plain_console().print(table)
+            table.add_row(finding.name, Text(finding.state, COLOURS[finding.state]), finding.found)
+        console = plain_console()
+        console.print(table)
+        # In lines of their own, so that a command can be copied from a terminal of any width.
+        for finding in findings:
+            if finding.state != "ok" and finding.fix:
+                console.print(f"\n{finding.name}: what to do:\n  {finding.fix}", highlight=False, soft_wrap=True)
     if any(finding.state == "missing" for finding in findings):
         raise typer.Exit(CapabilityError.exit_code)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from scpslab.cli.terminal import printable
 from scpslab.errors import ResultError, UsageError
 from scpslab.results.archive import SUFFIX, write_archive
 from scpslab.runfolder import find_run, runs_of
@@ -21,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def export(
     run: Annotated[str, typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.')] = "last",
-    out: Annotated[Path | None, typer.Option(help=f"The file to write; default: RUN{SUFFIX} in this folder.")] = None,
+    out: Annotated[Path | None, typer.Option(callback=printable, help=f"The file to write; default: RUN{SUFFIX} in this folder.")] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Include records, captures and logs. Without them the file is small; a re-run makes them again.")
     ] = False,

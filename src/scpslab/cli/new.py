@@ -14,7 +14,7 @@ from rich.prompt import Prompt
 
 from scpslab import planning, scenario, units
 from scpslab.cli.results import split
-from scpslab.cli.terminal import harmless
+from scpslab.cli.terminal import harmless, printable
 from scpslab.documents.places import one_of
 from scpslab.errors import ScenarioError, UsageError
 from scpslab.names import is_name
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def new(  # typer calls it by name
-    file: Annotated[Path, typer.Argument(help="The file to write, for example mine.yaml; it must not exist yet.")],
+    file: Annotated[Path, typer.Argument(callback=printable, help="The file to write, for example mine.yaml; it must not exist yet.")],
     title: Annotated[str | None, typer.Option(help="The title. Default: the name of the file.")] = None,
     topology: Annotated[str | None, typer.Option(help=f"The network, one of {', '.join(fresh.networks())}.")] = None,
     workload: Annotated[str | None, typer.Option(help=f"The traffic, one of {', '.join(fresh.workload_kinds())}.")] = None,

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from scpslab.cli.notes import Notes
 from scpslab.cli.remaining import LONG_S, Remaining, in_words
+from scpslab.engine import INTERACTIVE
 from scpslab.running.events import (
     CampaignDone,
     CampaignFailed,
@@ -58,12 +59,15 @@ class ConsoleProgress:
         self.jobs = jobs or len(os.sched_getaffinity(0))
         self.scenarios: tuple[str, ...] = ()
         self.remaining = Remaining({}, self.jobs, now)
-        self.has_forecast = False
+        self.has_forecast, self.is_virtual = False, True
         self._begin(0)
 
     def __call__(self, event: Event) -> None:
         """Shows one event."""
         self.notes.settle()
+        if isinstance(event, RunStarted):
+            # Where time is real, it has no pace.
+            self.is_virtual = event.engine not in INTERACTIVE
         match event:
             case Note():
                 self.notes(event.text)
@@ -116,7 +120,8 @@ class ConsoleProgress:
             return
         self.has_forecast = True
         if (self.remaining.seconds() or 0) >= LONG_S:
-            self.console.print(f"{self.remaining.forecast()} (a guess, which cells that end correct)", highlight=False, soft_wrap=True)
+            forecast = self.remaining.forecast(in_virtual_time=self.is_virtual)
+            self.console.print(f"{forecast} (a guess, which cells that end correct)", highlight=False, soft_wrap=True)
 
     def _end(self, *, is_done: bool) -> None:
         if self.bar:
@@ -135,14 +140,16 @@ class ConsoleProgress:
         if self.bar:
             self.bar.update(self.task, advance=1, description=self._pace())
         else:
-            origin = "from the cache" if event.cached else f"{virtual_seconds(status):.1f} virtual s"
+            origin = "from the cache" if event.cached else f"{virtual_seconds(status):.1f} {'virtual s' if self.is_virtual else 's'}"
             place = f"{self.scenario} {event.cell}" if self.scenario else event.cell
             self.console.print(f"[{self.tally.done}/{self.total}] {place}: {status['status']}, {origin}", highlight=False, soft_wrap=True)
         if status["status"] in ("failed", "unsupported"):
             self.console.print(f"cell {event.cell} {status['status']}: {status['reason']}", style="red", highlight=False, soft_wrap=True)
 
     def _pace(self) -> str:
-        """Virtual seconds per wall second so far."""
+        """Virtual seconds per wall second so far; nothing where time is real."""
+        if not self.is_virtual:
+            return self.scenario
         wall_s, virtual_s = max(self.now() - self.started, 1e-9), self.tally.virtual_s
         if self.scenario:
             return f"{virtual_s / 3600:.1f} virtual h, {virtual_s / 60 / wall_s:.2f} h per minute; {self.scenario}"
@@ -153,6 +160,6 @@ class ConsoleProgress:
         parts = [f"{self.tally.done} cells in {self.now() - self.started:.1f} s"]
         if self.tally.cached:
             parts.append(f"{self.tally.cached} of them from the cache")
-        if self.tally.virtual_s:
-            parts.append(f"{self.tally.virtual_s:.0f} virtual seconds, {self._pace()}")
+        if self.tally.virtual_s and self.is_virtual:
+            parts.append(f"{self.tally.virtual_s:.0f} virtual s, {self._pace()}")
         return "; ".join(parts)

@@ -52,12 +52,12 @@ class Remaining:
         # Cells run side by side, but none is faster than itself.
         return max(sum(left) / min(self.jobs, len(left)), *left)
 
-    def forecast(self) -> str:
+    def forecast(self, *, in_virtual_time: bool = True) -> str:
         """A sentence before the first cell runs."""
-        return forecast(self.waiting.values(), self.jobs)
+        return forecast(self.waiting.values(), self.jobs, in_virtual_time=in_virtual_time)
 
 
-def forecast(cells: Iterable[Expected], jobs: int) -> str:
+def forecast(cells: Iterable[Expected], jobs: int, *, in_virtual_time: bool = True) -> str:
     """How long cells take, and how fast their virtual time passes, in words."""
     known = list(cells)
     virtual_s, busy_s = sum(cell.virtual_s for cell in known), sum(cell.wall_s for cell in known)
@@ -66,7 +66,8 @@ def forecast(cells: Iterable[Expected], jobs: int) -> str:
     pace = virtual_s / wall_s if wall_s else 0.0
     number = "1 cell" if len(known) == 1 else f"{len(known)} cells"
     side_by_side = f", {at_once} at a time" if at_once > 1 else ""
-    return f"about {in_words(wall_s)} for {number}{side_by_side}: {in_words(virtual_s)} of virtual time at least, some {pace:.2g} virtual s per s"
+    text = f"about {in_words(wall_s)} for {number}{side_by_side}"
+    return f"{text}: {in_words(virtual_s)} of virtual time at least, some {pace:.2g} virtual s per s" if in_virtual_time else text
 
 
 def in_words(seconds: float) -> str:

@@ -18,13 +18,11 @@ from scpslab.cli.validate import todays_name
 from scpslab.documents.places import one_of
 from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
-from scpslab.errors import UsageError
+from scpslab.errors import ResultError, UsageError
 from scpslab.running import RunOptions, run_campaign, run_scenario
-from scpslab.running.build import Build
 from scpslab.running.command import DEFAULT_ENGINE
 from scpslab.running.executors import EXECUTORS
 from scpslab.running.runner import RunResult
-from scpslab.running.sample import Sample
 from scpslab.running.shard import Shard
 from scpslab.scenario.campaign import is_campaign
 
@@ -59,19 +57,12 @@ def run(  # typer calls it by name
         bool, typer.Option("--trust", help="Run files that others own or may write: a topology's file with your rights, in engine host commands as root.")
     ] = False,
     shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help='Run only part K of N, into OUT/shards; "scpslab merge" makes one run of all parts (docs/scale.md).')
+        str | None, typer.Option(metavar="K/N", help="Run only part K of N, and keep its results; a run without it takes them all (docs/scale.md).")
     ] = None,
     executor: Annotated[str, typer.Option(help="Where cells run: local (this machine) or dask (the workers of --cluster).")] = "local",
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="CLUSTER", help="With --executor dask: a scheduler's address, a YAML file for ssh or a job scheduler, or local (docs/scale.md)."),
-    ] = None,
-    check: Annotated[
-        str | None, typer.Option(metavar="SAMPLE", help="With --executor dask: run a share of all cells (5%) on this machine too, and compare bytes.")
-    ] = None,
-    build: Annotated[
-        str | None,
-        typer.Option(metavar="DIGESTS", help='Refuse to run unless plans, kernel, guest and stack are those of "scpslab cluster build" on another machine.'),
+        typer.Option(metavar="CLUSTER", help="With --executor dask: a scheduler's address, or local (docs/scale.md)."),
     ] = None,
 ) -> None:
     """Run a scenario or campaign; repeat the command to resume.
@@ -87,13 +78,10 @@ def run(  # typer calls it by name
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
     options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=list(set_ or []), trust=trust)
-    options = replace(options, shard=Shard.parse(shard) if shard else None, build=Build.parse(build) if build else None)
-    options = replace(options, executor=executor, cluster=cluster, check=Sample.parse(check, "--check") if check else None)
+    options = replace(options, shard=Shard.parse(shard) if shard else None, executor=executor, cluster=cluster)
     listeners = [ConsoleProgress(console, jobs, is_here=executor == "local")]
     scenario = todays_name(scenario)
     if is_campaign(scenario):
-        if build:
-            raise UsageError("--build: found a campaign; expected a scenario, whose plans it states. Name each scenario of the campaign.")
         campaign = run_campaign(scenario, options, listeners)
         typer.echo(campaign.folder)
         is_good = not campaign.failed
@@ -109,10 +97,20 @@ def run(  # typer calls it by name
 def _show(result: RunResult, console: Console) -> bool:
     """Shows a run's table, checks and figures; returns whether the checks hold."""
     print_summary(results.table.summarise(results.table.read_results(result.folder)), console)
-    verdicts = results.checks.evaluate(result.folder, result.checks)
-    for verdict in verdicts:
-        console.print(str(verdict), highlight=False, soft_wrap=True)
+    holds = _checks_hold(result, console)
     for picture in figures.draw(result.folder, warn=warn):
         if picture.suffix == ".png":
             console.print(f"figure: {picture}", highlight=False, soft_wrap=True)
+    return holds
+
+
+def _checks_hold(result: RunResult, console: Console) -> bool:
+    """Shows the checks. What cannot be checked does not hold, and costs nothing else of what is shown."""
+    try:
+        verdicts = results.checks.evaluate(result.folder, result.checks)
+    except ResultError as error:
+        warn(str(error))
+        return False
+    for verdict in verdicts:
+        console.print(str(verdict), highlight=False, soft_wrap=True)
     return not any(verdict.missed for verdict in verdicts)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 
 import yaml
 
@@ -22,32 +24,50 @@ MOST_BYTES = 1 << 20
 
 
 def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]]) -> str:
-    """A session as a scenario: the commands with their times. Nothing waits for a command that the user interrupted."""
+    """A session as a scenario: the commands with their times. Nothing waits for a command that the user interrupted; one that is not there is left out."""
     script: list[dict[str, object]] = []
     for step in steps:
-        if step["do"] != "interrupted":
+        if step["do"] not in ("interrupted", "not found"):
             script.append(step)
         elif script:
-            script[-1] = {**script[-1], "required": False}
+            last = script.pop()
+            if step["do"] == "interrupted":
+                script.append({**last, "required": False})
     head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
     body = {**head, **({"parameters": parameters} if parameters else {}), **({"hosts": hosts} if hosts else {}), "script": script}
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
 
 
-class Session:
-    """The folder of a session: captures, and the commands as a scenario."""
+def new_folder() -> Path:
+    """The first name that nobody has, for a session whose folder the user has not named."""
+    place = Path() if os.access(".", os.W_OK) else Path(gettempdir())
+    return next(path for number in itertools.count(1) if not (path := place / f"session-{number}").exists())
 
-    def __init__(self, folder: Path, topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]] | None = None) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+
+class Session:
+    """The folder of a session: captures, and the commands as a scenario. `is_asked_for`: whether it is made for the commands alone."""
+
+    def __init__(
+        self, folder: Path, topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]] | None = None, *, is_asked_for: bool = True
+    ) -> None:
+        self.is_asked_for = is_asked_for
         self.folder, self.topology, self.parameters, self.hosts = folder, topology, parameters, hosts or {}
+        self._own_topology = b""
         if is_path(topology):
             # The scenario names a file beside it.
             self.topology = f"./{Path(topology).name}"
-            (folder / self.topology).write_bytes(Path(topology).read_bytes())
+            self._own_topology = Path(topology).read_bytes()
+        if is_asked_for:
+            self._make_folder()
         self.files: list[Path] = []
         self._steps: list[dict[str, object]] = []
         # By file of the lab: the number of bytes that were taken over.
         self._taken: dict[str, int] = {}
+
+    def _make_folder(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._own_topology:
+            (self.folder / self.topology).write_bytes(self._own_topology)
 
     def update(self, out: Path) -> None:
         """Takes over what the lab has written to its folder `out` since the last time."""
@@ -67,7 +87,7 @@ class Session:
         text = os.pread(file, MOST_BYTES, self._taken.get(TRANSCRIPT, 0))
         # The lab may be writing the line behind the last line break.
         lines = text[: text.rfind(b"\n") + 1]
-        if lines:
+        if lines and (self.is_asked_for or self.folder.exists()):
             self._taken[TRANSCRIPT] = self._taken.get(TRANSCRIPT, 0) + len(lines)
             self._steps += [json.loads(line) for line in lines.splitlines()]
             path = self.folder / "transcript.yaml"
@@ -79,6 +99,7 @@ class Session:
         with _opened(name, FILE, captures) as file:
             if file is None:
                 return
+            self._make_folder()
             with target.open("ab" if name in self._taken else "wb") as copy:
                 while piece := os.pread(file, MOST_BYTES, self._taken.setdefault(name, 0)):
                     copy.write(piece)

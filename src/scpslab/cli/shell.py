@@ -12,7 +12,7 @@ import yaml
 
 from scpslab import planning, scenario, units
 from scpslab.cli.notes import Notes
-from scpslab.cli.session import Session
+from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import plain_console
 from scpslab.cli.validate import TRUST_HELP
 from scpslab.engine import INTERACTIVE as ENGINES
@@ -22,10 +22,9 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits, Prompt
 from scpslab.plan.nodes import Host
 from scpslab.plan.plan import Containers
-from scpslab.planning.containers import DOCKER_MEMORY_MIB, with_containers
+from scpslab.planning.containers import DOCKER_MEMORY_MIB
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 from scpslab.scratch import scratch
-from scpslab.topology.layout import layout
 
 MEMORY_MIB = 512
 INTERRUPTED_EXIT = 130
@@ -56,7 +55,10 @@ def shell(
     containers: Annotated[str, typer.Option(help="Kind of nodes: process or docker.")] = "process",
     keep: Annotated[
         Path | None,
-        typer.Option(help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again. Both are written during the session."),
+        typer.Option(
+            help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again. Both are written during the session. "
+            "Without it, a session with a capture makes session-1, session-2 …"
+        ),
     ] = None,
     bash: Annotated[bool, typer.Option("--bash", help="Start the guest's own shell instead of the prompt, for example to type `mn --custom …`.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
@@ -76,25 +78,22 @@ def shell(
     kind: Prompt = "bash" if bash else "mininet"
     stacks = _stacks(stack or [], kind)
     kind_of_nodes: Containers = "docker" if containers == "docker" else "process"
-    if stacks:
-        plan = stacked_plan(topology, given, stacks, kind, kind_of_nodes, is_trusted=trust)
-    else:
-        plan = shell_plan(topology, given, kind, kind_of_nodes, is_trusted=trust)
+    plan = shell_plan(topology, given, stacks, kind, kind_of_nodes, is_trusted=trust)
     hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
-    session = Session(keep, topology, given, _of_hosts(stacks, hosts)) if keep else None
+    session = Session(keep or new_folder(), topology, given, _of_hosts(stacks, hosts), is_asked_for=keep is not None)
     runner = ENGINES[engine]()
     notes = Notes(plain_console(stderr=True))
     runner.prepare(notes, [plan])
     # From here on the terminal is the lab's.
     notes.settle()
+    typer.echo(f"Captures come to {session.folder}, and your commands with them (transcript.yaml).", err=True)
     with scratch() as folder:
         try:
-            code = runner.interact(plan, folder, session.update if session else lambda _out: None)
+            code = runner.interact(plan, folder, session.update)
         except Interrupted:
             code = INTERRUPTED_EXIT
-        if session:
-            session.update(folder / "cell" / "out")
-    for path in session.files if session else ():
+        session.update(folder / "cell" / "out")
+    for path in session.files:
         typer.echo(path)
     if code:
         raise typer.Exit(INTERRUPTED_EXIT if code == INTERRUPTED_EXIT else 4)
@@ -128,44 +127,19 @@ def _of_hosts(stacks: dict[str, dict[str, str]], hosts: list[str]) -> dict[str, 
     return {host: dict(words) for one, words in stacks.items() for host in (hosts if one == "*" else [one])}
 
 
-def stacked_plan(
+def shell_plan(
     topology: str,
     given: dict[str, str],
-    stacks: dict[str, dict[str, str]],
+    stacks: dict[str, dict[str, str]] | None = None,
     kind: Prompt = "mininet",
     containers: Containers = "process",
     *,
     is_trusted: bool = False,
 ) -> Plan:
-    """The plan of a topology whose hosts have stacks, for a session: that of a scenario in which commands run on every host.
+    """The plan of a topology for a session: that of a scenario in which commands run on every host, so that a transcript repeats the session.
 
     Raises:
         ScenarioError: unknown topology, parameter, host, stack or preset.
-    """
-    hosts = [node.name for node in shell_plan(topology, given, kind, containers, is_trusted=is_trusted).nodes if isinstance(node, Host)]
-    named = _of_hosts(stacks, hosts)
-    script = [{"do": "run", "at": "0 s", "node": host, "command": "true"} for host in hosts]
-    place = str(Path(topology).resolve()) if is_path(topology) else topology
-    text = {"kind": "scenario", "version": 1, "title": "A session", "topology": place, "parameters": given, "hosts": named, "script": script}
-    if containers == "docker":
-        text["containers"] = containers
-    with scratch() as folder:
-        path = folder / "shell.yaml"
-        path.write_text(yaml.safe_dump(text))
-        try:
-            (cell,) = scenario.cells(scenario.load(str(path), topologies=OnDisk(is_trusted=is_trusted)))
-        except ScenarioError as error:
-            # The file is none of the user's.
-            raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))) from error
-        planned = planning.plan(cell)
-    return replace(planned, cell=CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits=_limits(containers), script=None)
-
-
-def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: Containers, *, is_trusted: bool = False) -> Plan:
-    """The plan of a topology for a session at the prompt.
-
-    Raises:
-        ScenarioError: unknown topology or parameter.
     """
     try:
         found = OnDisk(is_trusted=is_trusted).find(topology, Path())
@@ -174,12 +148,22 @@ def shell_plan(topology: str, given: dict[str, str], kind: Prompt, containers: C
         raise ScenarioError(f"topology: {error}") from error
     except units.UnitError as error:
         raise ScenarioError(f"--set: {error}. Correct the option.") from error
-    laid_out = layout(network)
-    if containers == "docker":
-        if laid_out.serial_links:
-            raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option.")
-        laid_out = replace(laid_out, nodes=with_containers(laid_out.nodes, (), {}))
-    return laid_out.plan(CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), _limits(containers), containers)
+    if containers == "docker" and any(link.serial for link in network.links):
+        raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option.")
+    hosts = [node.name for node in network.nodes if node.kind == "host"]
+    script = [{"do": "run", "at": "0 s", "node": host, "command": "true"} for host in hosts]
+    place = str(Path(topology).resolve()) if is_path(topology) else topology
+    text = {"kind": "scenario", "version": 1, "title": "A session", "topology": place, "parameters": given, "hosts": _of_hosts(stacks or {}, hosts)}
+    with scratch() as folder:
+        path = folder / "shell.yaml"
+        path.write_text(yaml.safe_dump({**text, "containers": containers, "script": script}))
+        try:
+            (cell,) = scenario.cells(scenario.load(str(path), topologies=OnDisk(is_trusted=is_trusted)))
+        except ScenarioError as error:
+            # The file is none of the user's.
+            raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))) from error
+        planned = planning.plan(cell)
+    return replace(planned, cell=CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits=_limits(containers), script=None)
 
 
 def _limits(containers: Containers) -> Limits:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
+
+from scpslab.errors import UsageError
 
 # Controls, invisible format characters (they turn the direction of text) and halves of surrogate pairs.
 OBEYED = frozenset({"Cc", "Cf", "Cs"})
@@ -12,6 +15,17 @@ KEPT = "\n\t"
 def harmless(text: str) -> str:
     """The text, with every character that a terminal would obey escaped as in Python: `x1b` behind a backslash. Line feeds and tabs stay."""
     return "".join(_written(character) if unicodedata.category(character) in OBEYED and character not in KEPT else character for character in text)
+
+
+def printable(path: Path | None) -> Path | None:
+    """The callback of a word that names what a command makes: whoever gets it must be able to show, type and copy the name.
+
+    Raises:
+        UsageError: the path has characters that cannot be printed.
+    """
+    if path is not None and not str(path).isprintable():
+        raise UsageError(f"{str(path)!a}: found characters that cannot be printed; expected a path without them. Choose another name.")
+    return path
 
 
 def _written(character: str) -> str:

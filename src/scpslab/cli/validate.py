@@ -13,6 +13,7 @@ from scpslab.cli.remaining import LONG_S, forecast
 from scpslab.cli.terminal import harmless
 from scpslab.errors import ScenarioError
 from scpslab.plan import Plan
+from scpslab.results import checks
 from scpslab.scenario.altered import changes_conditions
 from scpslab.scenario.campaign import is_campaign, load_campaign
 from scpslab.scenario.topologies import OnDisk
@@ -91,10 +92,12 @@ def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:
 
 
 def checked_plans(loaded: scenario.Scenario) -> dict[str, Plan]:
-    """The plan of every cell of a scenario. Prints a warning if the sweep makes no difference somewhere, or a path is left open."""
+    """The plan of every cell of a scenario. Prints a warning of what can hardly be meant: a sweep that makes no difference, keys without use."""
     cells = scenario.cells(loaded)
     planned = {cell.id: planning.plan(cell) for cell in cells}
-    for warning in (*planning.warnings(planned, loaded.places.of(("sweep",))), *planning.open_choices(cells)):
+    if wrong := list(checks.misfits(loaded.model, planned.values())):
+        raise loaded.places.error(wrong)
+    for warning in (*planning.warnings(planned, loaded.places.of(("sweep",))), *planning.doubts(cells, planned)):
         typer.echo(harmless(warning), err=True)
     return planned
 

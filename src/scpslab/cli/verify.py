@@ -9,7 +9,7 @@ import typer
 
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
-from scpslab.cli.terminal import harmless
+from scpslab.cli.terminal import harmless, printable
 from scpslab.runfolder import find_run
 from scpslab.running import RunOptions
 from scpslab.running.sample import Sample
@@ -33,7 +33,7 @@ def verify(
         str | None, typer.Option(metavar="SHARE", help="Run only some cells again, drawn anew each time: a share such as 5%, or a number.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
-    keep: Annotated[Path | None, typer.Option(help="Keep the re-run in this folder. Default: remove it after the comparison.")] = None,
+    keep: Annotated[Path | None, typer.Option(callback=printable, help="Keep the re-run in this folder. Default: remove it after the comparison.")] = None,
     wall: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this.")] = LONGEST_WALL_S,
     trust: Annotated[bool, typer.Option("--trust", help="Run the archive's own topologies, which are Python code with your rights. Read them first.")] = False,
 ) -> None:
@@ -66,6 +66,8 @@ def _say(comparison: Comparison) -> None:
             typer.echo(f"{comparison.run}: {what}: {name}")
         if len(names) > MOST_SHOWN:
             typer.echo(f"{comparison.run}: {what}: {len(names) - MOST_SHOWN} more")
+    if comparison.because:
+        typer.echo(f"{comparison.run}: {comparison.because}")
     cause = "the same as in the archived run" if comparison.has_same_engine else "not all the same as in the archived run"
     typer.echo(f"{comparison.run}: {len(comparison.same)} files of {_cells(comparison)} are the same; kernel, guest image and lab program are {cause}")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from scpslab import units
 from scpslab.disciplines.kind import Discipline
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
+
+MS_NS = 10**6
 
 
 class Keys(Part):
@@ -31,8 +32,8 @@ class Codel(Discipline):
     def settings(self, given: Keys, queue: Queue) -> dict[str, Any]:
         """RFC 8289 §4.4: 5 ms and 100 ms, for round trips of the Internet; a geostationary hop needs the scenario's own."""
         return {
-            "codel_target_ns": units.parse("duration", given.codel_target or "5 ms"),
-            "codel_interval_ns": units.parse("duration", given.codel_interval or "100 ms"),
+            "codel_target_ns": given.codel_target or 5 * MS_NS,
+            "codel_interval_ns": given.codel_interval or 100 * MS_NS,
         }
 
 

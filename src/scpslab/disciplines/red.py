@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from scpslab import units
 from scpslab.disciplines.kind import Discipline, Problem
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Probability, Size
@@ -53,8 +52,7 @@ class Red(Discipline):
 
 def thresholds(given: Keys, room_bytes: int) -> tuple[int, int]:
     """The two thresholds of a queue with room for so many bytes."""
-    least, most = (units.parse("size", value) if value is not None else None for value in (given.red_min, given.red_max))
-    return room_bytes // 4 if least is None else least, room_bytes // 2 if most is None else most
+    return room_bytes // 4 if given.red_min is None else given.red_min, room_bytes // 2 if given.red_max is None else given.red_max
 
 
 def _possible(least: int) -> str:

@@ -20,10 +20,10 @@ from scpslab.doctor.tracing import ptrace
 from scpslab.engine import memory
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, SLOWER, is_accelerated
-from scpslab.errors import CapabilityError, ScenarioError
+from scpslab.errors import CapabilityError
 from scpslab.hostlab.capabilities import missing
-from scpslab.server import Turns, server_file, system_cache
-from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, carried, compare, find, place
+from scpslab.installation import PACKAGES, SETUP
+from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, carried, compare, find, place, system_cache
 
 MEMORY_FOLDER = Path("/dev/shm")
 NEEDED_PROCESSES = 200
@@ -57,7 +57,7 @@ def judge_system(where: Surroundings, on_windows: list[Path]) -> Finding:
 
 def python() -> Finding:
     """Python 3.11 or newer?"""
-    return Finding("python", "ok" if sys.version_info >= (3, 11) else "missing", platform.python_version(), "make packages")
+    return Finding("python", "ok" if sys.version_info >= (3, 11) else "missing", platform.python_version(), PACKAGES)
 
 
 def programs() -> Finding:
@@ -68,7 +68,7 @@ def programs() -> Finding:
     if not missing:
         return Finding("build programs", "ok", "all there")
     built = all(find(part, cache_dir()) for part in PARTS)
-    return Finding("build programs", "warning" if built else "missing", "not found: " + ", ".join(missing), "make packages")
+    return Finding("build programs", "warning" if built else "missing", "not found: " + ", ".join(missing), PACKAGES)
 
 
 def mounts() -> Finding:
@@ -93,7 +93,7 @@ def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
     if allowed:
         return Finding(name, "ok", "allowed")
     share = "share a cache folder that was built elsewhere (docs/platforms.md)"
-    fix = f"{where.run_command} --cap-add SYS_ADMIN, as root, for make setup; or {share}" if where.run_command else f"allow mounts for make setup; or {share}"
+    fix = f"{where.run_command} --cap-add SYS_ADMIN, as root, for {SETUP}; or {share}" if where.run_command else f"allow mounts for {SETUP}; or {share}"
     return Finding(name, "warning" if built else "missing", "refused: the guest image cannot be built here", fix)
 
 
@@ -102,7 +102,7 @@ def images() -> Finding:
     missing = [part.title for part in PARTS if find(part, cache_dir()) is None]
     if not missing:
         return Finding("images", "ok", ", ".join(dict.fromkeys(str(path.parents[2]) for part in PARTS if (path := find(part, cache_dir())))))
-    return Finding("images", "missing", "not built: " + ", ".join(missing), "make setup")
+    return Finding("images", "missing", "not built: " + ", ".join(missing), SETUP)
 
 
 def published() -> Finding:
@@ -119,7 +119,7 @@ def boot() -> Finding:
     name = "lab kernel starts"
     kernel = find(KERNEL, cache_dir())
     if kernel is None:
-        return Finding(name, "missing", "no kernel yet", "make setup")
+        return Finding(name, "missing", "no kernel yet", SETUP)
     with tempfile.TemporaryDirectory(prefix="scpslab-") as scratch:
         command = [str(kernel), "mem=64M", "con=null", "con0=null,fd:1", "time-travel=inf-cpu", "root=none", "panic=-1"]
         try:
@@ -196,6 +196,8 @@ def disk() -> Finding:
     place = cache_dir()
     while not place.exists():
         place = place.parent
+    if not os.access(place, os.W_OK):
+        return Finding("disk", "missing", f"{place} cannot be written to, and {cache_dir()} is there", "set SCPSLAB_CACHE to a folder that you may write to")
     free = shutil.disk_usage(place).free
     built = all(find(part, cache_dir()) for part in PARTS)
     enough = free >= (NEEDED_BYTES if not built else 10**9)
@@ -246,32 +248,28 @@ def judge_appliance(why: str, has_qemu: bool, accelerated: bool) -> Finding:
     )
 
 
-def server() -> Finding:
-    """Do users share this machine, and how?"""
-    name = "shared machine"
+def shared_parts() -> Finding:
+    """Does this machine have parts and results that all users read?"""
+    name = "system cache"
     try:
-        file, cache, turns = server_file(), system_cache(), Turns.here()
-    except (CapabilityError, ScenarioError) as error:
+        cache = system_cache()
+    except CapabilityError as error:
         return Finding(name, "missing", str(error), "")
-    found = [str(file)] if file else []
-    if cache is not None:
-        there = [part.title for part in (*PARTS, STACK) if (place(part, cache) / part.product).exists()]
-        found.append(f"system cache {cache} with {', '.join(there) or 'no part of this version'}" + (" and results" if (cache / "results").is_dir() else ""))
-    if turns is not None:
-        tickets = turns.seen()
-        users = len({ticket.user for ticket in tickets if ticket.cells or ticket.since_s is not None})
-        found.append(f"{turns.limits} in turns; {sum(ticket.cells for ticket in tickets)} cells of {users} user{'' if users == 1 else 's'} run now")
-    return Finding(name, "ok", "; ".join(found) or "no: it has no system cache, and users take no turns")
+    if cache is None:
+        return Finding(name, "ok", "none")
+    there = [part.title for part in (*PARTS, STACK) if (place(part, cache) / part.product).exists()]
+    results = " and results" if (cache / "results").is_dir() else ""
+    return Finding(name, "ok", f"{cache} with {', '.join(there) or 'no part of this version'}{results}")
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
     *(machine, system, python, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
-    *(sandbox.addresses, disk, processes, cores, appliance, server),
+    *(sandbox.addresses, disk, processes, cores, appliance, shared_parts),
 )
 
 
 # Those of a machine on which engine virtual runs its cells in the appliance.
-APPLIANCE_CHECKS: tuple[Callable[[], Finding], ...] = (appliance, system, python, images, published, disk, cores, server)
+APPLIANCE_CHECKS: tuple[Callable[[], Finding], ...] = (appliance, system, python, images, published, disk, cores, shared_parts)
 
 
 def examine(engine: str) -> list[Finding]:

@@ -9,6 +9,7 @@ from scpslab.doctor.finding import Finding
 from scpslab.engine.confinement import protections
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.errors import ScpslabError
+from scpslab.installation import SETUP
 from scpslab.setup import ensure
 from scpslab.setup.images import PARTS, TOOLS, cache_dir, find
 
@@ -25,7 +26,7 @@ def lock() -> Finding:
     """Does a guest's kernel refuse folders of this machine?"""
     name = "sandbox: kernel's lock"
     if any(find(part, cache_dir()) is None for part in PARTS):
-        return Finding(name, "missing", "kernel, guest image or programs not built", "make setup")
+        return Finding(name, "missing", "kernel, guest image or programs not built", SETUP)
     with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
         lab, cell = Path(folder, "lab"), Path(folder, "cell")
         lab.mkdir()
@@ -34,12 +35,12 @@ def lock() -> Finding:
         try:
             console = VirtualEngine().boot(ensure(lambda _: None), lab, cell, LIMITS)
         except (ScpslabError, OSError) as error:
-            return Finding(name, "missing", str(error), "make setup")
+            return Finding(name, "missing", str(error), SETUP)
         found = cell / "out" / "found"
         if not found.exists():
             return Finding(name, "missing", f"the guest gave no answer: {console}", "fix the check 'lab kernel starts' first")
         if found.read_text() != "refused":
-            return Finding(name, "missing", "a guest's root can mount this machine's folders", "scpslab clean --images, then make setup")
+            return Finding(name, "missing", "a guest's root can mount this machine's folders", f"scpslab clean --images, then {SETUP}")
     return Finding(name, "ok", "a guest's root cannot mount this machine's folders")
 
 
@@ -48,7 +49,7 @@ def confinement() -> Finding:
     name = "sandbox: around it"
     tools = find(TOOLS, cache_dir())
     if tools is None:
-        return Finding(name, "missing", "no launcher yet", "make setup")
+        return Finding(name, "missing", "no launcher yet", SETUP)
     found = protections(tools)
     if found.landlock and found.seccomp:
         return Finding(name, "ok", f"Landlock {found.landlock} and seccomp")
@@ -61,7 +62,7 @@ def addresses() -> Finding:
     name = "same memory in every guest"
     tools = find(TOOLS, cache_dir())
     if tools is None:
-        return Finding(name, "missing", "no launcher yet", "make setup")
+        return Finding(name, "missing", "no launcher yet", SETUP)
     if protections(tools).addresses:
         return Finding(name, "ok", "the lab kernel starts at the same addresses every time")
     help_ = "in a container, docker run --security-opt seccomp=unconfined, or a profile that allows personality(2)"

@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 class Part(BaseModel):
     """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True)
 
 
 def key(default: Any = ..., *, says: str, example: Any = None, alias: str | None = None, least: float | None = None, most: float | None = None) -> Any:

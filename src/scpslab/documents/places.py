@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from scpslab.documents.yaml_lines import KeyPath, dotted
 from scpslab.errors import ScenarioError
 
+T = TypeVar("T")
 # A longer list is not read: of more names, only the nearest are shown.
 LONGEST_LIST, MOST_NEAR = 24, 6
 # Digits behind a point are no number of their own: 1.05 is not 1.5.
@@ -42,6 +44,19 @@ class Places:
     def set_from(self, source: str, changed: Iterable[KeyPath]) -> Places:
         """These places after `source` has set these key paths."""
         return replace(self, set_by={**self.set_by, **dict.fromkeys(changed, source)})
+
+    def without(self, section: str, gone: Collection[int]) -> Places:
+        """These places after parts of a list have gone, by their numbers."""
+
+        def moved(at: KeyPath) -> KeyPath:
+            if len(at) > 1 and at[0] == section and isinstance(number := at[1], int):
+                return section, number - sum(one < number for one in gone), *at[2:]
+            return at
+
+        def kept(known: Mapping[KeyPath, T]) -> dict[KeyPath, T]:
+            return {moved(at): what for at, what in known.items() if len(at) < 2 or at[0] != section or at[1] not in gone}
+
+        return replace(self, lines=kept(self.lines), set_by=kept(self.set_by))
 
     def over(self, base: Places, taken: Iterable[KeyPath]) -> Places:
         """These places for data whose values at `taken` come from another file."""

@@ -1,12 +1,13 @@
-"""Quantities in scenario files: text with a unit, checked by units.py, kept as text so that a resolved scenario reads like its source."""
+"""Quantities in files that people write: whole numbers of base units that remember their text, so that a resolved scenario reads like its source."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic_core import CoreSchema, core_schema
 
 from scpslab import units
 
@@ -16,37 +17,119 @@ TOPOLOGY = re.compile(r"^([a-z][a-z0-9_-]{0,39}|(\.{1,2}/|/)[^\x00-\x1f]*\.py)$"
 NUMBER_PATTERN = r"[0-9.]+([eE][+-]?[0-9]+)?"
 
 
-def _quantity(kind: str, least: int = 0) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Validator and schema of a quantity of at least `least` base units."""
+class Quantity(int):
+    """A whole number of base units (rate: bit/s, duration: ns, size: bytes) that remembers the text it was written as."""
 
-    def check(value: object) -> str:
-        if units.parse(kind, value) < least:
-            raise ValueError(f'found "{value}"; expected a {kind} above 0, such as "{units.EXAMPLES[kind]}"')
-        return str(value)
+    kind: ClassVar[str]
+    least: ClassVar[int] = 0
+    text: str
 
-    names = "|".join(units.KINDS[kind])
-    schema = {"type": "string", "format": kind, "pattern": rf"^\s*{NUMBER_PATTERN}\s*({names})\s*$", "examples": [units.EXAMPLES[kind]]}
-    return BeforeValidator(check), WithJsonSchema(schema)
+    def __new__(cls, value: object) -> Self:
+        """The quantity of a text with its unit, or of a number of base units.
+
+        Raises:
+            UnitError: it is none of this kind; see units.parse.
+            ValueError: it is less than the least one.
+        """
+        if isinstance(value, Quantity):
+            value = value.text
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        found = super().__new__(cls, value if is_number else units.parse(cls.kind, value))  # type: ignore[call-overload]
+        if found < cls.least:
+            above = "above 0" if cls.least == 1 else f"of at least {units.text(cls.kind, cls.least)}"
+            raise ValueError(f'found "{value}"; expected a {cls.kind} {above}, such as "{units.EXAMPLES[cls.kind]}"')
+        found.text = units.text(cls.kind, found) if is_number else str(value)
+        return found  # type: ignore[no-any-return]
+
+    @classmethod
+    def of_file(cls, value: object) -> Self:
+        """The quantity that a file gives: never a bare number."""
+        return cls(value if isinstance(value, str | Quantity) else units.parse(cls.kind, value))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(_text))
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        names = "|".join(units.KINDS[cls.kind])
+        return {"type": "string", "format": cls.kind, "pattern": rf"^\s*{NUMBER_PATTERN}\s*({names})\s*$", "examples": [units.EXAMPLES[cls.kind]]}
 
 
-def _queue_limit(value: object) -> str:
+def _text(value: Quantity) -> str:
+    return value.text
+
+
+class Rate(Quantity):
+    """Bit/s, above 0."""
+
+    kind, least = "rate", 1
+
+
+class Duration(Quantity):
+    """Nanoseconds."""
+
+    kind = "duration"
+
+
+class PositiveDuration(Quantity):
+    """Nanoseconds, above 0."""
+
+    kind, least = "duration", 1
+
+
+class Size(Quantity):
+    """Bytes, above 0."""
+
+    kind, least = "size", 1
+
+
+class ProbeInterval(Quantity):
+    """Nanoseconds between samples: more would be samples of a lab than packets pass."""
+
+    kind, least = "duration", 10**6
+
+
+class Snaplen(Quantity):
+    """Bytes kept of a packet, at least an Ethernet frame's headers up to those of TCP."""
+
+    kind, least = "size", 54
+
+
+class SizeOrZero(Quantity):
+    """Bytes."""
+
+    kind = "size"
+
+
+class Packets(int):
+    """A number of packets, as the limit of a queue."""
+
+    @property
+    def text(self) -> str:
+        """As a file has it."""
+        return f"{self} packet{'' if self == 1 else 's'}"
+
+
+def _queue_limit(value: object) -> Size | Packets:
+    if isinstance(value, Size | Packets):
+        return value
     if isinstance(value, str) and (match := PACKETS.match(value)):
         if int(match[1]) == 0:
             raise ValueError(f'found "{value}"; expected at least "1 packet"')
-        return value
+        return Packets(match[1])
     try:
         found = units.parse("size", value)
     except units.UnitError as error:
         raise ValueError(f'{error} or a number of packets such as "50 packets"') from error
     if found == 0:
         raise ValueError(f'found "{value}"; expected a limit above 0, such as "132.5 kB" or "50 packets"')
-    return str(value)
+    return Size(value)
 
 
-def queue_limit(value: str) -> tuple[int | None, int | None]:
-    """A queue limit as (bytes, None) or (None, packets)."""
-    match = PACKETS.match(value)
-    return (None, int(match[1])) if match else (units.parse("size", value), None)
+def limit_of(limit: Size | Packets) -> tuple[int | None, int | None]:
+    """A queue's limit as (bytes, None) or (None, packets)."""
+    return (None, limit) if isinstance(limit, Packets) else (limit, None)
 
 
 def _topology(value: str) -> str:
@@ -74,14 +157,10 @@ def _unsigned(limit: int) -> Callable[[object], object]:
     return check
 
 
-Rate = Annotated[str, *_quantity("rate", 1)]
-Duration = Annotated[str, *_quantity("duration")]
-PositiveDuration = Annotated[str, *_quantity("duration", 1)]
-Size = Annotated[str, *_quantity("size", 1)]
-SizeOrZero = Annotated[str, *_quantity("size")]
 QueueLimit = Annotated[
-    str,
-    BeforeValidator(_queue_limit),
+    Size | Packets,
+    PlainValidator(_queue_limit),
+    PlainSerializer(lambda value: value.text, return_type=str),
     WithJsonSchema(
         {
             "type": "string",

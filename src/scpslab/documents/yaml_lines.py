@@ -18,6 +18,10 @@ KeyPath = tuple[str | int, ...]
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 DEEPEST = 40
+# Each takes a kilobyte and some twenty microseconds.
+MOST_NODES = 200_000
+# Characters. No key has more, and Python refuses to print thousands.
+LONGEST_WHOLE = 300
 EXPECTED_BUT = re.compile(r"(?:did not find )?expected (.+?), but (?:got|found) (.+)")
 
 
@@ -30,13 +34,27 @@ class _RefusedError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with our numbers, without aliases."""
+    """SafeLoader with our numbers, without aliases, for so many nodes. What it cannot make a value of is an error of the value's line."""
+
+    nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            raise _RefusedError(None, f"found more than {MOST_NODES} values; expected fewer. Divide the file")
         if self.check_event(yaml.AliasEvent):
             line = self.peek_event().start_mark.line  # type: ignore[no-untyped-call]
             raise _RefusedError(line, "found an alias; expected the value itself. Write it out")
         return super().compose_node(parent, index)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # PyYAML's name
+        # It reads some malformed numbers and dates with Python's own converters, and takes what a tag such as !!bool promises for granted.
+        if node.tag == "tag:yaml.org,2002:int" and len(node.value) > LONGEST_WHOLE:
+            raise yaml.constructor.ConstructorError(problem="found a whole number of hundreds of digits", problem_mark=node.start_mark)
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, OverflowError, AttributeError, LookupError) as error:
+            raise yaml.constructor.ConstructorError(problem=f"found {error}", problem_mark=node.start_mark) from error
 
 
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
@@ -55,8 +73,10 @@ def read_yaml(path: Path, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int
     """The mapping a file holds, and the line of every key path.
 
     Raises:
-        ScenarioError: no such file, not YAML, a key twice, or not a mapping.
+        ScenarioError: no such file, a path that cannot be printed, not YAML, a key twice, or not a mapping.
     """
+    if not str(path).isprintable():
+        raise ScenarioError(f"{str(path)!a}: found characters that cannot be printed; expected the path of {form.what} file without them. Rename it.")
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -112,8 +132,8 @@ def _construct(text: str) -> tuple[Any, yaml.Node | None]:
         raise _RefusedError(mark.line if mark else None, f"{_in_our_words(error)}. Correct the line") from error
     except RecursionError as error:
         raise _RefusedError(None, f"found deeper nesting than {DEEPEST} levels; expected less. Write it flatter") from error
-    except (ValueError, OverflowError, AttributeError) as error:
-        # PyYAML reads some malformed numbers and dates with Python's own converters.
+    except (ValueError, OverflowError) as error:
+        # A character's number that is none.
         raise _RefusedError(None, f"found {error}; expected YAML. Correct the value") from error
     finally:
         if loader is not None:
@@ -133,6 +153,10 @@ def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
     """Refuses keys and nesting that no file may have, before any value is built."""
     if depth > DEEPEST:
         raise RecursionError
+    if isinstance(node, yaml.ScalarNode) and not _is_text(node.value):
+        raise _RefusedError(
+            node.start_mark.line, f"{dotted(at) or 'top level'}: found half of a surrogate pair; expected a character. Write the character itself"
+        )
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
@@ -142,6 +166,7 @@ def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
                 raise _RefusedError(
                     line, f'{dotted(at) or "top level"}: found the key "{shown}", which YAML reads as no text; expected a word. Quote or correct it'
                 )
+            _check_keys(key, at, depth)
             if key.value in seen:
                 raise _RefusedError(line, f"{dotted((*at, key.value))}: found the key a second time; expected it once. Remove one")
             seen.add(key.value)
@@ -149,6 +174,15 @@ def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             _check_keys(value, (*at, index), depth + 1)
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text can be written: YAML has escapes for halves of characters, too."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _walk(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> None:

@@ -1,4 +1,4 @@
-"""The lab program as the guest sees it: one folder with the tools and the Python code, compiled for the guest's interpreter."""
+"""The lab program as the guest sees it: one folder with the tools and the Python code, compiled for the guest's interpreter. And what hashes cover of it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from scpslab.setup import Images, Program
 from scpslab.setup.folders import whole_folder
 
 PARTS = ("__init__.py", "kinds.py", "names.py", "project.py", "strict_json.py", "units.py", "lab", "plan", "topology")
+# What makes a cell's input of its plan: the vectors of bit errors, the input's folder, the words of the kernel's command line.
+INPUT_PARTS = ("errormodels", "engine/cell_folder.py", "engine/uml.py", "engine/vectors.py", "engine/virtual.py")
 COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell spends time on it."""
 
 import compileall
@@ -28,13 +30,24 @@ open("/cell/out/status.json", "w").write('{"status": "%s"}' % ("completed" if do
 
 def sources() -> list[tuple[Path, str]]:
     """Every file of the bundle with its place in it, in a fixed order."""
-    found: list[tuple[Path, str]] = []
-    for part in PARTS:
-        path = PACKAGE / part
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        found += [(file, f"scpslab/{file.relative_to(PACKAGE)}") for file in files]
-    found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in found]
+    found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in _files(PACKAGE, PARTS)]
     return found + [(file, f"topologies/{file.name}") for file in sorted((ROOT / "topologies").glob("*.py"))]
+
+
+def input_hash(package: Path = PACKAGE) -> str:
+    """Hash of the code that makes a cell's input of its plan: together with the plan it stands for the input's bytes."""
+    digest = hashlib.sha256()
+    for file, name in _files(package, INPUT_PARTS):
+        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:24]
+
+
+def _files(package: Path, parts: Iterable[str]) -> list[tuple[Path, str]]:
+    found: list[Path] = []
+    for part in parts:
+        path = package / part
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return [(file, f"scpslab/{file.relative_to(package)}") for file in found]
 
 
 def copy_programs(folder: Path, programs: Iterable[Path]) -> None:

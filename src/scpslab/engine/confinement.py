@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import stat
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,3 +75,37 @@ def sweep(folder: Path) -> list[str]:
             elif stat.S_IMODE(mode) & ~PERMISSIONS:
                 path.chmod(stat.S_IMODE(mode) & PERMISSIONS)
     return removed
+
+
+def take(folder: Path, parts: Mapping[str, Path]) -> None:
+    """Copies parts of a folder, by name, to their targets: files and folders, as `sweep` leaves them.
+
+    Whoever may write to the folder may do so meanwhile: each name is opened once, beneath the folder that is open already, and no link is followed.
+    """
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        for name, target in parts.items():
+            _take(at, name, target)
+    finally:
+        os.close(at)
+
+
+def _take(at: int, name: str, target: Path) -> None:
+    try:
+        # Nobody may ever write into a pipe, so opening it must not wait.
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOENT, errno.ENXIO):
+            return
+        raise
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            target.mkdir(exist_ok=True)
+            for inner in [entry.name for entry in os.scandir(descriptor)]:
+                _take(descriptor, inner, target / inner)
+        elif stat.S_ISREG(found.st_mode):
+            with open(descriptor, "rb", closefd=False) as file, target.open("wb") as copy:
+                shutil.copyfileobj(file, copy)
+    finally:
+        os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -28,3 +29,10 @@ class Needs:
 def own_images(plan: Plan) -> list[str]:
     """Names of the images that do not belong to the project."""
     return sorted({node.container.image for node in plan.speaking if STACKS[node.stack].is_own_image and node.container})
+
+
+def not_promised(plans: Iterable[Plan]) -> str:
+    """Why cells in virtual time may have other bytes in each run: programs of somebody else's images may ask the processor; "" if none can."""
+    names = sorted({name for plan in plans for name in own_images(plan)})
+    found = f"found hosts with images of others ({', '.join(names)}), whose programs may use the processor's random numbers (RDRAND, RDSEED)"
+    return f"{found}: the bytes of their cells are not promised to be the same (docs/virtual-time.md)" if names else ""

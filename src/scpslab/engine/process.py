@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +16,43 @@ from scpslab.engine.base import CellRun, Engine, Interrupted, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.terminal import SessionConsole, at_terminal, wait_for_user
 from scpslab.plan import Plan
+
+# A lab that works says some kilobytes. One that floods its console is ended, within LOOK_S.
+MOST_CONSOLE_BYTES, LOOK_S = 16 << 20, 0.2
+
+
+@contextmanager
+def console_bounded(folder: CellFolder, process: LabProcess) -> Iterator[None]:
+    """Meanwhile, a lab that fills its console is ended; `cut_console` says so afterwards."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(LOOK_S):
+            if _console_bytes(folder) > MOST_CONSOLE_BYTES:
+                process.kill()
+                return
+
+    thread = threading.Thread(target=watch, name="console", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def cut_console(folder: CellFolder) -> str:
+    """Cuts what an ended lab has said at the limit. Returns "", or why the lab failed."""
+    if _console_bytes(folder) <= MOST_CONSOLE_BYTES:
+        return ""
+    os.truncate(folder.console, MOST_CONSOLE_BYTES)
+    return f"found more than {MOST_CONSOLE_BYTES >> 20} MiB on the lab's console; expected less. Have the cell's programs say less"
+
+
+def _console_bytes(folder: CellFolder) -> int:
+    with suppress(FileNotFoundError):
+        return folder.console.stat().st_size
+    return 0
 
 
 class ProcessEngine(Engine):
@@ -58,7 +96,9 @@ class ProcessEngine(Engine):
             folder.fill()
             self.furnish(folder)
             with self.lab(folder, cell.core) as process:
-                ended = self._wait(process, folder.plan.limits.wall_s)
+                with console_bounded(folder, process):
+                    ended = self._wait(process, folder.plan.limits.wall_s)
+                ended = cut_console(folder) or ended
                 left = self.look_over(folder)
                 return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode or 0)}")
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from scpslab.lab.place import BASH_PROMPT, PROMPT
+from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, MININET_PROMPT, PROMPT
 
-PROMPTS = (PROMPT.encode(), BASH_PROMPT.encode())
+PROMPTS = tuple(prompt.encode() for prompt in (PROMPT, BASH_PROMPT, BASH_GOES_ON, MININET_PROMPT))
 END_OF_INPUT = b"\x04"
 LOOK_AGAIN_S = 0.2
 READ_BYTES = 65536

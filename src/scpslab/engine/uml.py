@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from scpslab.engine import memory
 from scpslab.engine.appliance import native
 from scpslab.engine.base import LabProcess
-from scpslab.engine.bundle import bundle_hash, ensure_bundle
+from scpslab.engine.bundle import bundle_hash, ensure_bundle, input_hash
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
 from scpslab.engine.needs import Needs, own_images
@@ -73,6 +73,7 @@ class UmlEngine(ProcessEngine):
         self._images: dict[bool, Images] = {}
         self._bundles: dict[Needs, tuple[Path, str]] = {}
         self._own_images: dict[str, tuple[OwnImage, Path]] = {}
+        self._input_hash = input_hash()
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
@@ -111,10 +112,10 @@ class UmlEngine(ProcessEngine):
             )
 
     def hash(self, plan: Plan) -> str:
-        """Hash of kernel, guest image, lab program and, if the plan needs them, the SCPS stack and images of others."""
+        """Hash of kernel, guest image, lab program, what makes a cell's input and, if the plan needs them, the SCPS stack and images of others."""
         bundle = self._bundles[Needs.of(plan)][1]
         ids = [self._own_images[name][0].id for name in own_images(plan)]
-        return hashlib.sha256("\n".join([bundle, *ids]).encode()).hexdigest()[:24] if ids else bundle
+        return hashlib.sha256("\n".join([bundle, self._input_hash, *ids]).encode()).hexdigest()[:24]
 
     def facts(self) -> dict[str, Any]:
         """The parts by name: whether they are the published ones (null: none is published for the recipe), and where versions differ."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scpslab.errormodels.vector import bit_map, gap_vector
+from scpslab.errormodels.vector import bit_map, gap_vector, lost_packets
 from scpslab.names import file_name
 from scpslab.plan import Plan
 
 
 def write_vectors(plan: Plan, folder: Path) -> None:
-    """Writes the gap vector of every direction that has one, to <link>-<direction>.u64 in little-endian order.
+    """Writes the gap vector of every direction that has one, to <link>-<direction>.u64 in little-endian order, and lost packets to <link>-<direction>.drops.
 
     Serial links draw the errors of the models that their channel knows; for the others they get bit maps, <link>-<direction>.bits.
     """
@@ -21,6 +21,6 @@ def write_vectors(plan: Plan, folder: Path) -> None:
                 (folder / file_name(serial.name, line.name, suffix=".bits")).write_bytes(bits)
     for link in plan.links:
         for direction in link.directions:
-            gaps = gap_vector(direction.errors)
-            if len(gaps):
-                (folder / file_name(link.name, direction.name, suffix=".u64")).write_bytes(gaps.astype("<u8").tobytes())
+            for numbers, suffix in ((gap_vector(direction.errors), ".u64"), (lost_packets(direction.errors), ".drops")):
+                if len(numbers):
+                    (folder / file_name(link.name, direction.name, suffix=suffix)).write_bytes(numbers.astype("<u8").tobytes())

@@ -1,7 +1,7 @@
 """Clustered errors, as a Viterbi decoder without an interleaver makes them (apparatus §8, error-clustering calibration).
 
 Error events come independently; an event holds a geometric number of bit errors with the stated mean, a few bits apart.
-The mean bit error rate is kept: events are as much rarer as they are larger.
+The mean bit error rate is kept: events are as much rarer as they are larger. A vector begins anywhere in the channel's life, seldom inside an event.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ class ClusteredModel(ErrorModel):
         return errors.ber != 0
 
     def gaps(self, settings: Clustered, n: int, draws: Draws) -> GapVector:
-        """Gaps of `ber`, `mean_errors_per_burst` (default 4, the FY97 calibration) and `mean_gap_in_burst` (bits, default 3)."""
+        """Gaps of `ber`, `mean_errors_per_burst` (default 4, the FY97 calibration) and `mean_gap_in_burst` (bits, default 3).
+
+        Gaps are a renewal process of two geometric laws. From a bit that is chosen at random the next error is as far as in its stationary state (Feller,
+        An Introduction to Probability Theory, vol. 2, XI.4): each law as often as the bits that it covers, and a geometric law has no memory.
+        """
         import numpy as np
 
         ber = settings.ber
@@ -52,6 +56,8 @@ class ClusteredModel(ErrorModel):
         # One burst and the gap before it hold `mean` errors in outer + (mean - 1) inner bits, and that ratio is the bit error rate.
         outer = max(mean / ber - (mean - 1.0) * inner, 1.0)
         starts = draws.uniform(n) <= 1.0 / mean
+        outer_bits, inner_bits = outer / mean, (1.0 - 1.0 / mean) * inner
+        starts[0] = draws.uniform(1)[0] > inner_bits / (outer_bits + inner_bits)
         gaps = np.where(starts, draws.geometric(1.0 / outer, n), draws.geometric(1.0 / inner, n))
         return gaps.astype(np.uint64)
 

@@ -39,14 +39,19 @@ class GilbertElliottModel(ErrorModel):
         return "found the model gilbert-elliott without transitions; expected p_good_bad and p_bad_good above 0"
 
     def gaps(self, settings: GilbertElliott, n: int, draws: Draws) -> GapVector:
-        """Gaps of `p_good_bad`, `p_bad_good` (transition probabilities per bit) and `ber_good`, `ber_bad`; starts in the good state."""
+        """Gaps of `p_good_bad`, `p_bad_good` (transition probabilities per bit) and `ber_good`, `ber_bad`.
+
+        The vector begins in the bad state as often as the channel is there.
+        """
         import numpy as np
+
+        from scpslab.errormodels.draws import log_of_miss
 
         leave = (settings.p_good_bad, settings.p_bad_good)
         ber = (settings.ber_good, settings.ber_bad)
         if ber == (0.0, 0.0):
             return np.zeros(0, dtype=np.uint64)
-        logs = tuple(float(np.log1p(-p)) if p < 1.0 else -np.inf for p in (*leave, *ber))
+        logs = tuple(log_of_miss(p) for p in (*leave, *ber))
         stream = _stream(draws)
 
         def geometric(which: int) -> float:
@@ -54,8 +59,9 @@ class GilbertElliottModel(ErrorModel):
             return np.inf if log == 0.0 else max(1.0, np.ceil(next(stream) / log))
 
         gaps: list[int] = []
-        state, since_error = 0, 0.0
-        stay = geometric(0)
+        share_bad = settings.p_good_bad / (settings.p_good_bad + settings.p_bad_good)
+        state, since_error = int(draws.uniform(1)[0] <= share_bad), 0.0
+        stay = geometric(state)
         while len(gaps) < n:
             to_error = geometric(2 + state)
             if to_error <= stay:
@@ -72,10 +78,10 @@ class GilbertElliottModel(ErrorModel):
 
 
 def _stream(draws: Draws) -> Iterator[float]:
-    import numpy as np
+    from scpslab.errormodels.draws import log
 
     while True:
-        yield from np.log(draws.uniform(BLOCK)).tolist()
+        yield from log(draws.uniform(BLOCK)).tolist()
 
 
 KIND = GilbertElliottModel()

@@ -53,7 +53,14 @@ class ErrorModel:
         return self.planned(**{name: getattr(errors, name) for name in self.keys.model_fields})
 
     def gaps(self, settings: Any, n: int, draws: Draws) -> GapVector:
-        """Distances in bits from one error to the next (each at least 1): `n` of them, or none when no bit is ever wrong."""
+        """Distances in bits from just before the first bit to the first error, and from each error to the next (each at least 1).
+
+        `n` of them, at least 2, or none when no bit is ever wrong. All but the first repeat.
+        """
+        raise NotImplementedError
+
+    def lost_packets(self, settings: Any, n: int, draws: Draws) -> GapVector:
+        """Numbers of packets that are lost, counted from 1 and ascending, of a model whose plan says that it names packets; `n` of them."""
         raise NotImplementedError
 
     def bit_map(self, settings: Any, n: int, draws: Draws, bits: int) -> bytes:

@@ -5,6 +5,7 @@ Colours: Okabe & Ito 2008, which people with every form of colour vision can dis
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, ScalarFormatter
 from PIL import Image
+
+from scpslab.runfolder.own import own_folder
+from scpslab.scratch import replace_bytes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -41,12 +45,12 @@ MODEL_PREFIX, PAPER_PREFIX = "model: ", "report: "
 
 WIDTH_INCHES, AXES_INCHES = 8.0, 3.9
 MOST_PANELS_ACROSS, ROW_INCHES = 3, 2.9
-LEFT_INCHES, RIGHT_INCHES, TITLE_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.78, 0.25, 0.62, 0.6, 0.12
+LEFT_INCHES, RIGHT_INCHES, TITLE_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.88, 0.25, 0.62, 0.6, 0.12
 CAPTION_LINE_INCHES, LEGEND_LINE_INCHES, CAPTION_LETTERS = 0.145, 0.195, 130
 # From here on an axis counts in thousands, millions, …: "1.5 M" rather than "1.5", and "1e6" somewhere else.
 LARGE = 1e5
 COLUMNS = ((4, 18), (3, 28), (2, 48))
-STACK_WIDTH_INCHES, STACK_ROW_INCHES, STACK_LEFT_INCHES, STACK_GAP = 5.6, 1.55, 0.85, 0.16
+STACK_WIDTH_INCHES, STACK_ROW_INCHES, STACK_LEFT_INCHES, STACK_GAP = 5.6, 1.55, 1.05, 0.16
 STACK_LINE_INCHES, TITLE_LINE_INCHES = 0.16, 0.21
 CONDITIONS_LETTERS, STACK_CONDITIONS_LETTERS = 118, 76
 STACK_CAPTION_LETTERS, STACK_TITLE_LETTERS, STACK_COLUMNS = 78, 52, ((4, 10), (3, 14), (2, 26))
@@ -197,7 +201,7 @@ def _legend(panels: Sequence[Axes], most: Sequence[tuple[int, int]] = COLUMNS) -
 
 def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> list[Path]:
     """Writes the picture in every format, its words in the file too; returns the paths. No dates, and SVG ids that depend on the name alone."""
-    folder.mkdir(parents=True, exist_ok=True)
+    own_folder(folder)
     paths = []
     for suffix in formats:
         path = folder / f"{stem}.{suffix}"
@@ -206,7 +210,9 @@ def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> l
             words = (figure.words.title, figure.words.conditions, figure.words.caption)
             metadata |= {name: text for name, text in zip(TITLE_KEYS[suffix], words, strict=True) if name is not None}
         with mpl.rc_context({**SETTINGS, "svg.hashsalt": stem}):
-            figure.savefig(path, format=suffix, dpi=PNG_DOTS_PER_INCH, metadata=metadata)
+            drawn = io.BytesIO()
+            figure.savefig(drawn, format=suffix, dpi=PNG_DOTS_PER_INCH, metadata=metadata)
+            replace_bytes(path, drawn.getvalue())
         paths.append(path)
     return paths
 

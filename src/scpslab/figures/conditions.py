@@ -98,23 +98,23 @@ def fewest(conditions: Conditions, plans: Sequence[Plan]) -> tuple[Difference, .
 
 
 # From a key to what a plan says of it, and how to say it.
-COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], Any], Callable[[Any], str]]] = {
-    "topology": ("topology", lambda facts: facts.topology, str, str),
-    "workload": ("workload", lambda facts: facts.kind, str, str),
-    "size": ("size", lambda facts: facts.size_bytes, lambda text: units.parse("size", text), size_text),
-    "segment": ("segment", lambda facts: facts.segment_bytes, lambda text: units.parse("size", text), size_text),
-    "data_rate": ("rate", lambda facts: facts.rates_bps[0], lambda text: units.parse("rate", text), rate_text),
-    "ack_rate": ("rate of the way back", lambda facts: facts.rates_bps[1], lambda text: units.parse("rate", text), rate_text),
-    "round_trip": ("round trip", lambda facts: facts.round_trip_ns, lambda text: units.parse("duration", text), lambda ns: units.text("duration", ns)),
-    "framing": ("framing", lambda facts: facts.framing_bytes, lambda text: units.parse("size", text), size_text),
+COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], str]]] = {
+    "topology": ("topology", lambda facts: facts.topology, str),
+    "workload": ("workload", lambda facts: facts.kind, str),
+    "size": ("size", lambda facts: facts.size_bytes, size_text),
+    "segment": ("segment", lambda facts: facts.segment_bytes, size_text),
+    "data_rate": ("rate", lambda facts: facts.rates_bps[0], rate_text),
+    "ack_rate": ("rate of the way back", lambda facts: facts.rates_bps[1], rate_text),
+    "round_trip": ("round trip", lambda facts: facts.round_trip_ns, lambda ns: units.text("duration", ns)),
+    "framing": ("framing", lambda facts: facts.framing_bytes, size_text),
 }
 
 
 def _compared(name: str, wanted: Any, facts: Facts) -> Difference | None:
-    called, fact, read, shown = COMPARED[name]
+    called, fact, shown = COMPARED[name]
     if wanted is None:
         return None
-    values, found = [read(text) for text in as_several(wanted)], fact(facts)
+    values, found = as_several(wanted), fact(facts)
     return None if found in values else Difference(called, "none" if found is None else shown(found), " or ".join(map(shown, values)))
 
 

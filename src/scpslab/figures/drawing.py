@@ -15,6 +15,8 @@ from scpslab.figures.recipe import Recipe
 from scpslab.figures.source import NothingToDrawError, Source, flow_at, label_of
 from scpslab.results import xpl
 from scpslab.runfolder import RunFolder
+from scpslab.runfolder.own import own_folder
+from scpslab.scratch import replace_text
 
 XPL = "xpl"
 
@@ -127,10 +129,10 @@ def _applicable(recipes: dict[str, Recipe], source: Source) -> list[Recipe]:
 
 
 def _write_xpl(source: Source, folder: Path) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
+    own_folder(folder)
     paths = []
     for cell in source.cells(()):
         path = folder / f"time-sequence-{cell.folder.name}.xpl"
-        path.write_text(xpl.time_sequence(flow_at(cell, "source"), label_of(cell)), encoding="utf-8")
+        replace_text(path, xpl.time_sequence(flow_at(cell, "source"), label_of(cell)))
         paths.append(path)
     return paths

@@ -17,6 +17,7 @@ from scpslab.errors import ResultError
 from scpslab.figures.recipe import RECIPES
 from scpslab.project import CARRIED, PACKAGE
 from scpslab.runfolder import RunFolder
+from scpslab.runfolder.own import own_folder
 from scpslab.runfolder.reading import json_object
 from scpslab.scratch import replace_text
 
@@ -60,7 +61,7 @@ class Drawing:
 
     def keep(self, pictures: Sequence[Path]) -> None:
         """Records the pictures that were drawn."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        own_folder(self.folder)
         record = {"inputs": self.inputs, "pictures": {path.name: _content(path) for path in pictures}}
         replace_text(self.folder / FILE, json.dumps(record, indent=1) + "\n")
 

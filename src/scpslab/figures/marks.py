@@ -65,4 +65,4 @@ def _nearest(found: Sequence[tuple[Difference, ...]]) -> tuple[Difference, ...]:
 
 def _is_at(recipe: Recipe, plan: Plan, x: float) -> bool:
     number = axis_number(str(plan.cell.axes.get(getattr(recipe, "axis", ""), "")))
-    return number is not None and math.isclose(number / recipe.x.divide, x, rel_tol=1e-9)
+    return number is not None and math.isclose(number / recipe.x.divisor(), x, rel_tol=1e-9)

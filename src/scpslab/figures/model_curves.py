@@ -99,6 +99,7 @@ def pftk_s(path: Path) -> float:
 
 
 MODELS: Mapping[str, Callable[[Path], float]] = MappingProxyType({"floor": floor_s, "mathis": mathis_s, "pftk": pftk_s})
+OF_LOSSES = ("mathis", "pftk")
 TITLES: Mapping[str, str] = MappingProxyType({"floor": "line rate", "mathis": "Mathis", "pftk": "PFTK"})
 # A metric of results.csv from the time of the transfer.
 METRICS: Mapping[str, Callable[[float, Path], float]] = MappingProxyType(

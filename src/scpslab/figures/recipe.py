@@ -14,9 +14,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, PrivateAttr
 
 from scpslab.documents import Document, Form, Part, complaints, key, one_of, read
+from scpslab.documents.parts import OneOf
 from scpslab.documents.quantities import AxisValue
 from scpslab.figures.conditions import Conditions
 from scpslab.project import ROOT
+from scpslab.units import KINDS, PERCENT, UnitError, of_metric
 
 RECIPES = ROOT / "analysis" / "figures"
 FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figures")
@@ -25,16 +27,35 @@ MERGED_KEYS = ("x", "y", "conditions")
 
 Text = Annotated[str, Field(min_length=1)]
 CellChoice = dict[str, AxisValue]
+FACTORS: dict[str, float] = {unit: factor for units in KINDS.values() for unit, factor in units.items()}
 
 
 class AxisStyle(Part):
     """One axis of a picture."""
 
     label: str = key(says="Label with its unit.", example="Transfer time at the sink (s)")
-    divide: float = key(1.0, says="Divisor from base units to the unit of the label.", example=1000)
+    unit: Annotated[str, OneOf((*FACTORS, PERCENT))] | None = key(None, says="Unit in which the axis counts. Default: base units.", example="kbit/s")
     scale: Literal["linear", "log"] = key("linear", says="Linear or logarithmic.", example="log")
     min: float | None = key(None, says="Lower limit. Default: from the values.", example=0)
     max: float | None = key(None, says="Upper limit. Default: from the values.", example=105)
+
+    def divisor(self, metric: str | None = None) -> float:
+        """What numbers are divided by: those of a metric, or of a swept quantity in base units.
+
+        Raises:
+            UnitError: the metric counts something else.
+        """
+        if self.unit is None:
+            return 1.0
+        counted = None if metric is None else of_metric(metric)
+        if self.unit == PERCENT and counted is None:
+            return 0.01
+        if metric is None and self.unit != PERCENT:
+            return FACTORS[self.unit]
+        if counted is None or self.unit not in KINDS[counted[0]]:
+            expected = f"one of {', '.join(KINDS[counted[0]])}" if counted else f'"{PERCENT}", or none'
+            raise UnitError(f'found "{self.unit}" for {metric}; expected {expected}')
+        return FACTORS[self.unit] / counted[1]
 
 
 class PaperSeries(Part):
@@ -48,9 +69,9 @@ class PaperSeries(Part):
 
 
 class Recipe(Part):
-    """The keys of every recipe. The name of the file is the name of the recipe. `divides`: whether pictures of the kind obey `divide`."""
+    """The keys of every recipe. The name of the file is the name of the recipe. `takes_units`: whether pictures of the kind obey `unit`."""
 
-    divides: ClassVar[bool] = False
+    takes_units: ClassVar[bool] = False
     kind: Literal["figure"]
     version: Literal[1]
     plot: str = key(says="Kind of picture.", example="metric-vs-axis")
@@ -111,10 +132,10 @@ def load(path: Path, models: Mapping[str, type[Recipe]], *, is_own: bool = False
         named = [] if plot is None else [(("plot",), f'found "{plot}"; {one_of(plot, sorted(models))}')]
         raise document.places.error([*named, *(problem for problem in found if plot is None or problem[0] != ("plot",))])
     recipe = document.held_against(model)
-    fixed = [name for name in ("x", "y") if not model.divides and getattr(recipe, name).divide != 1]
+    fixed = [name for name in ("x", "y") if not model.takes_units and getattr(recipe, name).unit]
     if fixed:
-        said = f"found a divisor, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
-        raise document.places.error([((name, "divide"), said) for name in fixed])
+        said = f"found a unit, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
+        raise document.places.error([((name, "unit"), said) for name in fixed])
     # No keys of the file: that would be a second name.
     recipe._name, recipe._file, recipe._is_own = path.stem, path, is_own  # noqa: SLF001
     return recipe

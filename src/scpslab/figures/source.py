@@ -12,6 +12,7 @@ from scpslab.plan.workloads.bulk import Bulk
 from scpslab.plan.workloads.fp import Fp
 from scpslab.plan.workloads.ftp import Ftp
 from scpslab.plan.workloads.iperf3 import Iperf3
+from scpslab.results.capture import Connection
 from scpslab.results.metrics.base import Subject
 from scpslab.results.metrics.data_connection import client_sends, data_connection
 from scpslab.results.run import Run, RunCell, open_run
@@ -91,7 +92,19 @@ def flow_at(cell: RunCell, where: str) -> Flow:
         NothingToDrawError: there is no capture there, or the transfer is not in it.
     """
     workload = transfer_of(cell)
-    plan = cell.plan
+    connection = connection_at(cell, where)
+    if isinstance(workload, Ftp | Fp):
+        return flow_of(connection, from_client=client_sends(connection))
+    return flow_of(connection, from_client=not (isinstance(workload, Iperf3) and workload.reverse))
+
+
+def connection_at(cell: RunCell, where: str) -> Connection:
+    """The transfer's connection in the capture at the `source` or the `sink`.
+
+    Raises:
+        NothingToDrawError: as `flow_at`.
+    """
+    workload, plan = transfer_of(cell), cell.plan
     probe = capture_near(plan, workload.from_) if where == "source" else capture_at(plan, workload.to)
     if probe is None:
         raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
@@ -100,9 +113,7 @@ def flow_at(cell: RunCell, where: str) -> Flow:
         raise NothingToDrawError(
             f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its connection. Check the filter."
         )
-    if isinstance(workload, Ftp | Fp):
-        return flow_of(connection, from_client=client_sends(connection))
-    return flow_of(connection, from_client=not (isinstance(workload, Iperf3) and workload.reverse))
+    return connection
 
 
 def label_of(cell: RunCell) -> str:

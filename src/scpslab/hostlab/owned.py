@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import itertools
 import json
 import os
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -63,23 +66,36 @@ def cgroup(lab: str) -> Path:
 
 
 def remove(lab: str) -> list[str]:
-    """Ends and removes a lab; returns what was found, in words. Safe to repeat, also after an interrupted removal.
+    """Ends and removes a lab; returns what was found, in words. Safe to repeat, also after an interrupted removal, and by two commands at once.
 
     Raises:
         TimeoutError: processes or containers of the lab do not end.
         DockerError: Docker does not answer, and the lab may have containers.
     """
     removed = []
-    # Processes first: a process that still runs could make more.
-    if count := _end_processes(lab):
-        removed.append(f"{count} processes")
-    if (STATE / lab / MAY_HAVE_CONTAINERS).exists() and (count := _remove_containers(lab)):
-        removed.append(f"{count} containers")
-    if _remove_cgroup(lab):
-        removed.append("its control group")
-    _restore_allowed(lab)
-    shutil.rmtree(STATE / lab, ignore_errors=True)
+    with _one_at_a_time():
+        # Processes first: a process that still runs could make more.
+        if count := _end_processes(lab):
+            removed.append(f"{count} processes")
+        if (STATE / lab / MAY_HAVE_CONTAINERS).exists() and (count := _remove_containers(lab)):
+            removed.append(f"{count} containers")
+        if _remove_cgroup(lab):
+            removed.append("its control group")
+        _restore_allowed(lab)
+        shutil.rmtree(STATE / lab, ignore_errors=True)
     return removed
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Waits while another command removes a lab: both may have found the same one."""
+    STATE.mkdir(exist_ok=True)
+    descriptor = os.open(STATE, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _processes(lab: str) -> list[int]:

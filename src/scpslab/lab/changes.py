@@ -49,7 +49,8 @@ class LinkChanges:
             if (direction.link, direction.name) == (link, name):
                 return direction
         known = ", ".join(sorted({direction.link for direction in self.network.directions}))
-        raise ChangeError(f'link: found "{link} {name}"; expected a link ({known}) and one of its directions')
+        words = f"{link} {name}".strip()
+        raise ChangeError(f'link: found "{words}"; expected a link ({known}) and one of its directions')
 
     def names(self, link: str) -> list[str]:
         """The directions of a link; none for an unknown one."""

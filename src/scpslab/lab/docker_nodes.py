@@ -23,6 +23,9 @@ VARIABLES = {"to": "SCPSLAB_PEER", "port": "SCPSLAB_PORT", "bytes": "SCPSLAB_BYT
 class DockerNode(LabNode):
     """A host in a container."""
 
+    # An image has its own programs, and no folder of the lab's.
+    exec_options = ()
+
     def __init__(self, name: str, container: planned.Container, **params: Any) -> None:
         self.spec = container
         super().__init__(name, **params)

@@ -34,12 +34,12 @@ def server_words(udp: bool) -> list[str]:
     return ["iperf", "-s", "-p", str(PORT), *(["-u"] if udp else [])]
 
 
-def client_words(ip: str, udp_rate: str) -> list[str]:
+def client_words(ip: str, udp_rate: str, seconds: int = SECONDS) -> list[str]:
     """The client's command. `udp_rate`: the rate of datagrams, such as 10M; "" for TCP."""
-    return ["iperf", "-p", str(PORT), "-t", str(SECONDS), "-c", ip, *(["-u", "-b", udp_rate] if udp_rate else [])]
+    return ["iperf", "-p", str(PORT), "-t", str(seconds), "-c", ip, *(["-u", "-b", udp_rate] if udp_rate else [])]
 
 
-def measure(client: LabNode, server: LabNode, ip: str, udp_rate: str = "") -> list[str]:
+def measure(client: LabNode, server: LabNode, ip: str, udp_rate: str = "", seconds: int = SECONDS) -> list[str]:
     """The throughput that the server saw (if it said so), and the one that the client saw.
 
     Raises:
@@ -49,7 +49,7 @@ def measure(client: LabNode, server: LabNode, ip: str, udp_rate: str = "") -> li
         serving = _start(server, server_words(bool(udp_rate)), said)
         try:
             _wait_until_it_listens(serving, server, "udp" if udp_rate else "tcp", said)
-            sent = _send(client, client_words(ip, udp_rate))
+            sent = _send(client, client_words(ip, udp_rate, seconds), seconds)
             if not FIGURE.search(sent):
                 raise IperfError(f"iperf: found no result of the client; expected a throughput. The client said: {sent.strip() or 'nothing'}")
             received = _report(said)
@@ -64,12 +64,12 @@ def _start(node: LabNode, words: list[str], output: IO[bytes]) -> subprocess.Pop
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
 
 
-def _send(client: LabNode, words: list[str]) -> str:
+def _send(client: LabNode, words: list[str], seconds: int) -> str:
     with tempfile.TemporaryFile(dir=WORK) as said:
         sending = _start(client, words, said)
         try:
             try:
-                sending.wait(timeout=SECONDS + PATIENCE_S)
+                sending.wait(timeout=seconds + PATIENCE_S)
             except subprocess.TimeoutExpired:
                 print("Still waiting for data under way, or for a connection; Ctrl-C ends the test.")
                 sending.wait()

@@ -15,7 +15,7 @@ from mininet.link import Intf, Link
 from scpslab.lab.netlink import Netlink, VethEnd
 from scpslab.lab.netns import inside
 
-SIOCETHTOOL = 0x8946
+SIOCGIFADDR, SIOCETHTOOL = 0x8915, 0x8946
 # ETHTOOL_SRXCSUM stays on: it is what checks the sums that nobody has computed in advance. Off: tx checksums, scatter-gather, TSO, GSO, GRO.
 ETHTOOL_OFF = {"tx-checksumming": 0x17, "scatter-gather": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 
@@ -40,6 +40,17 @@ class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
     def config(self, **_params: Any) -> dict[str, Any]:
         """Nothing is left to configure."""
         return {}
+
+    def updateIP(self) -> str | None:  # Mininet's name
+        """The interface's address as the kernel has it now; Mininet would ask ifconfig, which not every image has."""
+        with inside(node_pid(self.node)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                found = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("16s24x", self.name.encode()))
+            except OSError:  # no address, or no such interface
+                self.ip = None
+            else:
+                self.ip = socket.inet_ntoa(found[20:24])
+        return self.ip
 
 
 def node_pid(node: Any) -> int | None:

@@ -14,6 +14,9 @@ from typing import IO
 
 from scpslab.lab.alarm import Alarm
 
+# Where a program writes no line feed, what it has written is held up to here.
+LONGEST_LINE = 1 << 20
+
 
 class Loop:
     """Calls what is due. Times are wall clock in ns (virtual in virtual time)."""
@@ -41,7 +44,7 @@ class Loop:
         self._selector.register(fd, selectors.EVENT_READ, ended)
 
     def on_lines(self, stream: IO[bytes], call: Callable[[str], None]) -> None:
-        """Calls with every line the stream delivers, until it ends."""
+        """Calls with every line the stream delivers, until it ends. One of more than LONGEST_LINE bytes comes in parts."""
         held = bytearray()
 
         def readable(data: bytes) -> None:
@@ -50,6 +53,9 @@ class Loop:
                 line = held[:end].decode(errors="replace")
                 del held[: end + 1]
                 call(line)
+            if len(held) > LONGEST_LINE:
+                call(held.decode(errors="replace"))
+                held.clear()
 
         self.on_data(stream, readable)
 

@@ -10,6 +10,7 @@ import ipaddress
 import os
 import socket
 import struct
+from typing import Any
 
 RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH, RTM_NEWRULE, RTM_DELRULE, RTM_GETQDISC = 16, 17, 20, 24, 28, 32, 33, 38
 NLM_REQUEST, NLM_ACK, NLM_DUMP, NLM_REPLACE, NLM_CREATE, NLM_EXCL = 1, 4, 0x300, 0x100, 0x400, 0x200
@@ -170,18 +171,23 @@ class Netlink:
         parts += attribute(FRA_PRIORITY, struct.pack("=I", preference)) + attribute(FRA_TABLE, struct.pack("=I", table))
         self.ask(kind, flags | NLM_ACK, body + parts)
 
-    def qdiscs(self) -> list[dict[str, int]]:
-        """Statistics of every qdisc of the namespace: index, parent, bytes, packets, drops, backlog_bytes, backlog_packets."""
+    def qdiscs(self) -> list[dict[str, Any]]:
+        """Statistics of every qdisc of the namespace: index, parent, bytes, packets, drops, backlog_bytes, backlog_packets; `own`: its kind's, as bytes.
+
+        `settings`: kind and options, as bytes.
+        """
         found = []
         for _, body in self.ask(RTM_GETQDISC, NLM_DUMP, struct.pack("=BxxxiIII", 0, 0, 0, 0, 0)):
             index, handle, parent = struct.unpack_from("=4xiII", body)
-            stats = attributes(attributes(body[20:]).get(7, b""))
+            parts = attributes(body[20:])
+            stats = attributes(parts.get(7, b""))
             basic, queue = stats.get(1, bytes(16)), stats.get(3, bytes(20))
             sent_bytes, packets = struct.unpack_from("=QI", basic)
             packets_queued, backlog, drops = struct.unpack_from("=III", queue)
             found.append(
                 {"index": index, "handle": handle, "parent": parent, "bytes": sent_bytes, "packets": packets}
-                | {"drops": drops, "backlog_bytes": backlog, "backlog_packets": packets_queued}
+                | {"drops": drops, "backlog_bytes": backlog, "backlog_packets": packets_queued, "own": stats.get(4, b"")}
+                | {"settings": (parts.get(1, b""), parts.get(2, b""))}
             )
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import struct
 import subprocess
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -14,6 +15,7 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.topo import Topo
 
+from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.docker_nodes import DockerNode, DockerRouter
 from scpslab.lab.links import LabLink, Leg, Port
 from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
@@ -29,6 +31,7 @@ from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import Route, RouteOptions
 
 ROOT = 0xFFFFFFFF
+INSIDE = 0x10001  # 1:1, where stages.py puts the discipline inside
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
 ROUTE_METRICS = {
     "advmss": RTAX_ADVMSS,
@@ -118,9 +121,10 @@ class Wiring:
         return node.pid if node.inNamespace else None
 
     def _configure_hosts(self) -> None:
-        addresses = self._addresses()
+        addresses, names = self._addresses(), first_addresses(self.plan)
         for node in self.plan.speaking:
             host = self.nodes[node.name]
+            host.know(names)
             host.sysctls(node.sysctls)
             with inside(host.pid):
                 here = Netlink()
@@ -241,6 +245,10 @@ class LabNetwork:
         """The counters of a direction's stages."""
         return self.stages.account(direction)
 
+    def pieces(self, direction: DirectionStages) -> int:
+        """How often a program gave a direction several packets in one piece."""
+        return self.stages.pieces(direction)
+
     def verdicts(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
         """The packets of a direction that did not pass unharmed, and how many of all directions the log had no room for."""
         return self.stages.verdicts_of(direction)
@@ -273,22 +281,50 @@ class LabNetwork:
         assert direction.relay is not None
         return ["qdisc", "change", "dev", self.names[direction.relay], "root", "handle", "2:", *options.split()]
 
-    def queue_drops(self) -> dict[tuple[str, str], int]:
-        """Packets that a queue of the kernel's dropped, by link and direction; stage 1 counts what it drops by itself."""
-        drops: dict[tuple[str, str], int] = {}
+    def managed_queues(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """Packets that a queue of the kernel's dropped and marked, by link and direction; stage 1 counts what it drops by itself."""
+        found: dict[tuple[str, str], tuple[int, int]] = {}
         for direction in self.directions:
             queue = direction.plan.queue
             if queue is None or queue.serialises:
                 continue
+            marks_at = DISCIPLINES[queue.discipline].marks_at
             with self.where(direction.entering):
                 here = Netlink()
-                drops[direction.link, direction.name] = sum(q["drops"] for q in here.qdiscs() if q["index"] == direction.entering and q["parent"] == ROOT)
+                counts = [one for one in here.qdiscs() if one["index"] == direction.entering]
                 here.close()
-        return drops
+            drops = sum(one["drops"] for one in counts if one["parent"] == ROOT)
+            marks = sum(struct.unpack_from("=I", one["own"], marks_at)[0] for one in counts if one["parent"] == INSIDE) if marks_at is not None else 0
+            found[direction.link, direction.name] = drops, marks
+        return found
+
+    def disciplines(self) -> dict[int, dict[int, Any]]:
+        """What `tc` can replace: the queue disciplines of every interface of a stage, by its index; by parent their kind and options."""
+        indices = {index for d in self.directions for index in (d.entering, d.relay, d.arriving) if index is not None}
+        found: dict[int, dict[int, Any]] = {index: {} for index in indices}
+        for index in {self.pid(self.places[index]): index for index in indices}.values():
+            with self.where(index):
+                here = Netlink()
+                for one in here.qdiscs():
+                    if one["index"] in found:
+                        found[one["index"]][one["parent"]] = one["settings"]
+                here.close()
+        return found
 
     def stop(self) -> None:
         """Takes the network down: bridges, links, containers."""
         self.mininet.stop()
+
+
+def first_addresses(plan: Plan) -> dict[str, str]:
+    """The first address of every node that has one."""
+    found: dict[str, str] = {}
+    ends = [(end.node, end.ip) for link in plan.links for end in link.ends]
+    ends += [(end.node, end.ip) for serial in plan.serial_links for end in serial.ends]
+    for node, ip in ends:
+        if ip:
+            found.setdefault(node, ip.partition("/")[0])
+    return found
 
 
 def route_metrics(route: RouteOptions) -> dict[int, int]:

@@ -17,7 +17,7 @@ from typing import Any
 from mininet.node import Node
 
 from scpslab.lab.netns import from_anywhere, inside, without_ipv6
-from scpslab.lab.place import LABTOOL, PROGRAMS
+from scpslab.lab.place import IS_ALONE, LABTOOL, PROGRAMS
 
 # The prompt of a node's shell, by which Mininet knows that a command has ended.
 END_OF_COMMAND = chr(127)
@@ -28,6 +28,9 @@ FORWARDING = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0
 
 class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
     """A host: `popen` runs a program inside, `cmd` types into its shell as in any Mininet node."""
+
+    # In a guest, random numbers come from the cell's seed and not from the processor.
+    exec_options: tuple[str, ...] = ("--random", str(PROGRAMS / "random-device.so")) if IS_ALONE else ()
 
     def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
         """Makes the container; the shell itself waits for its first use."""
@@ -41,7 +44,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
     def enter(self, pid: int) -> None:
         """Takes over the container whose first process is `pid`."""
         self.pid = pid
-        self.prefix = [LABTOOL, "exec", str(pid)]
+        self.prefix = [LABTOOL, "exec", *self.exec_options, str(pid)]
         with inside(pid):
             without_ipv6()
             from_anywhere()
@@ -62,7 +65,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         self.readbuf = ""
         while not self.read(1024).endswith(END_OF_COMMAND):
             self.pollOut.poll()
-        super().cmd(f"unset HISTFILE; stty -echo; set +m; PROMPT_COMMAND='{DROP_TYPED}'")
+        super().cmd(f"export -n PS1; unset HISTFILE; stty -echo; set +m; PROMPT_COMMAND='{DROP_TYPED}'")
 
     def sendCmd(self, *args: Any, **kwargs: Any) -> None:  # Mininet's name
         """Types a command into the node's shell."""
@@ -123,6 +126,17 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
                     path.write_text(value + "\n")
                 except OSError as error:
                     raise OSError(error.errno, f"node {self.name}: {name} = {value}: {error.strerror}") from error
+
+    def know(self, addresses: dict[str, str]) -> None:
+        """Lets programs find the nodes of the network by their names."""
+        # A link of somebody's image would lead out of the container, so none is followed.
+        folder = os.open(Path(f"/proc/{self.pid}/root", "etc"), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            file = os.open("hosts", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, dir_fd=folder)
+        finally:
+            os.close(folder)
+        with os.fdopen(file, "w") as hosts:
+            hosts.writelines(f"{ip}\t{name}\n" for name, ip in addresses.items())
 
     def close_shell(self) -> None:
         """Ends the shell, if there is one."""

@@ -50,4 +50,7 @@ class Pace:
             return ""
         share, most, late_ms = 100 * self.late / self.ticks, 100 * self.late_share, self.late_ns / 1e6
         found = f"{share:.1f} % of the lab's ticks came more than {late_ms:g} ms late"
-        return f"real time was not kept: found {found}; expected at most {most:g} %. Lower the rates, or stop other programs on this machine"
+        return (
+            f"real time was not kept: found {found}; expected at most {most:g} %. Lower the rates, stop other programs on this machine, "
+            "give the lab priority (as root: chrt -f 10 scpslab run …), or allow more (limits.lateness)"
+        )

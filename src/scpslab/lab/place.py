@@ -7,9 +7,13 @@ from pathlib import Path
 
 # Whether the machine belongs to the lab, as a guest does: the lab may then change its settings.
 IS_ALONE = "SCPSLAB_LAB" not in os.environ
-# What the two prompts print when they wait for a line.
+# What the two prompts print when they wait for a line; the guest's own shell also for the rest of a command, and Mininet's, which is typed there.
 PROMPT = "scpslab> "
 BASH_PROMPT = "lab# "
+BASH_GOES_ON = "lab+ "
+MININET_PROMPT = "mininet> "
+# What the lab says on its console when a Mininet script has ended.
+END_OF_SCRIPT = "*** the script has ended ***"
 # The label of the lab's containers, and the beginning of their names.
 LAB_ID = os.environ.get("SCPSLAB_LAB", "lab")
 # The lab program, labtool and scps. Nodes see them under the same path, so the path is not in a node's private folders.

@@ -10,7 +10,7 @@ from scpslab import plan as plans
 from scpslab.lab import snapshot
 from scpslab.lab.cell import LabCell, finish
 from scpslab.lab.place import CELL, WORK
-from scpslab.lab.shell import interact
+from scpslab.lab.shell import interact, run_script
 from scpslab.lab.template import FILE, Template
 from scpslab.plan import Plan
 
@@ -19,7 +19,7 @@ def main() -> int:
     """Runs /cell/plan.json; where there is a template, sets it up first, for many cells. Exit code 0 when a status was written."""
     WORK.mkdir(parents=True, exist_ok=True)
     try:
-        status = _go_on_from_template().run() if (CELL / FILE).exists() else _alone(_plan())
+        status = _run(_go_on_from_template()) if (CELL / FILE).exists() else _alone(_plan())
     except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs
         (WORK / "logs").mkdir(exist_ok=True)
         (WORK / "logs" / "lab-error.log").write_text(traceback.format_exc())
@@ -40,7 +40,11 @@ def _alone(plan: Plan) -> dict[str, Any]:
         return interact(cell)
     cell.set_up()
     cell.take(plan)
-    return cell.run()
+    return _run(cell)
+
+
+def _run(cell: LabCell) -> dict[str, Any]:
+    return run_script(cell, cell.plan.mininet) if cell.plan.mininet else cell.run()
 
 
 def _go_on_from_template() -> LabCell:

@@ -7,6 +7,8 @@ import os
 import random
 import re
 import select
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,14 +25,14 @@ from scpslab import units
 from scpslab.lab import iperf
 from scpslab.lab.changes import ChangeError, LinkChanges
 from scpslab.lab.link_words import as_text, link_between, read_change
-from scpslab.lab.network import LabNetwork
+from scpslab.lab.network import LabNetwork, first_addresses
 from scpslab.lab.nodes import LabNode
 from scpslab.lab.place import LABTOOL, PROMPT
 from scpslab.lab.records import Records
+from scpslab.lab.replaced import Replaced
 from scpslab.lab.services.base import Services
 from scpslab.lab.watch import Watch
 from scpslab.names import file_name
-from scpslab.plan import Plan
 from scpslab.plan.nodes import Host
 
 LOOK_AGAIN_S = 0.5
@@ -39,6 +41,12 @@ UP = "\x1b[A"
 # After that many Ctrl-C, a command that does not end is left behind with its shell.
 INTERRUPTS = 3
 CALM_WITHIN_S = 2.0
+# A command that means the same to every shell; and what a shell says of a command that is not there (POSIX.1-2017 2.8.2).
+PLAIN = re.compile(r"[\w./:=@%+,-]+( +[\w./:=@%+,-]+)*")
+NOT_FOUND = "127"
+NAME = re.compile(r"[\w./+-]+")
+# Around what a node's shell is asked, in the output of the commands that still run.
+MARK = "\x02"
 # Of Mininet's commands: what stands for a key, needs a display or a controller, or takes a part of the lab down that does not come back.
 HIDDEN = ("do_EOF", "do_gterm", "do_switch", "do_wait", "do_x", "do_xterm")
 NO_DISPLAY = "found no display in the lab; expected a command for this terminal. Type a node and a command; with & at its end you can go on typing."
@@ -64,13 +72,14 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         """`out` is the folder for the transcript and the captures; the end of one of `services` is told once."""
         self.network, self.folder = network, out / "captures"
         self.services, self.told = services, set[str]()
+        self.replaced = Replaced(network)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.changes = LinkChanges(network)
         self.captures: dict[str, subprocess.Popen[bytes]] = {}
         self.transcript = Records(out / "transcript.jsonl")
         self.started = time.monotonic()
         self.hosts = [node.name for node in network.plan.nodes if isinstance(node, Host)]
-        self.planned = planned_addresses(network.plan)
+        self.planned = first_addresses(network.plan)
         talking = [name for name in self.hosts if name in self.planned]
         self.examples = {"first": talking[0], "last": talking[-1]}
         # In a dumb terminal, or without one, lines are for the prompt and not for a program in a node.
@@ -106,10 +115,17 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             return False
 
     def postcmd(self, stop: bool, line: str) -> bool:
-        """After each line: says which service has ended."""
-        for text in self.services.absent:
+        """After each line: says which service has ended, and which link tc has changed."""
+        said = [f'{text}. Programs go on without it. Type "exit" and start the lab again.' for text in self.services.absent]
+        said += [
+            f'{direction.link} {direction.name}: tc has changed {interface}, where the lab had its own; what "link" shows no longer holds. '
+            f'For changes type "link {direction.link} {direction.name} rate 1 Mbit/s", or delay, ber, down, up; '
+            'to have the link back as it was, "exit" and start the lab again.'
+            for direction, interface in self.replaced.directions().items()
+        ]
+        for text in said:
             if text not in self.told and not stop:
-                print(f'*** {text}. Programs go on without it. Type "exit" and start the lab again.')
+                print(f"*** {text}")
                 self.told.add(text)
         return bool(super().postcmd(stop, line))
 
@@ -219,11 +235,13 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
                 self._show_links()
         except (ChangeError, units.UnitError) as error:
             print(error)
+        except subprocess.CalledProcessError as error:
+            print(f"link: tc said {error.stderr.decode(errors='replace').strip()}; expected the lab's own there. Was it changed with tc? Start the lab again.")
 
     def _link(self, words: list[str]) -> None:
         link, *rest = words
         names = self.changes.names(link)
-        if not names and len(rest) == 2 and link in self.mn and rest[0] in self.mn:
+        if not names and rest and (link in self.mn or rest[0] in self.mn):
             link, rest = link_between(self.network.plan.links, link, rest[0]), rest[1:]
             names = self.changes.names(link)
         if rest and rest[0] in names:
@@ -233,6 +251,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         what, value = read_change(rest)
         for name in names:
             self.changes.change(link, name, what, value, seed=str(random.SystemRandom().random()))
+            self.replaced.lab_has_changed(self.changes.direction(link, name))
         direction = {"direction": names[0]} if len(names) == 1 else {}
         self.note(do="link", link=link, **direction, **{what: as_text(what, value)})
 
@@ -241,8 +260,12 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         shown = {key: now for key, now in self.changes.now.items() if len(now) > 2}
         if not shown:
             print("link: this network has no link with a rate or a delay that can change")
+        replaced = {(direction.link, direction.name): interface for direction, interface in self.replaced.directions().items()}
         for (link, name), now in shown.items():
-            print(f"{link:<16} {name:<8} " + "   ".join(f"{what} {as_text(what, value)}" for what, value in now.items()))
+            words = [f"{what} {as_text(what, value)}" for what, value in now.items()]
+            if (link, name) in replaced:
+                words.append(f"no longer so: tc has changed {replaced[link, name]}")
+            print(f"{link:<16} {name:<8} " + "   ".join(words))
 
     def do_watch(self, line: str) -> None:
         """Watch [SECONDS]: show rates, queues and losses of links, and windows of connections, until Ctrl-C or for that long. Start traffic with & first."""
@@ -263,7 +286,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             print()
 
     def do_capture(self, line: str) -> None:
-        """Capture NODE [FILTER]: start a capture of all packets at a node; capture NODE again ends it. scpslab shell --keep FOLDER keeps the files."""
+        """Capture NODE [FILTER]: start a capture of all packets at a node; capture NODE again ends it. The files are kept on your machine."""
         node, _, chosen = line.strip().partition(" ")
         if node in self.captures:
             process = self.captures.pop(node)
@@ -281,7 +304,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         # In a session of its own, where Ctrl-C does not reach it.
         nothing = subprocess.DEVNULL
         self.captures[node] = subprocess.Popen(argv, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
-        print(f"captures/{name} begins")
+        print(f'{name} begins, in the folder that was named when the session began. "capture {node}" ends it.')
 
     def do_dpctl(self, line: str) -> None:
         """Dpctl COMMAND [WORDS]: run ovs-ofctl on all switches, for example dpctl dump-flows."""
@@ -289,6 +312,13 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         for switch in self.mn.switches:
             print(f"*** {switch.name} ---", flush=True)
             self.do_sh(f"ovs-ofctl {command or '--help'} {switch.name} {rest}")
+
+    def do_sh(self, line: str) -> None:
+        """Sh COMMAND: run a command outside of all nodes, where the switches are."""
+        if not line:
+            print(f'sh: found no command; expected one, such as "sh ip link". A shell in a node: {self.examples["first"]} bash')
+            return
+        super().do_sh(line)
 
     def do_source(self, line: str) -> None:
         """Source FILE: do the commands of a file of the lab, line by line."""
@@ -322,13 +352,35 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         elif self.mn[name] in self.mn.switches:
             self.do_sh(command)
         else:
-            node = self.mn[name]
             hosts = {host.name: host for host in self.mn.hosts}
             text = " ".join((self._address(hosts[word]) or word) if word in hosts else word for word in command.split(" "))
-            self.note(do="run", node=name, command=text.removesuffix("&").rstrip(), **({"required": False} if text.endswith("&") else {}))
-            print(node.late_output(), end="")
-            node.sendCmd(text)
-            self.waitForNode(node)
+            self._run(self.mn[name], text)
+
+    def _run(self, node: LabNode, text: str) -> None:
+        """Runs a command in a node's shell. The transcript has it as any shell understands it, and no command that is not there."""
+        plain, goes_on = text.removesuffix("&").rstrip(), text.endswith("&")
+        word = plain.partition(" ")[0]
+        is_plain = bool(PLAIN.fullmatch(plain)) and shutil.which(word) is not None
+        command = plain if is_plain else f"bash -c {shlex.quote(plain)}"
+        self.note(do="run", node=node.name, command=command, **({"required": False} if goes_on else {}))
+        print(node.late_output(), end="")
+        # Without somebody who types, a program that reads would wait for ever.
+        node.sendCmd(text if self.passes_keys else f"eval {shlex.quote(text)} </dev/null")
+        self.waitForNode(node)
+        # A command that goes on has no code yet.
+        asked = f"$(type -t {word} >/dev/null || echo {NOT_FOUND})" if goes_on else "$?"
+        if (not goes_on or NAME.fullmatch(word)) and self._ask(node, asked) == NOT_FOUND:
+            self.note(do="not found")
+
+    @staticmethod
+    def _ask(node: LabNode, word: str) -> str:
+        """What a node's shell makes of a word; what other commands print meanwhile is shown. "" if the shell has ended."""
+        if node.shell is None:
+            return ""
+        before, _, answer = str(node.cmd(f"printf '\\002%s\\002' {word}")).partition(MARK)
+        found, _, after = answer.partition(MARK)
+        print(before + after, end="")
+        return found
 
     def waitForNode(self, node: LabNode) -> None:  # Mininet's name
         """Shows a command's output, and passes on the user's keys, until the command has ended."""
@@ -398,17 +450,6 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             process.send_signal(signal.SIGTERM)
             process.wait()
         self.transcript.close()
-
-
-def planned_addresses(plan: Plan) -> dict[str, str]:
-    """The first address of every node that has one."""
-    found: dict[str, str] = {}
-    ends = [(end.node, end.ip) for link in plan.links for end in link.ends]
-    ends += [(end.node, end.ip) for serial in plan.serial_links for end in serial.ends]
-    for node, ip in ends:
-        if ip:
-            found.setdefault(node, ip.partition("/")[0])
-    return found
 
 
 @contextmanager

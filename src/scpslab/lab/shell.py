@@ -8,15 +8,21 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from scpslab.lab.cell import LabCell
-from scpslab.lab.place import BASH_PROMPT, CELL, OUT, PROGRAMS
+from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.context import Context
+from scpslab.lab.mininet_script import serve as serve_script
+from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, CELL, END_OF_SCRIPT, IS_ALONE, OUT, PROGRAMS
 from scpslab.lab.prompt import LabCLI
+from scpslab.plan.mininet import MininetScript
 from scpslab.plan.nodes import Switch
 
 TOPOLOGIES = str(PROGRAMS / "topologies")
 TERMINAL = 0  # standard input
+CONSOLE_LEVEL = Path("/proc/sys/kernel/printk")
 
 
 def interact(cell: LabCell) -> dict[str, Any]:
@@ -25,6 +31,9 @@ def interact(cell: LabCell) -> dict[str, Any]:
         _bash(cell.plan.topology)
     else:
         _mininet(cell)
+    if IS_ALONE:
+        # The kernel's word that it powers down is for nobody.
+        CONSOLE_LEVEL.write_text("0\n")
     return {"status": "completed", "reason": "", "epoch_realtime_ns": None, "virtual_s": None}
 
 
@@ -33,6 +42,9 @@ def _mininet(cell: LabCell) -> None:
     cell.take(cell.plan)
     cell.start_services()
     hosts = [node.name for node in cell.plan.nodes if not isinstance(node, Switch)]
+    if script := cell.plan.mininet:
+        in_foreground(lambda: serve_script(cell, script))
+        return
     print(f"The network {cell.plan.topology} is up. Nodes: {', '.join(hosts)}.")
     print(f"Type a node and a command (for example {hosts[0]} ip addr), or one of link, watch, capture, help, exit.")
 
@@ -42,14 +54,26 @@ def _mininet(cell: LabCell) -> None:
         prompt.serve()
         prompt.close()
 
-    in_foreground(serve)
+    if in_foreground(serve) > 0:
+        raise ChildProcessError("the prompt failed")
 
 
-def in_foreground(serve: Callable[[], None]) -> None:
+def run_script(cell: LabCell, script: MininetScript) -> dict[str, Any]:
+    """Runs the Mininet script of a cell whose network is up; returns the cell's status."""
+    started_ns = Context.now_ns()
+    code = in_foreground(lambda: serve_script(cell, script))
+    print(END_OF_SCRIPT, flush=True)
+    for node in cell.network.mininet.hosts:
+        # What the script has left running would go on sending while the accounts are read.
+        node.start(["sh", "-c", "kill -9 -1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).wait()
+    status = cell.run() | {"virtual_s": (Context.now_ns() - started_ns) / SECOND_NS}
+    return status | ({"status": "incomplete", "reason": f"the script ended with exit code {code}"} if code and status["status"] == "completed" else {})
+
+
+def in_foreground(serve: Callable[[], None]) -> int:
     """Runs a function in a process group of its own in the terminal's foreground: Ctrl-C reaches the prompt, and not the nodes and daemons of the lab.
 
-    Raises:
-        ChildProcessError: the function failed.
+    Returns its exit code, as that of a program; below 0 where a signal ended it.
     """
     sys.stdout.flush()
     child = os.fork()
@@ -63,6 +87,10 @@ def in_foreground(serve: Callable[[], None]) -> None:
                 signal.signal(number, lambda _number, _frame: None)
             serve()
             code = 0
+        except SystemExit as end:
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
+            code = end.code & 255 if isinstance(end.code, int) else int(end.code is not None)
         except BaseException:  # this process must not return into the lab's code
             traceback.print_exc()
         finally:
@@ -70,8 +98,7 @@ def in_foreground(serve: Callable[[], None]) -> None:
             os._exit(code)
     _, status = os.waitpid(child, 0)
     _take_terminal()
-    if os.waitstatus_to_exitcode(status) > 0:
-        raise ChildProcessError("the prompt failed")
+    return os.waitstatus_to_exitcode(status)
 
 
 def _take_terminal() -> None:
@@ -85,4 +112,5 @@ def _take_terminal() -> None:
 
 def _bash(topology: str) -> None:
     print(f"A shell in the guest. For example: mn --custom {TOPOLOGIES}/{topology}.py --topo {topology}")
-    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=os.environ | {"PYTHONPATH": str(PROGRAMS), "PS1": BASH_PROMPT}, check=False)
+    environment = os.environ | {"PYTHONPATH": str(PROGRAMS), "PS1": BASH_PROMPT, "PS2": BASH_GOES_ON}
+    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=environment, check=False)

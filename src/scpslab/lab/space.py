@@ -12,7 +12,7 @@ from scpslab.plan.schema import Range
 
 # Room kept for the bit errors of each direction of a lab whose links can change; then they repeat.
 GAPS_KEPT = 1 << 16
-GAP_BYTES = 8
+NUMBER_BYTES = 8
 VERDICT_LOG_ENTRIES = 1 << 18
 Entries = Annotated[int, Range(1)]
 
@@ -33,17 +33,21 @@ class Space:
         spare = spare_gaps(plan)
         for link in plan.links:
             for direction in link.directions:
-                vector = vectors / file_name(link.name, direction.name, suffix=".u64")
-                gaps += spare + (vector.stat().st_size // GAP_BYTES if vector.exists() else 0)
+                gaps += spare + _numbers(vectors / file_name(link.name, direction.name, suffix=".u64"))
                 windows += bool(spare) + len(direction.errors.outages if direction.errors else ())
                 drops += len(direction.errors.drop_packets if direction.errors else ())
+                drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
         logged = any(probe.logged_direction for probe in plan.probes)
         return cls(gaps=_power(gaps), windows=_power(windows), drops=_power(drops), verdicts=VERDICT_LOG_ENTRIES if logged else 1)
 
 
 def spare_gaps(plan: Plan) -> int:
     """How many gaps each direction has room for besides its plan's: only links that can change need it."""
-    return GAPS_KEPT if plan.script or plan.cell.shell else 0
+    return GAPS_KEPT if plan.script or plan.cell.shell or plan.mininet else 0
+
+
+def _numbers(path: Path) -> int:
+    return path.stat().st_size // NUMBER_BYTES if path.exists() else 0
 
 
 def _power(entries: int) -> int:

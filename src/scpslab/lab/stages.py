@@ -30,11 +30,13 @@ OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
 
-ENTRY = struct.Struct("=QqQQQQQ4Q6Q")
+ENTRY = struct.Struct("=QqQQQQQ4Q7Q")
 ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
 ENTRY_COUNTERS_AT = 11 * 8
+ENTRY_PIECES_AT = 17 * 8
 ARRIVAL = struct.Struct("=qQQQQQQQQQQQ7Q14Q")
 ARRIVAL_WINDOWS_AT = 4 * 8
+ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 7 * 8, 15 * 8
 ARRIVAL_EPOCH_AT = 9 * 8
 ARRIVAL_COUNTERS = (
     "seen_packets",
@@ -123,6 +125,7 @@ class Stages:
 
     def _plan_settings(self, vectors: Path) -> None:
         self.gaps, self.windows, self.drops = array("Q"), array("Q"), array("Q")
+        self.drawn: set[int] = set()
         self.entry_settings: dict[int, bytes] = {}
         self.arrival_settings: dict[int, bytes] = {}
         for direction in self.directions:
@@ -142,7 +145,7 @@ class Stages:
         plan = direction.plan
         rate, limit_bytes, limit_packets = _drop_tail(plan)
         offset, ring = self.ring_places[direction.entering]
-        return ENTRY.pack(rate, plan.overhead_bytes, limit_bytes, limit_packets, offset, max(ring - 1, 0), logged, *[0] * 10)
+        return ENTRY.pack(rate, plan.overhead_bytes, limit_bytes, limit_packets, offset, max(ring - 1, 0), logged, *[0] * 11)
 
     def _arrival(self, direction: DirectionStages, vectors: Path, logged: bool) -> bytes:
         errors = direction.plan.errors
@@ -156,7 +159,12 @@ class Stages:
         for start, end in errors.outages if errors else ():
             self.windows.extend((start, end))
         drop_offset = len(self.drops)
-        self.drops.extend(sorted(errors.drop_packets if errors else ()))
+        drawn = vectors / file_name(direction.link, direction.name, suffix=".drops")
+        listed = array("Q", errors.drop_packets if errors else ())
+        if drawn.exists():
+            self.drawn.add(direction.arriving)
+            listed.frombytes(drawn.read_bytes())
+        self.drops.extend(sorted(set(listed)))
         return ARRIVAL.pack(
             direction.plan.overhead_bytes,
             ACTIONS[errors.action] if errors else ACTIONS["drop"],
@@ -224,6 +232,17 @@ class Stages:
         counters = dict(zip(ENTRY_COUNTERS, struct.unpack_from("=6Q", entry, ENTRY_COUNTERS_AT), strict=True))
         counters |= dict(zip(ARRIVAL_COUNTERS, struct.unpack_from("=14Q", arrival, ARRIVAL_COUNTERS_AT), strict=True))
         return counters
+
+    def pieces(self, direction: DirectionStages) -> int:
+        """How often a program gave the direction several packets in one piece."""
+        entry = self.entries.read(slot_of(direction.entering), ENTRY.size)
+        return int(struct.unpack_from("=Q", entry, ENTRY_PIECES_AT)[0])
+
+    def drawn_out(self, direction: DirectionStages) -> bool:
+        """Whether a direction has lost the last packet that was drawn for it, so that it would lose no other one."""
+        state = self.arrivals.read(slot_of(direction.arriving), ARRIVAL.size)
+        count, at = (struct.unpack_from("=Q", state, place)[0] for place in (ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT))
+        return direction.arriving in self.drawn and at >= count
 
     def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
         """The verdict log's lines of a direction, and how many of all directions did not fit."""

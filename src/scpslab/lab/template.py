@@ -52,6 +52,7 @@ class Template:
             probes=(),
             script=None,
             services=None,
+            mininet=None,
         )
         return cls(stripped, Space.of(plan, vectors))
 

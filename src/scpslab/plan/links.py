@@ -20,7 +20,7 @@ LOSS_CAUSES = {
     QUEUE: "the queue before the serialiser was full (or its discipline dropped)",
     CORRUPT: "a bit error hit the packet",
     OUTAGE: "the link was out",
-    POLICY: "the drop list named it",
+    POLICY: "the drop list named it, or packet loss was drawn for it",
 }
 # It arrives, but with bits changed.
 FLIPPED = "flipped"

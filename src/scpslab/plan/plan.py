@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.links import Link
+from scpslab.plan.mininet import MininetScript
 from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
 from scpslab.plan.probes import Probe
 from scpslab.plan.schema import Items
@@ -37,6 +38,7 @@ class Plan:
     script: tuple[Step, ...] | None = None
     # In the order in which they start, each when the one before is ready.
     services: tuple[Service, ...] | None = None
+    mininet: MininetScript | None = None
 
     @property
     def speaking(self) -> tuple[Host | Router | ScpsRouter, ...]:

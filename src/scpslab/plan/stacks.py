@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from scpslab.plan.np import NpEnd
-from scpslab.plan.schema import Text
+from scpslab.plan.schema import Misfit, Text
 from scpslab.plan.sp import SpEnd
 from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
@@ -31,9 +31,21 @@ STACKS: dict[str, Carrier] = {
     "kernel": KERNEL,
     "scps": SCPS,
     "image": IMAGE,
-    "scps-ri": IMAGE,
 }
-Stack = Annotated[str, Text(f"one of {', '.join(STACKS)}", STACKS.__contains__)]
+# Stacks of earlier versions, and what to say to somebody whose file names one.
+GONE = {
+    "scps-ri": "which left after version 0.3.0: the project builds no program that it may not pass on; expected another stack, such as image with an image "
+    "of yours (images/CONTRACT.md)",
+}
+
+
+def _is_stack(name: str) -> bool:
+    if name in GONE:
+        raise Misfit(f'found "{name}", {GONE[name]}')
+    return name in STACKS
+
+
+Stack = Annotated[str, Text(f"one of {', '.join(STACKS)}", _is_stack)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from scpslab.planning.alike import warnings
 from scpslab.planning.cost import Cost
+from scpslab.planning.doubts import doubts
 from scpslab.planning.estimate import Expected, expected, least_virtual_s
 from scpslab.planning.flows import open_choices, paths_text, short_paths
 from scpslab.planning.plan import plan
 
-__all__ = ["Cost", "Expected", "expected", "least_virtual_s", "open_choices", "paths_text", "plan", "short_paths", "warnings"]
+__all__ = ["Cost", "Expected", "doubts", "expected", "least_virtual_s", "open_choices", "paths_text", "plan", "short_paths", "warnings"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from scpslab import units
 from scpslab.disciplines import DISCIPLINES
-from scpslab.documents.quantities import queue_limit
+from scpslab.documents.quantities import limit_of
 from scpslab.errormodels import MODELS
 from scpslab.plan import links
 from scpslab.plan.disciplines import Queue, without_settings
@@ -45,8 +44,8 @@ def _serial(link: str, planned: SerialDirection, cell: Cell) -> SerialDirection:
         return planned
     return replace(
         planned,
-        rate_bps=units.parse("rate", given.rate) if given.rate is not None else planned.rate_bps,
-        delay_ns=units.parse("duration", given.delay) if given.delay is not None else planned.delay_ns,
+        rate_bps=given.rate if given.rate is not None else planned.rate_bps,
+        delay_ns=given.delay if given.delay is not None else planned.delay_ns,
         errors=plan_errors(given.errors, cell, (link, planned.name)) if given.errors is not None else planned.errors,
     )
 
@@ -56,11 +55,11 @@ def _direction(link: str, planned: links.Direction, cell: Cell) -> links.Directi
     if given is None:
         return planned
     place = (link, planned.name)
-    delay_ns = units.parse("duration", given.delay) if given.delay is not None else planned.delay_ns
+    delay_ns = given.delay if given.delay is not None else planned.delay_ns
     return replace(
         planned,
-        rate_bps=units.parse("rate", given.rate) if given.rate is not None else planned.rate_bps,
-        overhead_bytes=units.parse("size", given.overhead) if given.overhead is not None else planned.overhead_bytes,
+        rate_bps=given.rate if given.rate is not None else planned.rate_bps,
+        overhead_bytes=given.overhead if given.overhead is not None else planned.overhead_bytes,
         delay_ns=delay_ns,
         delay_table=_delay_table(given, delay_ns) if given.delay_table else planned.delay_table,
         disorder=_disorder(given, cell, place) if given.jitter is not None or given.duplicate else planned.disorder,
@@ -70,13 +69,13 @@ def _direction(link: str, planned: links.Direction, cell: Cell) -> links.Directi
 
 
 def _delay_table(given: model.Direction, delay_ns: int) -> tuple[tuple[int, int], ...]:
-    steps = tuple((units.parse("duration", step.at), units.parse("duration", step.delay)) for step in given.delay_table or ())
+    steps = tuple((step.at, step.delay) for step in given.delay_table or ())
     return steps if steps[0][0] == 0 else ((0, delay_ns), *steps)
 
 
 def _disorder(given: model.Direction, cell: Cell, place: tuple[str, str]) -> links.Disorder:
     return links.Disorder(
-        jitter_ns=units.parse("duration", given.jitter) if given.jitter is not None else 0,
+        jitter_ns=given.jitter if given.jitter is not None else 0,
         duplicate=given.duplicate or 0.0,
         seed=stream(cell.scenario.seed, "disorder", *place, cell.repeat),
     )
@@ -84,7 +83,7 @@ def _disorder(given: model.Direction, cell: Cell, place: tuple[str, str]) -> lin
 
 def plan_queue(planned: Queue, given: model.Queue) -> Queue:
     """The topology's queue with the scenario's words on top, and every number that its discipline needs."""
-    limits = queue_limit(given.limit) if given.limit is not None else (planned.limit_bytes, planned.limit_packets)
+    limits = limit_of(given.limit) if given.limit is not None else (planned.limit_bytes, planned.limit_packets)
     queue = replace(
         planned,
         discipline=given.discipline or planned.discipline,
@@ -108,6 +107,6 @@ def plan_errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Err
         seed=seed,
         vector_errors=VECTOR_ERRORS,
         drop_packets=tuple(sorted(set(errors.drop_packets))),
-        drop_min_bytes=units.parse("size", errors.drop_min_bytes),
-        outages=tuple(sorted((units.parse("duration", outage.from_), units.parse("duration", outage.to)) for outage in errors.outages)),
+        drop_min_bytes=errors.drop_min_bytes,
+        outages=tuple(sorted((outage.from_, outage.to) for outage in errors.outages)),
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
-from scpslab import probes, units, workloads
+from scpslab import probes, workloads
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.nodes import Host, ScpsRouter
@@ -49,7 +49,7 @@ def plan(cell: Cell) -> Plan:
         addresses=_addresses(cell),
         root_seed=cell.scenario.seed,
         repeat=cell.repeat,
-        virtual_ns=units.parse("duration", cell.model.limits.virtual),
+        virtual_ns=cell.model.limits.virtual,
         folder=cell.scenario.path.parent,
         take_scps=scps.take,
         np_end=np.end,
@@ -63,7 +63,7 @@ def plan(cell: Cell) -> Plan:
         workloads=tuple(planned),
         probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in cell.model.probes),
         script=plan_script(cell, network),
-        services=plan_services(cell, plan_host_gateways(cell, setting)),
+        services=plan_services(cell, plan_host_gateways(cell, setting), setting.paths),
     )
 
 
@@ -90,10 +90,10 @@ def _key(cell: Cell) -> CellKey:
 def _limits(cell: Cell) -> Limits:
     limits = cell.model.limits
     return Limits(
-        virtual_s=-(-units.parse("duration", limits.virtual) // SECOND_NS),
-        wall_s=-(-units.parse("duration", limits.wall) // SECOND_NS),
-        memory_mib=(units.parse("size", limits.memory) >> 20) + (DOCKER_MEMORY_MIB if cell.model.containers == "docker" else 0),
-        late_ns=units.parse("duration", limits.lateness) if limits.lateness else None,
+        virtual_s=-(-limits.virtual // SECOND_NS),
+        wall_s=-(-limits.wall // SECOND_NS),
+        memory_mib=(limits.memory >> 20) + (DOCKER_MEMORY_MIB if cell.model.containers == "docker" else 0),
+        late_ns=limits.lateness,
     )
 
 

@@ -12,6 +12,7 @@ from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import MODELS, Errors
 from scpslab.plan.links import Direction, Disorder, End, Link
+from scpslab.plan.mininet import MininetScript
 from scpslab.plan.nodes import NODES, Container
 from scpslab.plan.np import NpEnd, NpHop, NpHost, NpInterface, NpQueue
 from scpslab.plan.probes import PROBES, Observer
@@ -48,6 +49,7 @@ PARTS: dict[str, type] = {
     "one of `next_hops`": NpHop,
     "an interface of a `scps-router`": NpInterface,
     "its `queue` ": NpQueue,
+    "its `mininet`": MininetScript,
     "every workload": Traffic,
     "every probe": Observer,
 }

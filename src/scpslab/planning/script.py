@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scpslab import units
 from scpslab.plan import script as planned
 from scpslab.scenario import Cell
 from scpslab.scenario.model import LinkStep, RunStep
@@ -23,7 +22,7 @@ def _link(step: LinkStep, number: int, cell: Cell, network: Layout) -> planned.L
     names = tuple(direction.name for direction in link.directions if step.direction in (None, direction.name))
     change, value = _change(step)
     return planned.LinkStep(
-        t_ns=units.parse("duration", step.at),
+        t_ns=step.at,
         link=step.link,
         directions=names,
         change=change,
@@ -37,18 +36,18 @@ def _change(step: LinkStep) -> tuple[planned.Change, float | int | str]:
     if step.ber is not None:
         return "ber", step.ber
     if step.delay is not None:
-        return "delay", units.parse("duration", step.delay)
+        return "delay", step.delay
     if step.rate is not None:
-        return "rate", units.parse("rate", step.rate)
+        return "rate", step.rate
     assert step.state is not None  # the step's model asks for one change
     return "state", step.state
 
 
 def _run(step: RunStep) -> planned.RunStep:
     return planned.RunStep(
-        t_ns=units.parse("duration", step.at),
+        t_ns=step.at,
         node=step.node,
         command=step.command,
-        patience_ns=units.parse("duration", step.patience),
+        patience_ns=step.patience,
         required=step.required,
     )

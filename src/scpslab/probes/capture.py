@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.places import one_of
-from scpslab.documents.quantities import Name, Size
+from scpslab.documents.quantities import Name, Snaplen
 from scpslab.plan.probes import capture as planned
 from scpslab.probes.base import Kind, Observer, Problem
 from scpslab.probes.filters import certain_mistake
@@ -28,7 +27,7 @@ class Capture(Observer):
     name: Name | None = key(None, says="Name of the file. Default: the node's name.", example="sink")
     node: Name = key(says="Where.", example="ws2")
     link: str | None = key(None, says="Capture on the node's interface to this link. Default: its first interface.", example="hop")
-    snaplen: Size = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
+    snaplen: Snaplen = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
     filter: str = key(
         "",
         says="tcpdump filter, as in pcap-filter(7). `validate` finds most mistakes, and the lab the others before anything is sent.",
@@ -60,14 +59,14 @@ def plan(name: str, probe: Capture, network: Layout) -> planned.Capture:
         name=name,
         node=probe.node,
         interface=next(interface for link, interface in interfaces if probe.link in (None, link)),
-        snaplen_bytes=units.parse("size", probe.snaplen),
+        snaplen_bytes=probe.snaplen,
         filter_=probe.filter,
     )
 
 
 def memory_bytes(probe: Capture, packets: int) -> int:
     """The file, which is written out at the cell's end."""
-    return packets * (units.parse("size", probe.snaplen) + PCAP_RECORD_BYTES)
+    return packets * (probe.snaplen + PCAP_RECORD_BYTES)
 
 
 KIND = Kind(model=Capture, default_name=lambda probe: probe.node, plan=plan, problems=problems, memory_bytes=memory_bytes)

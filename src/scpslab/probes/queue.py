@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Name, PositiveDuration
+from scpslab.documents.quantities import Name, ProbeInterval
 from scpslab.plan.probes import queue as planned
 from scpslab.probes.base import Kind, Observer, Problem
 from scpslab.probes.watched import not_a_direction
@@ -27,7 +26,7 @@ class QueueDepth(Observer):
     stage: Literal["queue", "delay"] = key(
         "queue", says="queue: stage 1, the buffer before the serialiser; delay: stage 2, the packets in propagation.", example="queue"
     )
-    interval: PositiveDuration = key("100 ms", says="Time between two samples.", example="100 ms")
+    interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
 
 
 def problems(probe: QueueDepth, network: Network) -> Iterator[Problem]:
@@ -39,7 +38,7 @@ def problems(probe: QueueDepth, network: Network) -> Iterator[Problem]:
 
 def plan(name: str, probe: QueueDepth, _network: Layout) -> planned.QueueDepth:
     """Its part of a plan."""
-    interval_ns = units.parse("duration", probe.interval)
+    interval_ns = probe.interval
     return planned.QueueDepth(name=name, link=probe.link, direction=probe.direction, stage=probe.stage, interval_ns=interval_ns)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Name, PositiveDuration
+from scpslab.documents.quantities import Name, ProbeInterval
 from scpslab.plan.probes import tcp_info as planned
 from scpslab.probes.base import Kind, Observer, Problem
 from scpslab.probes.watched import not_a_node, speaking
@@ -23,7 +22,7 @@ class TcpInfo(Observer):
     kind: Literal["tcp_info"] = key(says="The kind of probe.", example="tcp_info")
     name: Name | None = key(None, says="Name of the record. Default: tcp-NODE.", example="sender")
     node: Name = key(says="Where.", example="ws1")
-    interval: PositiveDuration = key("100 ms", says="Time between two samples.", example="100 ms")
+    interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
 
 
 def problems(probe: TcpInfo, network: Network) -> Iterator[Problem]:
@@ -33,7 +32,7 @@ def problems(probe: TcpInfo, network: Network) -> Iterator[Problem]:
 
 def plan(name: str, probe: TcpInfo, _network: Layout) -> planned.TcpInfo:
     """Its part of a plan."""
-    return planned.TcpInfo(name=name, node=probe.node, interval_ns=units.parse("duration", probe.interval))
+    return planned.TcpInfo(name=name, node=probe.node, interval_ns=probe.interval)
 
 
 KIND = Kind(model=TcpInfo, default_name=lambda probe: f"tcp-{probe.node}", plan=plan, problems=problems)

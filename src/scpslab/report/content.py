@@ -24,6 +24,7 @@ from scpslab.figures.recipe import Recipe
 from scpslab.results.statistics import other_ends
 from scpslab.results.table import Summary, notes, read_results, summarise, with_interval
 from scpslab.runfolder import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
+from scpslab.runfolder.own import is_own
 from scpslab.scenario.altered import altered
 
 LARGEST_SVG_BYTES = 150_000
@@ -31,7 +32,7 @@ LARGEST_SVG_BYTES = 150_000
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as a file; `anchor` is its name on the page, `conditions` what its cells have in common, `shows` describes it for who does not see it.
+    """A figure as a file; `anchor` is its name on the page, `shows` describes it for who does not see it.
 
     `is_wide`: its letters would be too small where it is as wide as a phone.
     """
@@ -39,7 +40,6 @@ class Picture:
     name: str
     anchor: str
     title: str
-    conditions: str
     shows: str
     path: Path
     is_wide: bool
@@ -196,7 +196,7 @@ def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
         shown = []
         for finding in result.findings:
             at = scoreboard.at_text(finding)
-            shown.append(f"{at + ': ' if at else ''}{finding.text} – {finding.outcome.value}")
+            shown.append(f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, result.check.era)}")
         lines.append((result, shown))
     return lines
 
@@ -268,12 +268,12 @@ def _pictures(folder: Path, warn: Warn) -> tuple[Picture, ...]:
     pictures = []
     for name in (recipe.name for recipe in recipes):
         svg, png = (RunFolder(folder).figures / f"{name}.{suffix}" for suffix in ("svg", "png"))
-        words = words_in(png) if png.is_file() else None
+        words = words_in(png) if is_own(folder, png) else None
         if words is not None:
             # A drawing of thousands of packets is smaller as dots.
-            path = svg if svg.is_file() and svg.stat().st_size <= LARGEST_SVG_BYTES else png
+            path = svg if is_own(folder, svg) and svg.stat().st_size <= LARGEST_SVG_BYTES else png
             shows = f"{words.title}. {words.conditions}. The values are in the table of this run."
-            pictures.append(Picture(name, f"figure-{folder.name}-{name}", words.title, words.conditions, shows, path, _is_wide(png)))
+            pictures.append(Picture(name, f"figure-{folder.name}-{name}", words.title, shows, path, _is_wide(png)))
     return tuple(pictures)
 
 
@@ -287,4 +287,4 @@ def _is_drawn(folder: Path, recipe: Recipe) -> bool:
     run = RunFolder(folder)
     picture = run.figures / f"{recipe.name}.png"
     newest = max(run.results.stat().st_mtime_ns, recipe.file.stat().st_mtime_ns if recipe.is_own else 0)
-    return picture.is_file() and picture.stat().st_mtime_ns >= newest and words_in(picture) is not None
+    return is_own(folder, picture) and picture.stat().st_mtime_ns >= newest and words_in(picture) is not None

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from scpslab.claims import Outcome
-from scpslab.claims.scoreboard import band, subject
+from scpslab.claims.scoreboard import band, in_place, subject, word
 from scpslab.figures.drawing import Warn, refuse
 from scpslab.report.content import Picture, check_lines, gather, outcomes
 from scpslab.runfolder.run import REPORT
@@ -63,6 +63,8 @@ def render(folder: Path, warn: Warn = refuse) -> str:
         check_lines=check_lines,
         band=band,
         subject=subject,
+        in_place=in_place,
+        word=word,
         data_uri=data_uri,
     )
 

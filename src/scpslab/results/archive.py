@@ -13,6 +13,7 @@ import json
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -22,14 +23,17 @@ from scpslab.errors import ResultError
 from scpslab.plan import Plan, schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
-from scpslab.results.archive_members import MemberError, Members, is_member_name, read_members
+from scpslab.results.archive_members import Limits, MemberError, Members, is_member_name, read_members
 from scpslab.runfolder import RunFolder
 from scpslab.runfolder.cell import ENVIRONMENT, PLAN, STATUS
-from scpslab.runfolder.run import CELLS, MANIFEST, RESOLVED, RESULTS, TOPOLOGIES
+from scpslab.runfolder.own import is_own
+from scpslab.runfolder.run import CELLS, MANIFEST, RESOLVED, RESULTS, TOPOLOGIES, VECTORS
 
 FORMAT = 1
 CONTENTS = "archive.json"
 OWN_TOPOLOGY = ".py"
+# The name of a stored error vector: its SHA-256.
+A_VECTOR = "[0-9a-f]" * 64
 SUFFIX = ".scpslab.tar.gz"
 # Small, and what a reader looks at first; everything else under cells/ is in the archive only with `whole`.
 ALWAYS = (PLAN, STATUS, ENVIRONMENT)
@@ -66,7 +70,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class ArchivedRun:
-    """One run as an archive has it: digests, plans by cell id, the resolved scenario, the manifest of then, and the files of own topologies by name."""
+    """One run as an archive has it: digests, plans by cell id, the resolved scenario, the manifest of then.
+
+    `own`: further files on which the plans depend, by name: topologies of the run's own, and stored error vectors.
+    """
 
     digest: RunDigest
     plans: dict[str, Plan]
@@ -102,14 +109,17 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
     return target
 
 
-def read_archive(path: Path, content: bytes | None = None) -> list[ArchivedRun]:
+def read_archive(path: Path, content: bytes | None = None, limits: Limits | None = None) -> list[ArchivedRun]:
     """The runs of an archive, every plan of it checked. Nothing is unpacked to disk. `content`: an archive in memory, which messages call `path`.
+
+    `limits`: smaller ones than those of whole runs.
 
     Raises:
         ResultError: no archive of this program, one of a newer one, or one whose files are not those that it lists.
     """
     try:
-        members = read_members(path if content is None else content, (CONTENTS, PLAN, RESOLVED, MANIFEST, TOPOLOGIES, f"*{OWN_TOPOLOGY}"))
+        wanted = (CONTENTS, PLAN, RESOLVED, MANIFEST, TOPOLOGIES, f"*{OWN_TOPOLOGY}", A_VECTOR)
+        members = read_members(path if content is None else content, wanted, limits)
     except MemberError as error:
         raise ResultError(f"{path}: {error}; {EXPECTED}") from error
     if CONTENTS not in members.contents:
@@ -159,7 +169,12 @@ def digests_of(run: Path) -> dict[str, str]:
 
 
 def _digests(run: Path, files: Iterable[Path]) -> dict[str, str]:
-    return {path.relative_to(run).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if _is_own(run, path)}
+    return {path.relative_to(run).as_posix(): _sha256(path) for path in files if is_own(run, path)}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _inputs(run: Path) -> tuple[Path, ...]:
@@ -171,7 +186,10 @@ def _inputs(run: Path) -> tuple[Path, ...]:
 def _digest(run: Path) -> RunDigest:
     manifest = RunFolder(run).manifest()
     if "shard" in manifest:
-        raise ResultError(f'{run}: found a shard of a run; expected a whole run. Make one of its shards with "scpslab merge", then export that.')
+        raise ResultError(
+            f"{run}: found a shard of a run; expected a whole run. "
+            "Run the scenario without --shard where the results of all shards are kept, then export that run."
+        )
     if manifest.get("status") != "completed":
         raise ResultError(f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: it goes on where it stopped.")
     try:
@@ -183,18 +201,13 @@ def _digest(run: Path) -> RunDigest:
 
 def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
     for path in (*_inputs(run), RunFolder(run).results):
-        if _is_own(run, path):
+        if is_own(run, path):
             yield path
     yield from (path for path in _files_of_cells(run) if whole or path.name in ALWAYS)
 
 
 def _files_of_cells(run: Path) -> list[Path]:
-    return sorted(path for path in RunFolder(run).cells.rglob("*") if _is_own(run, path))
-
-
-def _is_own(run: Path, path: Path) -> bool:
-    """Whether a file lies in the run itself: a run folder of somebody else's may have links that lead to any file of this machine."""
-    return path.is_file() and path.resolve().is_relative_to(run.resolve())
+    return sorted(path for path in RunFolder(run).cells.rglob("*") if is_own(run, path))
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
@@ -218,12 +231,13 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
         found[plan.cell.id] = plan
     if not found:
         raise ResultError(f"{path}: {digest.run}: found no plan; expected at least one. Export the run again.")
-    own = {name: files[member] for name in digest.inputs or () if _is_own_topology(name) and (member := f"{digest.run}/{name}") in files}
+    own = {name: files[member] for name in digest.inputs or () if _is_input_of_plans(name) and (member := f"{digest.run}/{name}") in files}
     return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files), own)
 
 
-def _is_own_topology(name: str) -> bool:
-    return "/" not in name and (name == TOPOLOGIES or name.endswith(OWN_TOPOLOGY))
+def _is_input_of_plans(name: str) -> bool:
+    folder, _, file = name.rpartition("/")
+    return (folder == VECTORS and fnmatchcase(file, A_VECTOR)) or (not folder and (file == TOPOLOGIES or file.endswith(OWN_TOPOLOGY)))
 
 
 def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import shutil
 import tarfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, Self
 
 from scpslab.names import shown
 
 # JSON and captures of zeros are packed up to about a hundred times; gzip itself ends at a thousand.
 LARGEST_RATIO, FREE_BYTES = 300, 64 << 20
 LONGEST_NAME, LONGEST_PART = 1000, 255
+# Headers that hold a long name for the next file, which tarfile reads whole, and the longest one that does.
+LONG_NAMES, LONGEST_HEADER = (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE), 16 << 10
+FILES = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
 CHUNK_BYTES = 1 << 20
 
 
@@ -37,6 +42,7 @@ class Limits:
 
 # A whole campaign with captures; what is more is not looked at to its end.
 OF_RUNS = Limits(members=500_000, bytes=64 * 10**9, kept_bytes=64 << 20, kept_sum=1 << 30)
+OF_A_CELL = Limits(members=10_000, bytes=16 * 10**9, kept_bytes=0, kept_sum=0)
 
 
 @dataclass(frozen=True)
@@ -54,9 +60,33 @@ def read_members(source: Path | bytes, wanted: Collection[str], limits: Limits |
         MemberError: it cannot be read, holds anything but files and folders with names of their own within it, or is too large.
     """
     limits = limits or OF_RUNS
+    with _said(), _opened(source) as raw:
+        return _read(raw, wanted, limits)
+
+
+def unpack_members(source: BinaryIO, folder: Path, limits: Limits = OF_A_CELL) -> None:
+    """Writes every file and folder of an archive into a new folder.
+
+    Raises:
+        MemberError: see `read_members`; what was written before stays.
+    """
+    folder.mkdir()
+    with _said():
+        for name, _, file in _members(source, limits):
+            place = folder / name
+            if file is None:
+                place.mkdir(parents=True, exist_ok=True)
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("xb") as target:
+                shutil.copyfileobj(file, target, CHUNK_BYTES)
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """Whatever is wrong with an archive, as a MemberError."""
     try:
-        with _opened(source) as raw, gzip.GzipFile(fileobj=raw) as zipped:
-            return _read(_Limited(raw, zipped, limits.bytes), wanted, limits)
+        yield
     except MemberError:
         raise
     except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError, OverflowError, RecursionError) as error:
@@ -71,7 +101,21 @@ def _opened(source: Path | bytes) -> BinaryIO:
 def is_member_name(name: str) -> bool:
     """Whether a member's path stays within the archive's folder and can be shown."""
     parts = name.split("/")
-    return len(name) <= LONGEST_NAME and name.isprintable() and all(part not in ("", ".", "..") and len(part) <= LONGEST_PART for part in parts)
+    return len(name) <= LONGEST_NAME and name.isprintable() and all(part not in ("", ".", "..") and len(part.encode()) <= LONGEST_PART for part in parts)
+
+
+class _Header(tarfile.TarInfo):
+    """A header, refused before tarfile reads more of what belongs to it."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """The header in a block."""
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in LONG_NAMES and header.size > LONGEST_HEADER:
+            raise MemberError(f"found a header of {header.size} bytes")
+        if header.type not in (*LONG_NAMES, *FILES):
+            raise MemberError(f"found {shown(header.name)}, which is neither a file nor a folder")
+        return header
 
 
 class _Limited(io.RawIOBase):
@@ -92,11 +136,31 @@ class _Limited(io.RawIOBase):
         return data
 
 
-def _read(stream: _Limited, wanted: Collection[str], limits: Limits) -> Members:
+def _read(raw: BinaryIO, wanted: Collection[str], limits: Limits) -> Members:
     found = Members()
-    seen: set[str] = set()
     kept = 0
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
+    for name, size, file in _members(raw, limits):
+        if file is None:
+            continue
+        if any(fnmatchcase(PurePosixPath(name).name, pattern) for pattern in wanted):
+            kept += size
+            if size > limits.kept_bytes or kept > limits.kept_sum:
+                raise MemberError(f"found {shown(name)} of {size} bytes, {kept} with those before it")
+            found.contents[name] = content = file.read()
+            found.digests[name] = hashlib.sha256(content).hexdigest()
+        else:
+            found.digests[name] = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    return found
+
+
+def _members(raw: BinaryIO, limits: Limits) -> Iterator[tuple[str, int, IO[bytes] | None]]:
+    """Name, size and content of every member; folders have no content.
+
+    Raises:
+        MemberError: see `read_members`.
+    """
+    seen: set[str] = set()
+    with gzip.GzipFile(fileobj=raw) as zipped, tarfile.open(fileobj=_Limited(raw, zipped, limits.bytes), mode="r|", tarinfo=_Header) as archive:
         for number, member in enumerate(archive, start=1):
             # tarfile keeps every header that it has seen.
             archive.members = []  # type: ignore[attr-defined]
@@ -108,28 +172,8 @@ def _read(stream: _Limited, wanted: Collection[str], limits: Limits) -> Members:
             if name in seen:
                 raise MemberError(f"found the member {shown(name)} twice")
             seen.add(name)
-            if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE) or member.issparse():
+            if member.type not in FILES or member.issparse():
                 raise MemberError(f"found {shown(name)}, which is neither a file nor a folder")
-            file = archive.extractfile(member) if member.isfile() else None
-            if file is None:
-                continue
-            if any(fnmatchcase(PurePosixPath(name).name, pattern) for pattern in wanted):
-                kept += member.size
-                if not 0 <= member.size <= limits.kept_bytes or kept > limits.kept_sum:
-                    raise MemberError(f"found {shown(name)} of {member.size} bytes, {kept} with those before it")
-                found.contents[name] = content = file.read()
-                length, found.digests[name] = len(content), hashlib.sha256(content).hexdigest()
-            else:
-                length, found.digests[name] = _digest(file)
-            if length != member.size:
-                raise MemberError(f"found {shown(name)} cut short")
-    return found
-
-
-def _digest(file: IO[bytes]) -> tuple[int, str]:
-    """Length and SHA-256 of a file, read in parts: a capture may be larger than the memory."""
-    length, digest = 0, hashlib.sha256()
-    while chunk := file.read(CHUNK_BYTES):
-        length += len(chunk)
-        digest.update(chunk)
-    return length, digest.hexdigest()
+            if member.size < 0:
+                raise MemberError(f"found {shown(name)} of {member.size} bytes")
+            yield name, member.size, archive.extractfile(member) if member.isfile() else None

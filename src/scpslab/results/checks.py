@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab import units
+from scpslab.documents.places import one_of
+from scpslab.documents.yaml_lines import KeyPath
 from scpslab.errors import ResultError
+from scpslab.plan import Plan
+from scpslab.results.collect import OWN_COLUMNS, columns_of
+from scpslab.results.statistics import number_in
 from scpslab.runfolder import RunFolder
-from scpslab.scenario.model import Check
+from scpslab.scenario.model import Check, ScenarioFile
 
 # A column's unit is the end of its name: which quantity that is, and base units of units.py in one of the column's.
-UNITS = {"_s": ("duration", 10**9), "_ms": ("duration", 10**6), "_bps": ("rate", 1), "bytes": ("size", 1)}
 WORDS = {"true": 1.0, "false": 0.0}
 CELLS_NAMED = 3
 
@@ -45,38 +49,57 @@ def evaluate(run_dir: Path, checks: Iterable[Check]) -> list[Verdict]:
     return [_verdict(check, rows) for check in checks]
 
 
+def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[KeyPath, str]]:
+    """Axes with the name of a column, metrics that no cell of these plans can have, bounds in another unit or crossed; known before anything runs."""
+    columns = columns_of(plans)
+    for axis in scenario.sweep:
+        if axis in OWN_COLUMNS or axis in columns:
+            yield ("sweep", axis), f'found the axis "{axis}", which is a column of results.csv; expected a name of its own. Rename the axis.'
+    for index, check in enumerate(scenario.checks):
+        column = _column(check, columns)
+        if column is None:
+            yield ("checks", index, "metric"), f'found "{check.metric}"; {one_of(check.metric, columns)}'
+            continue
+        bounds = []
+        for key in ("at_least", "at_most"):
+            try:
+                bounds.append(_bound(column, getattr(check, key)))
+            except units.UnitError as error:
+                yield ("checks", index, key), f"{column}: {error}. Correct the bound."
+        match bounds:
+            case [float() | int() as least, float() | int() as most] if least > most:
+                yield ("checks", index, "at_most"), f'found "{check.at_most}", below at_least "{check.at_least}"; expected more. Correct a bound.'
+
+
 def _verdict(check: Check, rows: list[dict[str, str]]) -> Verdict:
     column = _column(check, rows[0] if rows else {})
-    least, most = _bound(column, check.at_least), _bound(column, check.at_most)
+    if column is None:
+        raise ResultError(f"checks: found the metric {check.metric}; expected a column of results.csv (docs/results.md lists them). Correct the scenario.")
+    try:
+        least, most = _bound(column, check.at_least), _bound(column, check.at_most)
+    except units.UnitError as error:
+        raise ResultError(f"checks: {column}: {error}. Correct the scenario.") from error
     words = " and ".join(f"{column} {sign} {bound}" for sign, bound in ((">=", check.at_least), ("<=", check.at_most)) if bound is not None)
     missed = [(row["cell"], row[column] or row["status"]) for row in rows if not _holds(row, column, least, most)]
     return Verdict(words, len(rows), tuple(missed))
 
 
-def _column(check: Check, row: Mapping[str, str]) -> str:
-    for name in (f"{check.of}_{check.metric}", check.metric):
-        if name in row:
-            return name
-    raise ResultError(f"checks: found the metric {check.metric}; expected a column of results.csv (docs/results.md lists them). Correct the scenario.")
+def _column(check: Check, columns: Container[str]) -> str | None:
+    return next((name for name in (f"{check.of}_{check.metric}", check.metric) if name in columns), None)
 
 
 def _bound(column: str, bound: float | str | None) -> float | None:
     if not isinstance(bound, str):
         return bound
-    for suffix, (kind, base) in UNITS.items():
-        if column.endswith(suffix):
-            try:
-                return units.parse(kind, bound) / base
-            except units.UnitError as error:
-                raise ResultError(f"checks: {column}: {error}. Correct the scenario.") from error
-    raise ResultError(f'checks: {column}: found "{bound}"; expected a plain number, for the column has no unit. Correct the scenario.')
+    if counted := units.of_metric(column):
+        kind, base = counted
+        return units.parse(kind, bound) / base
+    raise units.UnitError(f'found "{bound}"; expected a plain number, for the column has no unit')
 
 
 def _holds(row: Mapping[str, str], column: str, least: float | None, most: float | None) -> bool:
     text = row[column]
     if row["status"] != "completed" or not text:
         return False
-    value = WORDS.get(text)
-    if value is None:
-        value = float(text)
-    return (least is None or value >= least) and (most is None or value <= most)
+    value = WORDS.get(text, number_in(row, column))
+    return value is not None and (least is None or value >= least) and (most is None or value <= most)

@@ -23,6 +23,8 @@ from scpslab.scratch import replace_text
 
 BEFORE_AXES = ("scenario", "topology", "cell")
 AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
+# Of these, an axis may be called stack alone.
+OWN_COLUMNS = frozenset((*BEFORE_AXES, *AFTER_AXES)) - {"stack"}
 DEFAULT_DECIMALS = 9
 # The columns of a cell by family, each with its name in the table.
 Columns = tuple[tuple[tuple[str, Column], ...], ...]
@@ -39,6 +41,11 @@ def collect(run_dir: Path) -> Path:
     # A reader never sees half a table, and an interrupted run leaves the old one.
     replace_text(path, text)
     return path
+
+
+def columns_of(plans: Iterable[Plan]) -> tuple[str, ...]:
+    """The metrics that the table of these cells has, in its order."""
+    return tuple(_merged([_columns(plan) for plan in plans]))
 
 
 @dataclass(frozen=True)

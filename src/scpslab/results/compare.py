@@ -5,12 +5,12 @@ Cells that met the same random errors and traffic (ADR 0011) are compared in pai
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from scpslab.documents.places import one_of
 from scpslab.errors import ResultError, UsageError
 from scpslab.plan import Plan
 from scpslab.results.conditions import Difference, differences, drawn
@@ -169,9 +169,7 @@ def compare_axis(results: Results, axis: str, against: str | None = None, option
         ResultError: two values have no point in common.
     """
     if axis not in results.axes:
-        near = difflib.get_close_matches(axis, results.axes, n=1)
-        advice = f"Did you mean {near[0]}?" if near else "Choose one of these."
-        raise UsageError(f'{results.run_dir}: --axis: found "{axis}"; expected one of {_listed(results.axes)}. {advice}')
+        raise UsageError(f'{results.run_dir}: --axis: found "{axis}"; {one_of(axis, results.axes)}')
     if axis in options.by:
         raise UsageError(f"{results.run_dir}: --by: found {axis}, whose values are compared; expected other axes. Leave it out.")
     values = list(dict.fromkeys(row[axis] for row in results.rows))

@@ -22,7 +22,7 @@ MOST_SETTINGS = 8
 MOST_POINTS = 5
 LONGEST_VALUE = 40
 TESTS = {
-    Method.MEANS: "Student's test of pairs, Welch's of groups; means ± 95 %, ratios of means with 95 %",
+    Method.MEANS: "Student's test of pairs, Welch's of groups; means ± 95 % or (least to greatest), ratios of means with 95 %",
     Method.RANKS: "Wilcoxon's exact tests of signed ranks (pairs) and of rank sums (groups); medians, differences and ratios by Hodges and Lehmann with 95 %",
 }
 

@@ -15,6 +15,10 @@ from functools import cache
 import mpmath
 
 CONFIDENCE = 0.95
+# From so many values on a mean is shown with its interval: Student's t is 12.7 for two values and 4.3 for three.
+ENOUGH = 4
+# Shares of the link's rate, and all of it (the report's unit has 1024 for 1000).
+CEILINGS = {"utilization": 1.0, "throughput_report_pct": 100_000 / 1024}
 # How a cell ends that does not complete.
 OTHER_ENDS = ("incomplete", "unsupported", "failed")
 
@@ -24,12 +28,32 @@ class Mean:
     """Mean of n values with the half width of its 95 % Student-t interval (n - 1 degrees of freedom).
 
     `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread. All None for n = 0.
+    `least` and `most` are the ends of the values, None where these are not known; `ceiling` is what no value can be above.
     """
 
     n: int
     mean: float | None
     sd: float | None
     ci95_half: float | None
+    least: float | None = None
+    most: float | None = None
+    ceiling: float = math.inf
+
+    @property
+    def shown(self) -> tuple[float, float] | None:
+        """The ends that a reader is shown: the interval's; those of the values where `has_range`; None without spread or with one value."""
+        if self.mean is None or not self.ci95_half:
+            return None
+        if self.has_range and self.least is not None and self.most is not None:
+            return self.least, self.most
+        return self.mean - self.ci95_half, self.mean + self.ci95_half
+
+    @property
+    def has_range(self) -> bool:
+        """Whether the values' own range is shown: there are few, or the interval has numbers that cannot be, below 0 or above the ceiling."""
+        if self.mean is None or not self.ci95_half or self.least is None or self.most is None:
+            return False
+        return self.n < ENOUGH or self.least >= 0 > self.mean - self.ci95_half or self.most <= self.ceiling < self.mean + self.ci95_half
 
 
 @dataclass(frozen=True)
@@ -69,19 +93,19 @@ class Estimate:
     high: float | None
 
 
-def mean_of(values: Sequence[float]) -> Mean:
-    """Mean, standard deviation and interval of independent values."""
+def mean_of(values: Sequence[float], ceiling: float = math.inf) -> Mean:
+    """Mean, standard deviation and interval of independent values, none of which can be above `ceiling`."""
     n = len(values)
     if n == 0:
         return Mean(0, None, None, None)
     if n == 1:
-        return Mean(1, float(values[0]), None, None)
+        return Mean(1, float(values[0]), None, None, values[0], values[0])
     if min(values) == max(values):
         # A deterministic cell repeated: the sum below would leave a rounding error that looks like spread.
-        return Mean(n, float(values[0]), 0.0, 0.0)
+        return Mean(n, float(values[0]), 0.0, 0.0, values[0], values[0])
     mean = math.fsum(values) / n
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    return Mean(n, mean, sd, t_quantile(n - 1) * sd / math.sqrt(n))
+    return Mean(n, mean, sd, t_quantile(n - 1) * sd / math.sqrt(n), min(values), max(values), ceiling)
 
 
 @cache
@@ -268,10 +292,19 @@ def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Se
     for key, group in members.items():
         status = [row.get("status", "") for row in group]
         done = [row for row in group if row.get("status") == "completed"]
-        means = {metric: mean_of([value for row in done if (value := number_in(row, metric)) is not None]) for metric in metrics}
+        means = {metric: mean_of([value for row in done if (value := number_in(row, metric)) is not None], _ceiling(metric, done)) for metric in metrics}
         counts = {name: status.count(name) for name in ("completed", *OTHER_ENDS)}
         groups.append(Group(key, means=means, **counts))
     return groups
+
+
+def _ceiling(metric: str, rows: Sequence[Mapping[str, str]]) -> float:
+    """What a rate or a share of the link's rate cannot be above: that rate, which goodput and utilization of a row give."""
+    for name, most in CEILINGS.items():
+        if metric.endswith(name):
+            return most
+    shares = [(number_in(row, metric), number_in(row, f"{metric.removesuffix('goodput_bps')}utilization")) for row in rows if metric.endswith("goodput_bps")]
+    return max((goodput / share for goodput, share in shares if goodput is not None and share), default=math.inf)
 
 
 def other_ends(groups: Sequence[Group]) -> list[str]:

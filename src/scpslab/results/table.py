@@ -14,7 +14,7 @@ from rich.table import Table
 from scpslab.errors import ResultError, UsageError
 from scpslab.results.collect import AFTER_AXES, BEFORE_AXES, collect
 from scpslab.results.csv_text import csv_text
-from scpslab.results.statistics import OTHER_ENDS, Group, Mean, group_rows, number_in, other_ends
+from scpslab.results.statistics import ENOUGH, OTHER_ENDS, Group, Mean, group_rows, number_in, other_ends
 from scpslab.runfolder import RunFolder
 
 FORMAT = 1
@@ -110,6 +110,9 @@ def as_table(summary: Summary) -> Table:
 def notes(summary: Summary) -> list[str]:
     """What a reader must know beside the numbers, one sentence a line."""
     found = ["mean ± 95 % Student-t interval over the completed cells; n counts them."]
+    if any(group.means[name].has_range for group in summary.groups for name in summary.metrics):
+        outside = "the interval would reach below 0 or above the link's rate"
+        found.append(f"mean (least to greatest) where fewer than {ENOUGH} cells completed or {outside}: these have no interval.")
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
     if pooled:
@@ -120,6 +123,9 @@ def notes(summary: Summary) -> list[str]:
             label = f"{row.get('status')}: {row.get('reason') or 'no reason given'}"
             reasons[label] = reasons.get(label, 0) + 1
     found += [f"{count} x {label}" for label, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
+    timed = [row for row in rows if row.get("status") == "completed" and number_in(row, "transfer_s") is not None]
+    if "goodput_bps" in summary.results.metrics and any(number_in(row, "goodput_bps") is None for row in timed):
+        found.append("goodput_bps is empty where a transfer has too few segments for a rate (docs/results.md).")
     sources = {row.get("transfer_source", "") for row in rows}
     if "transfer_s" in summary.metrics and "record" in sources:
         found.append("transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record.")
@@ -155,11 +161,14 @@ def as_json(summary: Summary) -> str:
 
 
 def with_interval(mean: Mean) -> str:
-    """Mean ± half width, rounded to what the interval lets one say (two digits of it)."""
+    """Mean ± half width, rounded to what the interval lets one say (two digits of it); or mean (least to greatest value)."""
     if mean.mean is None:
         return "–"
     if mean.ci95_half is None or mean.ci95_half == 0:
         return _significant(mean.mean)
+    if mean.has_range and mean.least is not None and mean.most is not None:
+        digits = max(0, min(9, 1 - _exponent(mean.most - mean.least)))
+        return f"{mean.mean:,.{digits}f} ({mean.least:,.{digits}f} to {mean.most:,.{digits}f})"
     digits = max(0, min(9, 1 - _exponent(mean.ci95_half)))
     return f"{mean.mean:,.{digits}f} ± {mean.ci95_half:,.{digits}f}"
 

@@ -13,16 +13,18 @@ RUNS = Path("runs")
 
 
 def find_run(named: str, runs: Path = RUNS) -> Path:
-    """The run or campaign folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest under `runs`.
+    """The run or campaign folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest under `runs` with a finished cell.
 
     Raises:
         ResultError: there is none.
     """
     if named == "last":
         marks = [mark for name in (MANIFEST, CAMPAIGN) for mark in runs.glob(f"*/{name}")] if runs.is_dir() else []
-        if not marks:
-            raise ResultError(f'{runs}: found no run; expected a folder with {MANIFEST}. Run a scenario first: "scpslab run SCENARIO".')
-        return max(marks, key=lambda mark: (mark.stat().st_mtime_ns, mark.parent.name)).parent
+        newest = sorted(marks, key=lambda mark: (mark.stat().st_mtime_ns, mark.parent.name), reverse=True)
+        for folder in (mark.parent for mark in newest):
+            if any(run.has_results() for run in (CampaignFolder(folder).runs() if is_campaign(folder) else [RunFolder(folder)])):
+                return folder
+        raise ResultError(f'{runs}: found no run with a finished cell; expected one. Run a scenario first: "scpslab run SCENARIO".')
     for folder in (Path(named), runs / named):
         if folder.is_dir():
             return folder

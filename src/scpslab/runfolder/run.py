@@ -11,8 +11,9 @@ from typing import Any
 from scpslab.errors import ResultError
 from scpslab.names import UNFINISHED, file_label, file_name
 from scpslab.runfolder.cell import PLAN, CellFiles
+from scpslab.runfolder.own import is_own, own_folder
 from scpslab.runfolder.reading import AGAIN, FORMAT, check_format, json_object
-from scpslab.scratch import replace_text
+from scpslab.scratch import replace_bytes, replace_text
 
 MANIFEST = "manifest.json"
 RESOLVED = "scenario.resolved.yaml"
@@ -23,6 +24,8 @@ TOPOLOGIES = "topologies.json"
 CELLS = "cells"
 FIGURES = "figures"
 CLAIMS = "claims"
+# Stored error vectors of the run's plans, by their SHA-256.
+VECTORS = "vectors"
 # The manifest's key for the seconds of each cell, and a bound for them: a year.
 TOOK, MOST_S = "took_s", 366 * 86_400
 # The manifest's key for the path from the run folder to a scenario of the user's own, and the largest file that is copied from beside it.
@@ -75,33 +78,43 @@ class RunFolder:
     def take_along(self, folder: Path) -> None:
         """Copies figure recipes and claims from the folder of a scenario; copies of files that have gone from there are removed."""
         for kind in (FIGURES, CLAIMS):
-            own = {path.name: path for path in sorted((folder / kind).glob("*.yaml")) if path.is_file() and path.stat().st_size <= LARGEST_OWN}
-            for old in (self.path / kind).glob("*.yaml"):
+            found = sorted((folder / kind).glob("*.yaml"))
+            own = {path.name: path for path in found if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
+            place = self.path / kind
+            if own or place.is_symlink():
+                own_folder(place)
+            for old in place.glob("*.yaml"):
                 if old.name not in own:
                     old.unlink()
             for name, path in own.items():
-                (self.path / kind).mkdir(exist_ok=True)
-                (self.path / kind / name).write_bytes(path.read_bytes())
+                replace_bytes(place / name, path.read_bytes())
 
     def own_files(self) -> list[Path]:
-        """What a user had beside the scenario: topologies and their record, recipes of figures, claims."""
-        found = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *self.figures.glob("*.yaml"), *(self.path / CLAIMS).glob("*.yaml")]
-        return sorted(path for path in found if path.is_file())
+        """What a user had beside the scenario: topologies and their record, error vectors, recipes of figures, claims. Nothing that a link leads out to."""
+        of_folders = [*self.figures.glob("*.yaml"), *(self.path / CLAIMS).glob("*.yaml"), *(self.path / VECTORS).glob("*")]
+        found = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
+        return sorted(path for path in found if is_own(self.path, path))
 
     def is_run(self) -> bool:
         """Whether there is a manifest and at least one cell. An interrupted campaign may have started no cell of a run."""
         return self.manifest_file.is_file() and any(self.cells.glob(f"*/{PLAN}"))
+
+    def has_results(self) -> bool:
+        """Whether at least one cell has ended."""
+        return any(cell.status_file.is_file() for cell in self.planned_cells() if not cell.path.name.endswith(UNFINISHED))
 
     def open(self, resolved_yaml: str, facts: dict[str, Any], own: Mapping[str, bytes] | None = None) -> dict[str, Any]:
         """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already has. `own`: see `name_of`.
 
         Raises:
             ResultError: the manifest is damaged, or a newer program wrote it.
+            UsageError: a folder in it is a link.
         """
-        self.cells.mkdir(parents=True, exist_ok=True)
+        own_folder(self.cells)
         manifest = {"format": FORMAT, "status": "running", **facts, "cells": self.known_cells(), TOOK: self.known_times()}
         for name, content in (own or {}).items():
-            (self.path / name).write_bytes(content)
+            own_folder((self.path / name).parent)
+            replace_bytes(self.path / name, content)
         replace_text(self.resolved, resolved_yaml)
         self.write_manifest(manifest)
         return manifest

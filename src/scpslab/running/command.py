@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from scpslab.errormodels import VECTOR_RULES
+from scpslab.names import shown
+from scpslab.plan import Plan
+from scpslab.plan.error_models import NO_MODEL
 from scpslab.version import commit, version
 
 DEFAULT_ENGINE = "virtual"
@@ -24,4 +28,15 @@ def command(name: str, engine: str, overrides: Sequence[str]) -> str:
 def program() -> dict[str, Any]:
     """The version of the program, the commit of its clone, and whether its files differ from that commit; None: no clone."""
     found = commit()
-    return {"version": version(), "commit": found.id if found else None, "changed": found.changed if found else None}
+    return {"version": version(), "commit": found.id if found else None, "changed": found.changed if found else None, "vectors": VECTOR_RULES}
+
+
+def other_vectors(manifest: Mapping[str, Any], plans: Iterable[Plan]) -> str:
+    """Why a run cannot have the bytes of one that is made today, if its bit errors were drawn by older rules; "" otherwise."""
+    made = manifest.get("program")
+    facts = made if isinstance(made, dict) else {}
+    if facts.get("vectors") == VECTOR_RULES:
+        return ""
+    if all(direction.errors is None or direction.errors.model == NO_MODEL for plan in plans for link in plan.all_links for direction in link.directions):
+        return ""
+    return f"made with {shown(facts.get('version', 'an older version'))[1:-1]}, whose error vectors began elsewhere: run again"

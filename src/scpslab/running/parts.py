@@ -1,4 +1,4 @@
-"""Cuts the cells of a run into parts for different machines: cells of one network stay together, and the parts take about the same time.
+"""Cuts the cells of a run: into parts for machines that know nothing of each other, and into batches for workers. Cells of one network stay together.
 
 Everything depends on the plans alone, so that every machine cuts alike.
 """
@@ -6,7 +6,7 @@ Everything depends on the plans alone, so that every machine cuts alike.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from scpslab.lab.template import Template
@@ -17,17 +17,32 @@ from scpslab.planning import expected
 NO_VECTORS = Path("/nonexistent")
 
 
-def by_network(plans: Mapping[str, Plan]) -> list[str]:
-    """The cells with those of one network next to each other; networks and their cells are in the order of the plans."""
+def by_network(plans: Mapping[str, Plan]) -> list[list[str]]:
+    """The cells of each network; networks and their cells are in the order of the plans."""
     networks: dict[str, list[str]] = {}
     for cell_id, plan in plans.items():
         networks.setdefault(Template.of(plan, NO_VECTORS).id, []).append(cell_id)
-    return [cell_id for cells in networks.values() for cell_id in cells]
+    return list(networks.values())
+
+
+def batches(plans: Mapping[str, Plan], most_s: float) -> Iterator[tuple[str, ...]]:
+    """The cells in batches of one network each, of at most so many expected seconds, or of one cell."""
+    for cells in by_network(plans):
+        batch: list[str] = []
+        busy_s = 0.0
+        for cell_id in cells:
+            cost_s = expected(plans[cell_id]).wall_s
+            if batch and busy_s + cost_s > most_s:
+                yield tuple(batch)
+                batch, busy_s = [], 0.0
+            batch.append(cell_id)
+            busy_s += cost_s
+        yield tuple(batch)
 
 
 def cut(plans: Mapping[str, Plan], parts: int) -> list[list[str]]:
     """The cells in `parts` parts, some of which may be empty. The parts are expected to take the same time."""
-    cells = by_network(plans)
+    cells = [cell_id for network in by_network(plans) for cell_id in network]
     costs = {cell_id: expected(plans[cell_id]).wall_s for cell_id in cells}
     total, before = sum(costs.values()), 0.0
     found: list[list[str]] = [[] for _ in range(parts)]

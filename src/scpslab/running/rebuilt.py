@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from scpslab import plan as plans
 from scpslab import planning, scenario
+from scpslab.errormodels import vector_file
 from scpslab.errors import ScenarioError
 from scpslab.plan import Plan
 from scpslab.plan.error_models.vector_file import VectorFile
 from scpslab.plan.schema import shown
 from scpslab.plan.workloads.policy import Policy, is_policy_name
-from scpslab.results.archive import ArchivedRun
-from scpslab.runfolder.run import TOPOLOGIES
+from scpslab.results.archive import OWN_TOPOLOGY, ArchivedRun
+from scpslab.runfolder.run import TOPOLOGIES, VECTORS
 from scpslab.scenario.recorded import Recorded
 from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
 from scpslab.scratch import scratch
@@ -25,14 +27,13 @@ def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
     """Where the archived plans are not those that the archived scenario gives, one line each.
 
     Networks of own topologies are those that the archive records; only `is_trusted` runs the topologies' files, which are the archive's.
+    Nothing but new files of a scratch folder is written, and no file is opened that a plan or the scenario names by its path.
     """
-    with scratch() as folder:
-        # First the archive's own files: a link to a vector may have the name of one, and would be written through.
+    with scratch() as folder, stored_vectors(run):
         file = folder / "scenario.yaml"
         file.write_text(run.resolved, encoding="utf-8")
         try:
             topologies = _topologies(run, folder, is_trusted=is_trusted)
-            _lend_vectors(run, folder)
             _lend_policies(run, folder)
             loaded = scenario.load(str(file), topologies=topologies)
             # The scenario's name is its file's name; the archived run knows the name of then.
@@ -46,7 +47,8 @@ def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
 def _topologies(run: ArchivedRun, folder: Path, *, is_trusted: bool) -> Topologies:
     if is_trusted:
         for name, content in run.own.items():
-            (folder / name).write_bytes(content)
+            if name.endswith(OWN_TOPOLOGY):
+                _write_new(folder / name, content)
         return OnDisk(is_trusted=True)
     return Recorded(run.own[TOPOLOGIES]) if TOPOLOGIES in run.own else NoOwn()
 
@@ -71,19 +73,27 @@ def _first_difference(archived: Any, given: Any, at: str = "") -> str:
     return "" if archived == given else f"{at}: found {shown(archived)}; the scenario gives {shown(given)}"
 
 
-def _lend_vectors(run: ArchivedRun, folder: Path) -> None:
-    """Puts links to stored error vectors where the scenario names them: a plan has the whole path, a scenario the end of it."""
-    errors = (direction.errors for plan in run.plans.values() for link in plan.all_links for direction in link.directions)
-    for path in {Path(error.settings.file) for error in errors if error is not None and isinstance(error.settings, VectorFile)}:
-        for depth in range(1, len(path.parts)):
-            place = folder.joinpath(*path.parts[-depth:])
-            if ".." not in path.parts and not place.exists() and not any(parent.is_symlink() for parent in place.parents):
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.symlink_to(path)
+def stored_vectors(run: ArchivedRun) -> AbstractContextManager[None]:
+    """Makes the run's stored error vectors those of all plans: a plan names them by paths of the machine that made it."""
+    contents = {name.removeprefix(f"{VECTORS}/"): content for name, content in run.own.items() if name.startswith(f"{VECTORS}/")}
+    return vector_file.of_a_run(vector_file.Stored(frozenset(vectors_of(run.plans.values())), contents))
+
+
+def vectors_of(of: Iterable[Plan]) -> Iterator[VectorFile]:
+    """The stored error vectors of plans."""
+    for direction in (direction for plan in of for link in plan.all_links for direction in link.directions):
+        if direction.errors is not None and isinstance(direction.errors.settings, VectorFile):
+            yield direction.errors.settings
 
 
 def _lend_policies(run: ArchivedRun, folder: Path) -> None:
     """Puts the policies where the scenario names them: plans hold their text. A name with a folder in it is one that no scenario gives."""
     for workload in (workload for plan in run.plans.values() for workload in plan.workloads):
-        if isinstance(workload, Policy) and is_policy_name(workload.file) and not (folder / workload.file).exists():
-            (folder / workload.file).write_text(workload.code, encoding="utf-8")
+        if isinstance(workload, Policy) and is_policy_name(workload.file):
+            _write_new(folder / workload.file, workload.code.encode())
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    """Writes a file that is not there yet, also not as a link to nowhere. One that is there stays."""
+    with suppress(FileExistsError), path.open("xb") as file:
+        file.write(content)

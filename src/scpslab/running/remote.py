@@ -1,39 +1,54 @@
-"""What a worker does with a batch of cells. It is given plans, and gives folders: a worker needs nothing of the machine that asks.
+"""What a Dask worker does with a batch of cells. It is given plans, and gives packed folders: a worker needs nothing of the machine that asks.
 
-Orders and answers are plain values, so that a worker with another version of the package can read an order and refuse it.
+Orders and answers are bytes, so that neither end loads an object of Python that the other made, and a worker of another version can refuse an order.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
-import os
 import shutil
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from scpslab import plan as plans
+from scpslab import strict_json
 from scpslab.engine import ENGINES, CellRun, Engine
 from scpslab.engine.base import Interrupted
-from scpslab.errors import CapabilityError, ScpslabError
-from scpslab.plan import Plan, PlanError
-from scpslab.planning.cost import GUESTS_PER_CORE
-from scpslab.running.build import Build
-from scpslab.running.store import SHARED, WRITING, Store, cell_key, packed
+from scpslab.errors import CapabilityError, ResultError, ScpslabError
+from scpslab.plan import Plan, PlanError, schema
+from scpslab.plan.schema import Range
+from scpslab.plan.values import LONGEST_TEXT, CellId, PlainText
+from scpslab.running.store import cell_key, packed
 from scpslab.scratch import places, remove_dead, scratch
-from scpslab.server import Turns
-from scpslab.server.turns import waited
 
-# A batch that has become so long, or so large, ends: what is left of it goes to whoever is free.
+# A batch that has become so long, or so large, ends: what is left of it becomes another one.
 MOST_S, MOST_BYTES = 60.0, 32 << 20
 # Engines of runs that do not come back are closed, and with them the networks that they keep ready.
 IDLE_S = 600.0
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Given:
+    """A cell in an answer: its packed folder, and the seconds that it took."""
+
+    cell: str
+    content: bytes
+    took_s: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The cells of an order that have run. `trouble` says why the next one could not; without it, the others were not begun."""
+
+    cells: tuple[Given, ...]
+    trouble: str | None = None
 
 
 @dataclass
@@ -42,7 +57,6 @@ class _Bench:
 
     engine: Engine
     folder: Path
-    turns: Turns | None
     stack: ExitStack
     used_s: float
 
@@ -52,129 +66,143 @@ class _Bench:
             self.engine.close()
 
 
-_benches: dict[str, _Bench] = {}
-_stopped: set[str] = set()
-_lock = threading.Lock()
+class Benches:
+    """The engines of one worker, by runs."""
 
+    def __init__(self, parent: Path | None = None) -> None:
+        self._parent, self._lock = parent, threading.Lock()
+        self._open: dict[str, _Bench] = {}
+        self._stopped: set[str] = set()
 
-def order(run: str, cells: Mapping[str, Plan], build: Build, *, engine: str, snapshots: bool, token: str) -> dict[str, Any]:
-    """What a worker is sent: the plans, and the build that it must have. `token`: a file in the store that it may share with whoever asks."""
-    written = {cell_id: plans.write(plan) for cell_id, plan in cells.items()}
-    body = zlib.compress(json.dumps(written).encode(), level=1)
-    return {"run": run, "engine": engine, "snapshots": snapshots, "build": str(build), "plans": body, "token": token}
-
-
-def carry_out(order: dict[str, Any], local: str | None = None) -> dict[str, Any]:
-    """Runs the cells of an order in a folder within `local`: {"cells": [[id, packed result or None if the shared store has it, seconds], …]}.
-
-    With "refused" this worker can run none of them, with "trouble" and "at" it could not run that cell; both say why. Cells that are in none of
-    these were not begun.
-    """
-    done: list[list[Any]] = []
-    answer: dict[str, Any] = {"cells": done}
-    began = time.monotonic()
-    size = 0
-    at = ""
-    try:
-        cells, bench = _prepared(order, local)
-        store = _shared(order["token"])
-        for at, plan in cells.items():
-            if order["run"] in _stopped or time.monotonic() - began > MOST_S or size > MOST_BYTES:
-                break
-            place = bench.folder / f"{threading.get_ident()}-{len(done)}"
-            with turn_of(bench.turns, plan, lambda: order["run"] in _stopped) as core:
+    def carry_out(self, order: bytes) -> bytes:
+        """Runs the cells of an order, and answers."""
+        given: list[Given] = []
+        trouble, began, size = None, time.monotonic(), 0
+        try:
+            fields = json.loads(zlib.decompress(order))
+            run, cells = fields["run"], {cell_id: plans.read(written) for cell_id, written in fields["plans"].items()}
+            bench = self._bench(fields)
+            bench.engine.prepare(lambda _: None, cells.values())
+            for cell_id, plan in cells.items():
+                if run in self._stopped or time.monotonic() - began > MOST_S or size > MOST_BYTES:
+                    break
+                _require_same(fields, cell_id, plan, bench.engine)
+                place = bench.folder / f"{threading.get_ident()}-{len(given)}"
                 started = time.monotonic()
-                bench.engine.run(CellRun(plan, place, core))
-            content = packed(place)
-            shutil.rmtree(place)
-            kept = store is not None and _keep(store, cell_key(plan, bench.engine.hash(plan)), content)
-            done.append([at, None if kept else content, time.monotonic() - started])
-            size += 0 if kept else len(content)
-            bench.used_s = time.monotonic()
-    except Interrupted:
-        pass
-    except (CapabilityError, PlanError) as error:
-        answer["refused"] = str(error)
-    except (ScpslabError, OSError, MemoryError) as error:
-        answer |= {"trouble": f"found {error}", "at": at}
-    return answer
+                bench.engine.run(CellRun(plan, place))
+                given.append(Given(cell_id, packed(place), time.monotonic() - started))
+                shutil.rmtree(place)
+                size += len(given[-1].content)
+                bench.used_s = time.monotonic()
+        except Interrupted:
+            pass
+        except (ScpslabError, PlanError, OSError, MemoryError) as error:
+            trouble = str(error) or type(error).__name__
+        return pack_answer(Answer(tuple(given), trouble))
+
+    def stop(self, run: str) -> None:
+        """Ends a run's cells in this process at once, and gives back what it keeps for them."""
+        self._stopped.add(run)
+        with self._lock:
+            bench = self._open.pop(run, None)
+        if bench is not None:
+            bench.engine.stop()
+            bench.close()
+
+    def _bench(self, fields: Mapping[str, Any]) -> _Bench:
+        run, name = fields["run"], fields["engine"]
+        if name not in ENGINES:
+            raise CapabilityError(f'found no engine "{name}"; expected the version of scpslab of the machine that asked. Install that.')
+        with self._lock:
+            for old in [old for old, bench in self._open.items() if old != run and time.monotonic() - bench.used_s > IDLE_S]:
+                self._open.pop(old).close()
+            if run not in self._open:
+                remove_dead(*places(), *([self._parent] if self._parent else []))
+                engine = ENGINES[name]()
+                engine.snapshots = fields["snapshots"]
+                stack = ExitStack()
+                self._open[run] = _Bench(engine, stack.enter_context(scratch(self._parent)).resolve(), stack, time.monotonic())
+            return self._open[run]
 
 
-def stop(run: str) -> None:
-    """Ends a run's cells in this process at once, and gives back what it keeps for them."""
-    _stopped.add(run)
-    with _lock:
-        bench = _benches.pop(run, None)
-    if bench is not None:
-        bench.engine.stop()
-        bench.close()
+def order(run: str, cells: Mapping[str, Plan], engine: Engine) -> bytes:
+    """What a worker is sent: the plans, and the keys of the results that it must give."""
+    parts = {name: str(part["sha256"]) for name, part in engine.facts().get("parts", {}).items()}
+    fields = {
+        "run": run,
+        "engine": engine.name,
+        "snapshots": engine.snapshots,
+        "parts": parts,
+        "keys": {cell_id: cell_key(plan, engine.hash(plan)) for cell_id, plan in cells.items()},
+        "plans": {cell_id: plans.write(plan) for cell_id, plan in cells.items()},
+    }
+    return zlib.compress(json.dumps(fields).encode(), level=1)
 
 
-def _prepared(order: dict[str, Any], local: str | None) -> tuple[dict[str, Plan], _Bench]:
-    """The plans of an order, and an engine of the build that it asks for.
-
-    Raises:
-        CapabilityError: this machine has another build, or lacks something.
-    """
-    cells = {cell_id: plans.read(fields) for cell_id, fields in json.loads(zlib.decompress(order["plans"])).items()}
-    if order["engine"] not in ENGINES:
-        raise CapabilityError(f'found no engine "{order["engine"]}"; expected the version of scpslab of the machine that asked. Install that.')
-    with _lock:
-        for run in [run for run, bench in _benches.items() if run != order["run"] and time.monotonic() - bench.used_s > IDLE_S]:
-            _benches.pop(run).close()
-        if order["run"] not in _benches:
-            parent = Path(local) if local else None
-            remove_dead(*places(), *([parent] if parent else []))
-            engine = ENGINES[order["engine"]]()
-            engine.snapshots = order["snapshots"]
-            stack = ExitStack()
-            folder = stack.enter_context(scratch(parent)).resolve()
-            turns = Turns.here()
-            if turns is not None:
-                stack.callback(turns.close)
-            _benches[order["run"]] = _Bench(engine, folder, turns, stack, time.monotonic())
-        bench = _benches[order["run"]]
-        bench.engine.prepare(lambda text: None, cells.values())
-        Build.of(cells, bench.engine).require(Build.parse(order["build"]))
-        return cells, bench
-
-
-@contextmanager
-def turn_of(turns: Turns | None, plan: Plan, is_over: Callable[[], bool]) -> Iterator[int | None]:
-    """A cell's turn on a machine that users share: its core, or None for any.
+def _require_same(fields: Mapping[str, Any], cell_id: str, plan: Plan, engine: Engine) -> None:
+    """Refuses a cell whose result would be another one here.
 
     Raises:
-        Interrupted: `is_over` said meanwhile that the run is.
+        CapabilityError: the message names the parts that differ.
     """
-    if turns is None:
-        yield None
+    if cell_key(plan, engine.hash(plan)) == fields["keys"][cell_id]:
         return
-    turn = waited(turns, GUESTS_PER_CORE * plan.limits.memory_mib, is_over)
-    if turn is None:
-        raise Interrupted
+    own = {name: str(part["sha256"]) for name, part in engine.facts().get("parts", {}).items()}
+    differing = [
+        f"another {name} ({own[name][:DIGITS]} instead of {wanted[:DIGITS]})" for name, wanted in fields["parts"].items() if name in own and own[name] != wanted
+    ]
+    raise CapabilityError(
+        f"found {'; '.join(differing) or 'another lab program or SCPS stack'}; expected those of the machine that asked. "
+        "Use the same version of scpslab, and the same built parts: share or copy the cache folder."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    """A cell in the head of an answer: how long it took, and the size of its result, which follows."""
+
+    cell: CellId
+    seconds: Annotated[float, Range(least=0)]
+    size_bytes: Annotated[int, Range(least=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Head:
+    """What an answer says before its results: a line of JSON."""
+
+    cells: tuple[_Entry, ...]
+    trouble: PlainText | None = None
+
+
+def pack_answer(answer: Answer) -> bytes:
+    """An answer as bytes."""
+    entries = tuple(_Entry(cell=given.cell, seconds=given.took_s, size_bytes=len(given.content)) for given in answer.cells)
+    trouble = None if answer.trouble is None else " ".join(answer.trouble.split())[:LONGEST_TEXT]
+    head = json.dumps(schema.write(_Head(cells=entries, trouble=trouble))).encode()
+    return b"".join((head, b"\n", *(given.content for given in answer.cells)))
+
+
+def read_answer(content: object, cells: Sequence[str]) -> Answer:
+    """The answer to an order of these cells.
+
+    Raises:
+        ResultError: these are not the bytes of one.
+    """
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise ResultError("an object of Python")
+    line, _, results = bytes(content).partition(b"\n")
     try:
-        yield turn.core
-    finally:
-        turns.give_back(turn)
-
-
-def _shared(token: str) -> Store | None:
-    """The store that this worker shares with whoever asks; None if it does not see the file that they have put there."""
-    named = os.environ.get(SHARED)
-    if not token or not named or not (Path(named) / WRITING / token).is_file():
-        return None
-    return Store(Path(named).absolute())
-
-
-def _keep(store: Store, key: str, content: bytes) -> bool:
-    """Whether a store has a result now. Where it has no room, or has another result, perhaps of a worker that lies, this one travels."""
-    try:
-        return store.put(key, content) and store.has(key, content)
-    except OSError:
-        return False
-
-
-@atexit.register
-def _close_all() -> None:
-    for run in list(_benches):
-        stop(run)
+        head = schema.read(_Head, strict_json.loads(line))
+    except ValueError as error:
+        raise ResultError(f"no answer ({error})") from error
+    given: list[Given] = []
+    start = 0
+    for entry in head.cells:
+        end = start + entry.size_bytes
+        given.append(Given(entry.cell, results[start:end], entry.seconds))
+        start = end
+    if start != len(results):
+        raise ResultError(f"results of {len(results)} bytes in place of {start}")
+    if [one.cell for one in given] != list(cells[: len(given)]):
+        raise ResultError("results of cells that it was not asked for")
+    return Answer(tuple(given), head.trouble)

@@ -15,16 +15,17 @@ from typing import Any, Protocol
 from scpslab import plan as plans
 from scpslab import planning, results, scenario
 from scpslab.engine import ENGINES, CellRun, Engine
+from scpslab.engine.needs import not_promised, own_images
+from scpslab.errormodels import vector_file
 from scpslab.errors import CapabilityError, LabError, ResultError, UsageError
 from scpslab.plan import Plan
 from scpslab.runfolder import NewerFormat, RunFolder, held
 from scpslab.runfolder.find import RUNS
-from scpslab.runfolder.run import FILE, TOOK
-from scpslab.running.build import Build
+from scpslab.runfolder.run import FILE, TOOK, VECTORS
 from scpslab.running.command import DEFAULT_ENGINE, command, program
 from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted
-from scpslab.running.executors import EXECUTORS, Elsewhere
-from scpslab.running.sample import Sample
+from scpslab.running.executors import EXECUTORS
+from scpslab.running.rebuilt import vectors_of
 from scpslab.running.shard import DONE, FOLDER, Shard
 from scpslab.running.store import LIMIT, DamagedEntryError, Store, cell_key, stores
 from scpslab.scenario.model import Check
@@ -34,6 +35,8 @@ from scpslab.units import UnitError, parse
 
 # A cell that failed is tried again; the others are results.
 KEPT = ("completed", "incomplete", "unsupported")
+# Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in memory.
+LARGEST_VECTOR = 1 << 20
 FREE_BYTES_PER_RUN = 200 * 10**6
 # Of the cells of a run, at most this share is missing in its manifest while it runs.
 UNWRITTEN_SHARE = 0.05
@@ -46,17 +49,20 @@ class RunOptions:
     engine: str = DEFAULT_ENGINE
     jobs: int | None = None
     executor: str = "local"
-    # Who has workers, and how many of their cells this machine runs too, for executors that run cells elsewhere.
+    # Who has workers, for executors that run cells elsewhere.
     cluster: str | None = None
-    check: Sample | None = None
     use_cache: bool = True
     snapshots: bool = True
     out: Path = RUNS
     overrides: list[str] = field(default_factory=list)
     trust: bool = False
-    # Only this part of the cells, and only if this machine gives the results of this build.
+    # Only this part of the cells.
     shard: Shard | None = None
-    build: Build | None = None
+
+    def __post_init__(self) -> None:
+        if not str(self.out).isprintable():
+            said = "found characters that cannot be printed; expected a folder without them. Choose another one."
+            raise UsageError(f"--out {str(self.out)!a}: {said}")
 
     def place(self, name: str) -> Path:
         """The folder of a run or campaign of this name."""
@@ -114,7 +120,8 @@ class PlansRun:
         self.engine: Engine = ENGINES[options.engine]()
         self.engine.snapshots = options.snapshots
         self.stores = stores()
-        self.executor = EXECUTORS[options.executor](options.jobs, Elsewhere(options.cluster, options.check, options.use_cache))
+        self._full: list[Store] = []
+        self.executor = EXECUTORS[options.executor](options.jobs, options.cluster)
         self.statuses: dict[str, str] = {}
         self._told: set[str] = set()
         self._unwritten = 0
@@ -141,6 +148,9 @@ class PlansRun:
         engine_hashes = sorted({self.engine.hash(plan) for plan in self.whole.values()})
         facts = {"scenario": self.scenario.name, "engine": self.engine.name, "engine_hashes": engine_hashes, "seed": self.scenario.seed}
         facts |= self.asked | {"program": program(), "machine": _machine() | self.engine.facts()}
+        if self.engine.deterministic and (said := not_promised(self.whole.values())):
+            self._tell(Note(said))
+            facts["not_promised"] = sorted(cell_id for cell_id, plan in self.whole.items() if own_images(plan))
         self.manifest = self._open(facts | self._as_shard())
         self._drop_foreign_cells()
         started = time.monotonic()
@@ -169,14 +179,9 @@ class PlansRun:
         return RunResult(self.folder.path, counts.count("completed"), counts.count("incomplete"), counts.count("failed"), self.checks)
 
     def _as_shard(self) -> dict[str, Any]:
-        """What the manifest of a shard says besides. Builds are compared before the first cell runs."""
-        if self.options.build is None and self.options.shard is None:
-            return {}
-        build = Build.of(self.whole, self.engine)
-        if self.options.build is not None:
-            build.require(self.options.build)
+        """What the manifest of a shard says besides."""
         shard = self.options.shard
-        return {"shard": {"run": self.name, "number": shard.number, "of": shard.of, "build": dict(build.digests)}} if shard else {}
+        return {"shard": {"run": self.name, "number": shard.number, "of": shard.of}} if shard else {}
 
     def _expected(self) -> dict[str, planning.Expected]:
         """What each cell takes. An engine whose results can be repeated has virtual time; in the others time is real."""
@@ -242,15 +247,15 @@ class PlansRun:
         return status
 
     def _keep(self, cell_id: str) -> None:
-        """Keeps a result. The first store is this machine's; without the others the run goes on."""
-        own, *shared = self.stores
-        own.keep(self.keys[cell_id], self.folder.cell(cell_id).path)
-        for store in shared:
+        """Keeps a result. Without a store, as when its disk is full, the run goes on: its own folder has everything."""
+        for store in (one for one in self.stores if one not in self._full):
             try:
                 store.keep(self.keys[cell_id], self.folder.cell(cell_id).path)
             except OSError as error:
-                self._tell(Note(f"{store.root}: found {error.strerror}; expected a folder that takes results. This run keeps them on this machine only."))
-                self.stores.remove(store)
+                self._full.append(store)
+                advice = 'Free disk space there ("scpslab clean --results"), or set SCPSLAB_CACHE to another folder.' if store is self.stores[0] else ""
+                said = f"found {error.strerror}; expected a folder that takes results. This run goes on and keeps no more of them there."
+                self._tell(Note(f"{store.root}: {said} {advice}".rstrip()))
 
     def _status_of(self, cell_id: str) -> dict[str, Any] | None:
         """The status of a cell in the run folder; None if a file from which results are derived is missing or damaged."""
@@ -281,16 +286,6 @@ class PlansRun:
             self._told.add(cell_id)
             self._tell(CellDone(cell_id, status, cached=False))
 
-    def withdrawn(self, cell_id: str) -> None:
-        """The executor found out that a result is wrong: it is no result any more, here and in the stores."""
-        for store in self.stores:
-            store.forget(self.keys[cell_id])
-        for known in ("cells", TOOK):
-            self.manifest[known].pop(cell_id, None)
-        self.statuses.pop(cell_id, None)
-        shutil.rmtree(self.folder.cell(cell_id).path, ignore_errors=True)
-        self._write_some_manifests()
-
     def note(self, text: str) -> None:
         """The executor has something to say."""
         self._tell(Note(text))
@@ -298,7 +293,7 @@ class PlansRun:
     def _write_some_manifests(self) -> None:
         """Written after each cell, the manifests of a long run would be most of its work.
 
-        A killed run finds cells that its manifest lacks in the store, if its results are kept, and cells that it has and that were withdrawn nowhere.
+        A killed run finds cells that its manifest lacks in the store, if its results are kept.
         """
         self._unwritten += 1
         if not self.engine.deterministic or self._unwritten >= len(self.manifest["cells"]) * UNWRITTEN_SHARE:
@@ -319,7 +314,9 @@ class PlansRun:
     def _drop_foreign_cells(self) -> None:
         """Removes cells of an interrupted write, or of an earlier state of the same scenario: they are not results of this run."""
         for folder in self.folder.cells.iterdir():
-            if folder.name not in self.plans:
+            if folder.is_symlink():
+                folder.unlink()
+            elif folder.name not in self.plans:
                 shutil.rmtree(folder)
         for known in ("cells", TOOK):
             self.manifest[known] = {cell_id: entry for cell_id, entry in self.manifest[known].items() if cell_id in self.plans}
@@ -332,11 +329,13 @@ class ScenarioRun(PlansRun):
         loaded = scenario.load(name, options.overrides, OnDisk(is_trusted=options.trust))
         cells = scenario.cells(loaded)
         plans = {cell.id: planning.plan(cell) for cell in cells}
+        if wrong := list(results.checks.misfits(loaded.model, plans.values())):
+            raise loaded.places.error(wrong)
         own = scenario.own_files(loaded, cells)
-        super().__init__(loaded, scenario.resolved_yaml(loaded, own.renamed), plans, options, listeners, own.contents)
+        super().__init__(loaded, scenario.resolved_yaml(loaded, own.renamed), plans, options, listeners, {**own.contents, **_vectors(plans)})
         self.checks = loaded.model.checks
         self.asked = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides)}
-        self.warnings = [*planning.warnings(plans, loaded.places.of(("sweep",))), *planning.open_choices(cells)]
+        self.warnings = [*planning.warnings(plans, loaded.places.of(("sweep",))), *planning.doubts(cells, plans)]
         self.loaded = loaded
         if not loaded.is_of_project:
             place = os.path.relpath(loaded.path.resolve(), self.folder.path.resolve())
@@ -346,6 +345,12 @@ class ScenarioRun(PlansRun):
         if not self.loaded.is_of_project and self.loaded.path.parent.resolve() != self.folder.path.resolve():
             self.folder.take_along(self.loaded.path.parent)
         return super()._run()
+
+
+def _vectors(plans: Mapping[str, Plan]) -> dict[str, bytes]:
+    """The stored error vectors of plans, as the run folder takes them along: with them, and without the paths in the plans, anybody can run them again."""
+    found = {f"{VECTORS}/{vector.sha256}": vector_file.content(vector) for vector in frozenset(vectors_of(plans.values()))}
+    return {name: content for name, content in sorted(found.items()) if len(content) <= LARGEST_VECTOR}
 
 
 def _check_room(out: Path) -> None:

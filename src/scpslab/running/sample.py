@@ -7,7 +7,6 @@ import hmac
 import json
 import math
 import re
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -28,7 +27,7 @@ class Sample:
     number: int
 
     @classmethod
-    def parse(cls, text: str, option: str = "--sample") -> Self:
+    def parse(cls, text: str) -> Self:
         """The sample that a person writes as "5%" or "12".
 
         Raises:
@@ -38,7 +37,7 @@ class Sample:
         value = float(found[1]) if found else 0.0
         is_share = bool(found and found[2])
         if value <= 0 or (is_share and value > 100) or not (is_share or value.is_integer()):
-            raise UsageError(f'{option}: found "{text[:40]}"; expected a share or a number of cells, such as 5% or 12. Correct it.')
+            raise UsageError(f'--sample: found "{text[:40]}"; expected a share or a number of cells, such as 5% or 12. Correct it.')
         return cls(value / 100, 0) if is_share else cls(None, int(value))
 
     def of(self, cells: Sequence[str], key: bytes) -> list[str]:
@@ -46,8 +45,3 @@ class Sample:
         count = math.ceil(self.share * len(cells)) if self.share is not None else self.number
         drawn = {cell for (cell,) in shuffled(((cell,) for cell in cells), key)[:count]}
         return [cell for cell in cells if cell in drawn]
-
-    def draws(self, of: int) -> bool:
-        """Whether one of so many cells is drawn, each by itself. Nobody can tell in advance."""
-        share = self.share if self.share is not None else self.number / of
-        return secrets.randbelow(1 << 32) < share * (1 << 32)

@@ -1,4 +1,4 @@
-"""Shards: `2/8` is the second of eight parts of a run, each for a machine of its own; `scpslab merge` makes one run of them."""
+"""Shards: `2/8` is the second of eight parts of a run, each for a machine of its own; a run without one takes what all of them kept."""
 
 from __future__ import annotations
 

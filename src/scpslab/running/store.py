@@ -7,6 +7,7 @@ SHA-256 of the rest, which every reader checks, so that a file which a crash or 
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import io
 import json
@@ -16,7 +17,6 @@ import socket
 import tarfile
 import time
 import uuid
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,9 +27,8 @@ from scpslab import plan as plans
 from scpslab.errors import UsageError
 from scpslab.names import UNFINISHED
 from scpslab.plan import Plan
-from scpslab.results.archive_members import is_member_name
-from scpslab.server import system_cache
-from scpslab.setup import cache_dir
+from scpslab.results.archive_members import MemberError, unpack_members
+from scpslab.setup import cache_dir, system_cache
 
 # The shared folder's place, and the size up to which results are kept on this machine.
 SHARED, LIMIT = "SCPSLAB_STORE", "SCPSLAB_RESULTS_LIMIT"
@@ -122,33 +121,17 @@ class Store:
 
     def keep(self, key: str, folder: Path) -> None:
         """Keeps `folder` for `key`. If several processes do so, one of the copies stays: all have the same bytes."""
-        if not self._path(key).exists():
-            self.put(key, packed(folder))
-
-    def put(self, key: str, content: bytes) -> bool:
-        """Keeps an entry that `packed` made; returns whether the store has one for this key now."""
         path = self._path(key)
-        if path.exists():
-            return True
-        if self.is_only_read or (self.root.exists() and not os.access(self.root, os.W_OK)):
-            return False
+        if path.exists() or self.is_only_read or (self.root.exists() and not os.access(self.root, os.W_OK)):
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         (self.root / WRITING).mkdir(exist_ok=True)
         part = self.root / WRITING / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
         try:
-            part.write_bytes(content)
+            part.write_bytes(packed(folder))
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-        return True
-
-    def has(self, key: str, content: bytes) -> bool:
-        """Whether the entry for a key is this one, as its digest says."""
-        try:
-            with self._path(key).open("rb") as file:
-                return file.read(DIGEST_BYTES) == content[:DIGEST_BYTES]
-        except OSError:
-            return False
 
     def forget(self, key: str) -> None:
         """Removes a result, as far as this user may."""
@@ -211,12 +194,12 @@ def packed(folder: Path) -> bytes:
                 content = path.read_bytes()
                 entry.size, entry.mode = len(content), 0o644
                 archive.addfile(entry, io.BytesIO(content))
-    content = zlib.compress(body.getvalue(), level=1)
+    content = gzip.compress(body.getvalue(), compresslevel=1, mtime=0)
     return hashlib.sha256(content).hexdigest().encode() + content
 
 
 def unpack(file: BinaryIO, folder: Path) -> None:
-    """Unpacks an entry to `folder`, whole or not at all.
+    """Unpacks an entry to `folder`, whole or not at all. Whoever wrote it may be a stranger: a joined store is others' work.
 
     Raises:
         WrongBytesError: it is not what `packed` made.
@@ -225,11 +208,11 @@ def unpack(file: BinaryIO, folder: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
     try:
         _check(file)
-        _unpack(file, part)
+        unpack_members(file, part)
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
-    except (ValueError, EOFError, zlib.error, tarfile.TarError) as error:
-        raise WrongBytesError(str(error)) from error
+    except MemberError as error:
+        raise WrongBytesError(str(error).removeprefix("found ")) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -240,17 +223,5 @@ def _check(file: BinaryIO) -> None:
     while chunk := file.read(CHUNK_BYTES):
         digest.update(chunk)
     if digest.hexdigest().encode() != expected:
-        raise ValueError("other bytes than its digest says")
+        raise WrongBytesError("other bytes than its digest says")
     file.seek(DIGEST_BYTES)
-
-
-def _unpack(file: BinaryIO, folder: Path) -> None:
-    folder.mkdir()
-    with tarfile.open(fileobj=io.BytesIO(zlib.decompress(file.read())), mode="r:") as archive:
-        for member in archive:
-            if not is_member_name(member.name) or not (member.isfile() or member.isdir()):
-                raise ValueError("something else than files and folders")
-            if member.isdir():
-                (folder / member.name).mkdir()
-            elif content := archive.extractfile(member):
-                (folder / member.name).write_bytes(content.read())

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from scpslab.engine import ENGINES
+from scpslab.engine.needs import not_promised
 from scpslab.errors import ResultError
-from scpslab.results.archive import ArchivedRun, digests_of, read_archive, write_archive
+from scpslab.limited import LimitError, Limits, limited
+from scpslab.names import shown
+from scpslab.results.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
 from scpslab.results.collect import rows_as_csv
 from scpslab.results.run import each_cell
-from scpslab.runfolder.run import CELLS, RESULTS, TOPOLOGIES
+from scpslab.runfolder.run import CELLS, RESULTS, VECTORS
+from scpslab.running.command import other_vectors
 from scpslab.running.events import Listener
-from scpslab.running.rebuilt import contradictions
-from scpslab.running.runner import PlansRun, RunOptions
+from scpslab.running.rebuilt import contradictions, stored_vectors, vectors_of
+from scpslab.running.runner import LARGEST_VECTOR, PlansRun, RunOptions
 from scpslab.running.sample import Sample
 from scpslab.scratch import scratch
 
@@ -33,7 +38,8 @@ class Described:
 class Comparison:
     """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and whether the inputs were the same.
 
-    `contradictions` says where the archived plans are not those that the archived scenario gives; `notes` says what was taken from the archive unchecked.
+    `contradictions` says where the archived plans are not those that the archived scenario gives; `notes` says what was taken from the archive unchecked;
+    `because` says why it need not have the same bytes: rules of today that it could not follow, or programs that no run repeats.
     `cells` are those that were run again, of `of`.
     """
 
@@ -47,6 +53,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()
     of: int = 0
+    because: str = ""
 
     @property
     def is_same(self) -> bool:
@@ -54,6 +61,8 @@ class Comparison:
         return not (self.different or self.missing or self.new or self.contradictions)
 
 
+# What an archive may take before its first cell runs: 512 MiB, 64 of which libraries may have mapped already, and a processor's time for so many bytes of it.
+MEMORY_BYTES, CPU_S, CPU_BYTES, WALL_S = 448 << 20, 60, 10 * 10**6, 3600
 # Every scenario of the project stays within this limit.
 LONGEST_WALL_S = 3600
 
@@ -76,6 +85,32 @@ def verify(
         ResultError: the archive cannot be read, its results are measurements that no run repeats, or a cell has a longer wall limit.
         CapabilityError: this machine cannot run labs.
     """
+    # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its scenarios again in a child.
+    limits = Limits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, _size(path) / CPU_BYTES), wall_s=WALL_S)
+    _within(path, limits, lambda: len(_read(path, longest_wall_s)))
+    archived = _read(path, longest_wall_s)
+    found = _within(path, limits, lambda: [contradictions(run, is_trusted=options.trust) for run in archived])
+    folder = path if path.is_dir() else None
+    chosen = {run.digest.run: tuple(sample.of(list(run.plans), secrets.token_bytes(32))) if sample else tuple(run.plans) for run in archived}
+    if keep is not None:
+        return [_one(run, chosen[run.digest.run], options, listeners, keep, folder, said) for run, said in zip(archived, found, strict=True)]
+    with scratch() as out:
+        return [_one(run, chosen[run.digest.run], options, listeners, out, folder, said) for run, said in zip(archived, found, strict=True)]
+
+
+def _within(path: Path, limits: Limits, work: Callable[[], Any]) -> Any:
+    """What `work` finds of an archive, in a child with limits: whoever wrote it chose how much there is to read and to plan."""
+    try:
+        return limited(work, limits)
+    except LimitError as error:
+        raise ResultError(f"{path}: {error}; expected an archive that can be read within that. Ask for a smaller one, or one for each run.") from error
+
+
+def _size(path: Path) -> int:
+    return sum(file.lstat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
+
+
+def _read(path: Path, longest_wall_s: int) -> list[ArchivedRun]:
     archived = [_of_folder(path)] if path.is_dir() else read_archive(path)
     for run in archived:
         engine = ENGINES.get(run.digest.engine)
@@ -85,12 +120,8 @@ def verify(
                 f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}, which gives the same bytes again. Export a run of that engine."
             )
         _check_wall_limits(path, run, longest_wall_s)
-    folder = path if path.is_dir() else None
-    chosen = {run.digest.run: tuple(sample.of(list(run.plans), secrets.token_bytes(32))) if sample else tuple(run.plans) for run in archived}
-    if keep is not None:
-        return [_one(run, chosen[run.digest.run], options, listeners, keep, folder) for run in archived]
-    with scratch() as out:
-        return [_one(run, chosen[run.digest.run], options, listeners, out, folder) for run in archived]
+        _check_vectors(path, run)
+    return archived
 
 
 def _of_folder(folder: Path) -> ArchivedRun:
@@ -109,14 +140,31 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
             )
 
 
-def _one(archived: ArchivedRun, chosen: tuple[str, ...], options: RunOptions, listeners: Sequence[Listener], out: Path, folder: Path | None) -> Comparison:
+def _check_vectors(path: Path, run: ArchivedRun) -> None:
+    for vector in vectors_of(run.plans.values()):
+        if f"{VECTORS}/{vector.sha256}" not in run.own:
+            raise ResultError(
+                f"{path}: {run.digest.run}: found the stored error vector {shown(Path(vector.file).name)} without its content; "
+                f"expected an archive that has it. Run the scenario again, with a vector of at most {LARGEST_VECTOR >> 20} MiB, and export that run."
+            )
+
+
+def _one(
+    archived: ArchivedRun,
+    chosen: tuple[str, ...],
+    options: RunOptions,
+    listeners: Sequence[Listener],
+    out: Path,
+    folder: Path | None,
+    found_contradictions: Sequence[str],
+) -> Comparison:
     """`folder`: where the run is, if it is not in an archive; its results.csv is then derived again too."""
     digest = archived.digest
-    found_contradictions = tuple(contradictions(archived, is_trusted=options.trust))
     mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
     plans = {cell: archived.plans[cell] for cell in chosen}
     run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, plans, mine, listeners, archived.own)
-    found, expected = digests_of(run.run().folder), digest.files
+    with stored_vectors(archived):
+        found, expected = digests_of(run.run().folder), digest.files
     if len(chosen) < len(archived.plans):
         found.pop(RESULTS)
         # Folders of cells have the cells' names.
@@ -131,16 +179,17 @@ def _one(archived: ArchivedRun, chosen: tuple[str, ...], options: RunOptions, li
         tuple(name for name in expected if name not in found),
         tuple(name for name in found if name not in expected),
         _keys(run.manifest, chosen) == _keys(archived.manifest, chosen),
-        found_contradictions,
+        tuple(found_contradictions),
         tuple(_not_run(archived)) if not options.trust else (),
         chosen,
         len(archived.plans),
+        other_vectors(archived.manifest, plans.values()) or not_promised(plans.values()),
     )
 
 
 def _not_run(archived: ArchivedRun) -> Iterator[str]:
     for name, content in archived.own.items():
-        if name != TOPOLOGIES:
+        if name.endswith(OWN_TOPOLOGY):
             yield (
                 f"its topology {name} ({len(content)} bytes of Python) was not run: the plans were compared with the networks that the archive records. "
                 "To run it too, read it first, then verify with --trust"

@@ -18,7 +18,7 @@ from scpslab.names import EXPECTED, LONGEST_CELL, is_name, shown
 from scpslab.scenario.load import Scenario, check
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.model.sweep import axis_values, settings_at
-from scpslab.scenario.paths import PathError, set_value
+from scpslab.scenario.paths import PathError, set_value, without_left_out
 from scpslab.topology.description import Network
 
 # All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is probably a mistake.
@@ -113,7 +113,7 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
 def _at_point(scenario: Scenario, point: Mapping[str, AxisValue]) -> tuple[ScenarioFile, Network, Places]:
     """The scenario with the values of one point set."""
     if not point:
-        return scenario.model, scenario.network, scenario.places
+        return scenario.model, scenario.network, without_left_out(scenario.data, scenario.places)[1]
     data: dict[str, Any] = copy.deepcopy(dict(scenario.data))
     places = scenario.places
     wrong: list[str] = []
@@ -126,6 +126,7 @@ def _at_point(scenario: Scenario, point: Mapping[str, AxisValue]) -> tuple[Scena
                 wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}: {error}. Correct the path.")
     if wrong:
         raise ScenarioError("\n".join(wrong))
+    data, places = without_left_out(data, places)
     model = validated(data, places, ScenarioFile)
     return model, check(model, places, scenario.topologies), places
 

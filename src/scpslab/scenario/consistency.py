@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from scpslab import units
@@ -11,11 +11,11 @@ from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.np import LAN
 from scpslab.scenario import link_rules
 from scpslab.scenario.ends import with_routes
-from scpslab.scenario.model import RunStep, ScenarioFile
+from scpslab.scenario.model import LinkStep, RunStep, ScenarioFile
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.service_rules import service_problems
 from scpslab.scenario.topologies import Topologies, TopologyError
-from scpslab.scenario.traffic import LARGEST_MTU, images_of_others, names_twice, probe_problems, too_little_memory, workload_problems
+from scpslab.scenario.traffic import LARGEST_MTU, images_of_others, names_twice, probe_problems, too_late, too_little_memory, workload_problems
 from scpslab.stacks import STACKS
 from scpslab.topology import description as topology
 
@@ -114,23 +114,32 @@ def _script(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]
     nodes = [node.name for node in network.nodes if node.kind != "switch"]
     for index, step in enumerate(model.script or ()):
         at: KeyPath = ("script", index)
+        if text := too_late(step.at, model.limits.virtual):
+            yield (*at, "at"), text
         if isinstance(step, RunStep):
             if step.node not in nodes:
                 yield (*at, "node"), f'found "{step.node}"; {one_of(step.node, nodes)}'
             continue
-        if step.link not in links:
-            yield (*at, "link"), f'found "{step.link}"; {one_of(step.link, links)}'
-            continue
-        link = links[step.link]
-        chosen = [direction for direction in (link.forward, link.reverse) if step.direction in (None, direction.name)]
-        if not chosen:
-            yield (*at, "direction"), f'found "{step.direction}"; {one_of(str(step.direction), [link.forward.name, link.reverse.name])}'
-        if step.delay is not None and link.via is None:
-            yield (*at, "delay"), f"found a delay of {step.link}, which has no relay; expected a link that goes through a switch. Choose another link."
-        if step.rate is not None and any(not link_rules.serialises(model, link, direction) for direction in chosen):
-            yield (*at, "rate"), f"found a rate of {step.link}, which has no serialiser with a drop-tail queue; expected one. Choose another link."
-        if step.rate is not None and units.parse("rate", step.rate) % 8:
-            yield (*at, "rate"), f'found "{step.rate}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+        yield from (((*at, *key), text) for key, text in _link_step(model, step, links))
+
+
+def _link_step(model: ScenarioFile, step: LinkStep, links: Mapping[str, topology.Link]) -> Iterator[Problem]:
+    """What does not fit of a step that changes a link, with its key."""
+    if step.link not in links:
+        yield ("link",), f'found "{step.link}"; {one_of(step.link, links)}'
+        return
+    link = links[step.link]
+    chosen = [direction for direction in (link.forward, link.reverse) if step.direction in (None, direction.name)]
+    if not chosen:
+        yield ("direction",), f'found "{step.direction}"; {one_of(str(step.direction), [link.forward.name, link.reverse.name])}'
+    if step.delay is not None and link.via is None:
+        yield ("delay",), f"found a delay of {step.link}, which has no relay; expected a link that goes through a switch. Choose another link."
+    if step.delay is not None and (text := link_rules.too_long(step.delay)):
+        yield ("delay",), text
+    if step.rate is not None and any(not link_rules.serialises(model, link, direction) for direction in chosen):
+        yield ("rate",), f"found a rate of {step.link}, which has no serialiser with a drop-tail queue; expected one. Choose another link."
+    if step.rate is not None and step.rate % 8:
+        yield ("rate",), f'found "{step.rate.text}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
 
 
 def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:

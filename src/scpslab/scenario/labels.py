@@ -16,7 +16,7 @@ from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import KeyPath, dotted
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.model.sweep import Cases, Values, axis_values, settings_at
-from scpslab.scenario.paths import PathError, places_of, set_value
+from scpslab.scenario.paths import PathError, leaves_out, places_of, set_value
 from scpslab.stacks import STACKS, stack
 from scpslab.topology.description import Network
 
@@ -79,6 +79,8 @@ def _below(place: KeyPath, value: Any) -> list[tuple[KeyPath, Any]]:
 def _is_lost(place: KeyPath, own: Any, swept: Mapping[KeyPath, Any]) -> bool:
     """Whether a point of the sweep puts another value at a place, above it or below it."""
     for other, setting in swept.items():
+        if leaves_out(place, own) or leaves_out(other, setting):
+            continue  # What is there is used where it is not left out.
         shared = min(len(place), len(other))
         if place[:shared] == other[:shared] and not (place == other and own == setting):
             return True

@@ -8,7 +8,7 @@ from pathlib import Path
 from scpslab import units
 from scpslab.disciplines import DISCIPLINES, MARKING
 from scpslab.documents.places import one_of
-from scpslab.documents.quantities import queue_limit
+from scpslab.documents.quantities import PositiveDuration, limit_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.errormodels import MODELS
 from scpslab.plan import disciplines
@@ -17,17 +17,13 @@ from scpslab.topology import description as topology
 
 Problem = tuple[KeyPath, str]
 LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
 
 
 def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
     """Everything that does not fit; `folder` is where data files are looked for."""
     links = {link.name: link for link in network.links}
-    for link in links.values():
-        if link.serial is not None:
-            continue
-        for described in (link.forward, link.reverse):
-            if described.rate_bps is not None and described.rate_bps % 8 and not _given_rate(model, link, described):
-                yield ("parameters",), f"found {described.rate_bps} bit/s on {link.name}; expected a multiple of 8 bit/s. Change it by a few bit/s."
+    yield from _described(model, network)
     for name, directions in model.links.items():
         if name not in links:
             yield ("links", name), f'found "{name}"; {one_of(name, links)}'
@@ -43,9 +39,33 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> It
                 yield (*at, *key), text
 
 
-def _given_rate(model: ScenarioFile, link: topology.Link, direction: topology.Direction) -> bool:
-    given = model.links.get(link.name, {}).get(direction.name)
-    return given is not None and given.rate is not None
+def _described(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
+    """What does not fit of the topology's own quantities, where the scenario has none in their place."""
+    for link in network.links:
+        for described in (link.forward, link.reverse):
+            given = model.links.get(link.name, {}).get(described.name) or Direction()
+            if given.delay is None and (text := too_long(described.delay_ns)):
+                yield ("parameters",), f"{link.name}.{described.name}: {text}"
+            if link.serial is not None:
+                continue
+            if given.queue is None and (text := _no_room(described.queue.limit_bytes if described.queue else None)):
+                yield ("parameters",), f"{link.name}.{described.name}: {text}"
+            if given.rate is None and described.rate_bps is not None and described.rate_bps % 8:
+                yield ("parameters",), f"found {described.rate_bps} bit/s on {link.name}; expected a multiple of 8 bit/s. Change it by a few bit/s."
+
+
+def too_long(delay_ns: int) -> str:
+    """What is wrong with a delay, "" if nothing is."""
+    if delay_ns <= LONGEST_DELAY_NS:
+        return ""
+    return f"found a delay of {units.text('duration', delay_ns)}; expected at most {units.text('duration', LONGEST_DELAY_NS)}. Correct the value."
+
+
+def _no_room(limit_bytes: int | None) -> str:
+    """What is wrong with a queue's limit, "" if nothing is."""
+    if limit_bytes is None or limit_bytes >= SMALLEST_PACKET_BYTES:
+        return ""
+    return f"found a queue of {limit_bytes} B, which drops every packet; expected at least {SMALLEST_PACKET_BYTES} B. Raise the limit."
 
 
 def _serial_direction(given: Direction) -> Iterator[Problem]:
@@ -53,8 +73,12 @@ def _serial_direction(given: Direction) -> Iterator[Problem]:
     for key in ("overhead", "queue"):
         if getattr(given, key) is not None:
             yield (key,), f"found {key} on a serial link; expected rate, delay and errors only. Use the topology's parameters."
+    if given.delay is not None and (text := too_long(given.delay)):
+        yield ("delay",), text
     if given.delay_table:
         yield ("delay_table",), "found delays in steps on a serial link; expected one delay. Use delay."
+    if given.errors is not None and MODELS[given.errors.model].planned.NAMES_PACKETS:
+        yield ("errors", "model"), f"found {given.errors.model} on a serial link, which knows bytes only; expected bit errors. Choose another model."
     if given.errors is not None and given.errors.drop_packets:
         yield ("errors", "drop_packets"), "found a drop list on a serial link, which knows bytes only; expected bit errors or outages. Use a vector file."
 
@@ -71,18 +95,15 @@ def _direction(given: Direction, described: topology.Direction, has_relay: bool)
     if not has_relay and given.delay_table:
         yield ("delay_table",), "found delays on a link without a relay; expected a link that goes through a switch. Put them on such a link."
     if given.jitter is not None:
-        yield from _jitter(given, described, has_relay)
-    times = [units.parse("duration", step.at) for step in given.delay_table]
+        yield from _jitter(given.jitter, given, described, has_relay)
+    times = [step.at for step in given.delay_table]
     if times != sorted(set(times)):
         yield ("delay_table",), "found steps out of order; expected times that ascend. Sort them."
-    delays = [units.parse("duration", text) for text in (given.delay, *(step.delay for step in given.delay_table)) if text is not None]
-    if any(delay > LONGEST_DELAY_NS for delay in delays):
-        yield (
-            ("delay",),
-            f"found a delay of {units.text('duration', max(delays))}; expected at most {units.text('duration', LONGEST_DELAY_NS)}. Correct the value.",
-        )
-    if given.rate is not None and units.parse("rate", given.rate) % 8:
-        yield ("rate",), f'found "{given.rate}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+    delays = [delay for delay in (given.delay, *(step.delay for step in given.delay_table)) if delay is not None]
+    if text := too_long(max(delays, default=0)):
+        yield ("delay",), text
+    if given.rate is not None and given.rate % 8:
+        yield ("rate",), f'found "{given.rate.text}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
     limited = given.rate is not None or described.rate_bps is not None
     if given.queue is not None and not limited:
         yield ("queue",), "found a queue on a direction without a rate; expected a rate too. Add rate."
@@ -91,13 +112,12 @@ def _direction(given: Direction, described: topology.Direction, has_relay: bool)
     yield from _queue(given, described)
 
 
-def _jitter(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
-    jitter = units.parse("duration", given.jitter)
-    least = min((units.parse("duration", text) for text in (*(step.delay for step in given.delay_table), given.delay) if text), default=described.delay_ns)
+def _jitter(jitter: PositiveDuration, given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
+    least = min((delay for delay in (*(step.delay for step in given.delay_table), given.delay) if delay is not None), default=described.delay_ns)
     if not has_relay:
         yield ("jitter",), "found jitter on a link without a relay; expected a link that goes through a switch. Put it on such a link."
     elif jitter > least:
-        yield ("jitter",), f'found "{given.jitter}"; expected at most the delay of {units.text("duration", least)}. Correct the value.'
+        yield ("jitter",), f'found "{jitter.text}"; expected at most the delay of {units.text("duration", least)}. Correct the value.'
     elif not disciplines.DISCIPLINES[_discipline(given, described)].serialises:
         yield ("jitter",), "found jitter behind a managed queue, whose packets stage 2 keeps in order; expected a drop-tail queue. Remove one of them."
 
@@ -107,9 +127,10 @@ def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]
     if queue is None:
         return
     name = _discipline(given, described)
+    if queue.limit is not None and (text := _no_room(limit_of(queue.limit)[0])):
+        yield ("queue", "limit"), text
     if queue.ecn and not DISCIPLINES[name].marks:
-        text = f"found ECN marking on a queue of discipline {name}; expected discipline {_either(MARKING)}. Choose one of these."
-        yield ("queue", "ecn"), text
+        yield ("queue", "ecn"), f"found ECN marking on a queue of discipline {name}; expected discipline {_either(MARKING)}. Choose one of these."
     for key, text in DISCIPLINES[name].problems(queue, _room_bytes(queue, described)):
         yield ("queue", *key), text
 
@@ -117,7 +138,7 @@ def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]
 def _room_bytes(queue: Queue, described: topology.Direction) -> int | None:
     if queue.limit is None and described.queue is None:
         return None
-    limits = queue_limit(queue.limit) if queue.limit is not None or described.queue is None else (described.queue.limit_bytes, described.queue.limit_packets)
+    limits = limit_of(queue.limit) if queue.limit is not None or described.queue is None else (described.queue.limit_bytes, described.queue.limit_packets)
     return disciplines.without_settings(limit_bytes=limits[0], limit_packets=limits[1]).room_bytes
 
 

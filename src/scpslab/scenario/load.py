@@ -19,7 +19,7 @@ from scpslab.project import ROOT
 from scpslab.scenario.consistency import describe, idle_skips, problems
 from scpslab.scenario.labels import Given, lies
 from scpslab.scenario.model import ScenarioFile, Variant
-from scpslab.scenario.paths import PathError, read_override, set_value
+from scpslab.scenario.paths import PathError, read_override, set_value, without_left_out
 from scpslab.scenario.renamed import current_name
 from scpslab.scenario.topologies import OnDisk, Topologies
 from scpslab.topology.description import Network
@@ -32,7 +32,8 @@ FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.
 class Scenario:
     """A scenario with its variant and overrides applied.
 
-    `data` is what the model was read from; points of the sweep are set in copies of it. `base_name` is the name without the variant.
+    `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points of the sweep are set in copies
+    of it. `base_name` is the name without the variant.
     `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
     """
 
@@ -134,12 +135,13 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     for text in overrides:
         places = _apply_override(data, text, network, places)
         given.append(Given(f"--set {text}", *read_override(text)))
-    model = validated(data, places, ScenarioFile)
+    kept, kept_places = without_left_out(data, places)
+    model = validated(kept, kept_places, ScenarioFile)
     if found := list(lies(before, given, model, network)):
         raise ScenarioError("\n".join(dict.fromkeys(found)))
     is_evidence = not variant or whole.variants[variant].evidence
     full = f"{label}:{variant}" if variant else label
-    return Scenario(full, label, data, model, check(model, places, topologies), places, tuple(whole.variants), topologies, is_evidence)
+    return Scenario(full, label, data, model, check(model, kept_places, topologies), places, tuple(whole.variants), topologies, is_evidence)
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -202,7 +204,8 @@ def _apply_override(data: dict[str, Any], text: str, network: Network, places: P
         if axis is None or isinstance(value, dict):
             return places.set_from(option, set_value(data, key, value, network))
     except PathError as error:
-        raise ScenarioError(f"{option}: {error}. Correct the option.") from error
+        said = str(error)
+        raise ScenarioError(f"{option}: {said}" if said.endswith("?") else f"{option}: {said}. Correct the option.") from error
     if complaints := _keep_points(data, axis, value if isinstance(value, list) else [value]):
         raise ScenarioError("\n".join(f"{option}: {complaint}" for complaint in complaints))
     return places.set_from(option, [("sweep", axis)])

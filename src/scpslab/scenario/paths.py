@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scpslab.documents.places import one_of
+from scpslab.documents.places import Places, one_of
 from scpslab.documents.yaml_lines import KeyPath, dotted, read_value
 from scpslab.names import node_and_link
 from scpslab.topology.description import Network
@@ -16,6 +16,13 @@ from scpslab.topology.description import Network
 # The kind of workload that stands for other people's traffic: who sends it is no party of the experiment.
 CROSS_TRAFFIC = "congestion"
 OVERRIDE = re.compile(r"([A-Za-z*][\w.*-]*)=(.+)", re.DOTALL)
+
+
+# Lists of named parts that a case, a variant or --set can leave out by the word off, which YAML 1.1 reads as false; and what marks such a part until then.
+SECTIONS: tuple[KeyPath, ...] = (("workloads",), ("probes",), ("services",))
+OFF = (False, None, "off")
+OR_OFF = ', or the word "off" to leave it out'
+LEFT_OUT = "(left out)"
 
 
 class PathError(ValueError):
@@ -32,6 +39,23 @@ def set_value(data: dict[str, Any], path: str, value: Any, network: Network) -> 
     if not all(parts):
         raise PathError(f'found the path "{path}"; expected words with single dots between them')
     return _set(data, parts, (), value, _Stars(network, _parties(data, network)))
+
+
+def leaves_out(place: KeyPath, value: Any) -> bool:
+    """Whether a value at a place leaves a part of a list out."""
+    return place[:-1] in SECTIONS and any(value is word or value == word for word in OFF if type(value) is type(word))
+
+
+def without_left_out(data: Mapping[str, Any], places: Places) -> tuple[dict[str, Any], Places]:
+    """The data without the parts that were left out, and the places of the others, which keep their lines."""
+    found = dict(data)
+    for section in (str(at[0]) for at in SECTIONS):
+        parts = found.get(section)
+        gone = [index for index, part in enumerate(parts) if isinstance(part, dict) and LEFT_OUT in part] if isinstance(parts, list) else []
+        if gone:
+            found[section] = [part for index, part in enumerate(found[section]) if index not in gone]
+            places = places.without(section, gone)
+    return found, places
 
 
 def places_of(data: Mapping[str, Any], path: str, network: Network) -> list[KeyPath]:
@@ -100,8 +124,13 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
             changed += _set(here[key], left, (*done, key), value, stars)
     elif isinstance(here, list):
         for index, item in _items(here, part, done):
+            if not left and leaves_out((*done, part), value):
+                item[LEFT_OUT] = True
+                changed.append((*done, index))
+                continue
             if not left:
-                raise PathError(f'found the end after "{part}"; expected a key of it, such as {dotted(done)}.{part}.{next(iter(item), "size")}')
+                example = f"{dotted(done)}.{part}.{next(iter(item), 'size')}"
+                raise PathError(f'found the end after "{part}"; expected a key of it, such as {example}{OR_OFF if done in SECTIONS else ""}')
             changed += _set(item, left, (*done, index), value, stars)
     else:
         raise PathError(f'found "{part}" after {dotted(done)}, which is a plain value; expected no further key')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scpslab import units
 from scpslab.plan.ways import Hop, Way
 from scpslab.scenario.model import ScenarioFile
 
@@ -10,7 +9,7 @@ from scpslab.scenario.model import ScenarioFile
 def rate_bps(model: ScenarioFile, hop: Hop) -> int | None:
     """The rate of a hop: the scenario's, else the topology's; None when it is not limited."""
     given = model.links.get(hop.link.name, {}).get(hop.direction.name)
-    return units.parse("rate", given.rate) if given and given.rate is not None else hop.direction.rate_bps
+    return given.rate if given and given.rate is not None else hop.direction.rate_bps
 
 
 def slowest_bps(model: ScenarioFile, found: Way) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 
-from scpslab import units
 from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.model import GatewayService, ScenarioFile
@@ -61,6 +60,6 @@ def _gateway_problems(service: GatewayService, known: Mapping[str, str]) -> Iter
         except ValueError:
             found = f'found "{text}"; expected an IPv4 network whose host bits are 0, such as 10.2.0.0/24'
             yield ("far", number), f"{found}. Correct the prefix."
-    mtu = units.parse("size", service.mtu)
+    mtu = service.mtu
     if not MTU_LEAST <= mtu <= MTU_MOST:
-        yield ("mtu",), f'found "{service.mtu}"; expected {MTU_LEAST} to {MTU_MOST} B. Give the MTU of the link.'
+        yield ("mtu",), f'found "{service.mtu.text}"; expected {MTU_LEAST} to {MTU_MOST} B. Give the MTU of the link.'

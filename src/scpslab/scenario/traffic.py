@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from scpslab import probes, units, workloads
+from scpslab import probes, workloads
+from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.probes import folder_of, name_of
 from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, survey, there_and_back
@@ -28,6 +29,8 @@ def workload_problems(model: ScenarioFile, network: topology.Network, folder: Pa
     surveyed = survey(model, network)
     wrong = False
     for index, workload in enumerate(model.workloads):
+        if text := too_late(workload.start, model.limits.virtual):
+            yield ("workloads", index, "start"), text
         ends = list(end_problems(workload, surveyed))
         wrong = wrong or bool(ends)
         found = ends or workloads.KINDS[workload.kind].problems(workload, _surroundings(workload, model, surveyed, network, folder))
@@ -35,6 +38,13 @@ def workload_problems(model: ScenarioFile, network: topology.Network, folder: Pa
     if not wrong:
         yield from sources_twice(model, surveyed)
     yield from _ports_twice(model)
+
+
+def too_late(at: Quantity, limit: Quantity) -> str:
+    """What is wrong with the time of something in a cell that has so much of it, "" if nothing is."""
+    if at < limit:
+        return ""
+    return f'found "{at.text}"; expected a time before limits.virtual, "{limit.text}", at which the cell ends. Let it begin earlier, or raise the limit.'
 
 
 def probe_problems(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
@@ -105,14 +115,14 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
 
 def too_little_memory(model: ScenarioFile) -> Iterator[Problem]:
     """Captures are kept in the guest's memory while a cell runs."""
-    memory = units.parse("size", model.limits.memory)
+    memory = model.limits.memory
     if memory < SMALLEST_MEMORY_BYTES:
-        yield ("limits", "memory"), f'found "{model.limits.memory}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.'
+        yield ("limits", "memory"), f'found "{memory.text}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.'
         return
     if memory > LARGEST_MEMORY_BYTES:
-        yield ("limits", "memory"), f'found "{model.limits.memory}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.'
+        yield ("limits", "memory"), f'found "{memory.text}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.'
     packets = sum(workloads.KINDS[workload.kind].packets(workload) for workload in model.workloads)
     captures = sum(probes.KINDS[probe.kind].memory_bytes(probe, packets) for probe in model.probes)
     if captures > memory // 2:
-        found = f'found captures of about {captures >> 20} MiB in a guest of "{model.limits.memory}"; expected at most half of it'
+        found = f'found captures of about {captures >> 20} MiB in a guest of "{memory.text}"; expected at most half of it'
         yield ("probes",), f"{found}. Raise limits.memory to {-(-2 * captures // (1 << 20))} MiB, or capture less."

@@ -4,6 +4,6 @@ Order of reading: images.py (the parts, their recipes, and the folders that keep
 and from_wheel.py are about wheels that carry them; job.py, apt.py and folders.py serve them.
 """
 
-from scpslab.setup.images import Images, Program, cache_dir, ensure, ensure_appliance, ensure_stack, ensure_tools
+from scpslab.setup.images import Images, Program, cache_dir, ensure, ensure_appliance, ensure_stack, ensure_tools, system_cache
 
-__all__ = ["Images", "Program", "cache_dir", "ensure", "ensure_appliance", "ensure_stack", "ensure_tools"]
+__all__ = ["Images", "Program", "cache_dir", "ensure", "ensure_appliance", "ensure_stack", "ensure_tools", "system_cache"]

@@ -1,10 +1,12 @@
 """`python -m scpslab.setup`: builds everything that engines need and prints the time of each step. `--programs FOLDER`: only the programs of node images.
 
-`--from WHEEL`: takes them from a wheel first (from_wheel.py). `--pin`, `--published` (pin.py) and `--pack FOLDER` (pack.py) are a maintainer's.
+`--from WHEEL`: takes them from a wheel first (from_wheel.py). `--pin`, `--published` (pin.py) and `--pack FOLDER [--without-appliance]` (pack.py) are a
+maintainer's.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -17,15 +19,20 @@ from scpslab.setup.images import PARTS, cache_dir, compare, ensure, ensure_progr
 from scpslab.setup.pack import pack
 from scpslab.setup.pin import pin, publish
 
+INTERRUPTED_EXIT = 130
+
 
 def main() -> int:
     """Builds what is missing; returns the exit code of the error, if there is one."""
+    # Ended in whatever way, a build first ends its programs.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     try:
         if sys.argv[1:2] == ["--programs"] and len(sys.argv) == 3:
             ensure_programs(Path(sys.argv[2]), _say)
             return 0
-        if sys.argv[1:2] == ["--pack"] and len(sys.argv) == 3:
-            pack(Path(sys.argv[2]), _say)
+        if sys.argv[1:2] == ["--pack"] and sys.argv[3:] in ([], ["--without-appliance"]):
+            pack(Path(sys.argv[2]), _say, with_appliance=len(sys.argv) == 3)
             return 0
         if sys.argv[1:2] == ["--from"] and len(sys.argv) == 3:
             for name in take(Path(sys.argv[2]), _say):
@@ -37,6 +44,9 @@ def main() -> int:
     except ScpslabError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted: finished parts are kept; repeat the command to build the others", file=sys.stderr)
+        return INTERRUPTED_EXIT
 
 
 def _say(text: str) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.errors import CapabilityError
+from scpslab.installation import PACKAGES
 from scpslab.setup.job import Job
 
 SUITE = "trixie"
@@ -84,7 +85,7 @@ def sources_line() -> str:
 
 def _line(address: str, suite: str, options: str = "") -> str:
     if not KEYRING.is_file():
-        raise CapabilityError(f"{KEYRING}: found no such file; expected the Debian archive keys. Run: make packages.")
+        raise CapabilityError(f"{KEYRING}: found no such file; expected the Debian archive keys. To fix: {PACKAGES}.")
     return f"deb [{options}signed-by={KEYRING}] {address} {suite} main"
 
 

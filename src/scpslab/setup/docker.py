@@ -13,8 +13,8 @@ from scpslab.setup.guest import SOURCE_DATE_EPOCH, lines
 from scpslab.setup.job import Job
 
 RECIPE = "images/guest-docker"
-# Folders of images/ that are not images of nodes, or of a node that users build from a source of their own.
-NO_NODES = ("guest", "guest-docker", "lab-kernel", "scps-ri")
+# Folders of images/ that are not images of nodes.
+NO_NODES = ("guest", "guest-docker", "lab-kernel")
 # containerd tells its shims, and through them runc and its hooks, to run on several processors. The guest has one. In virtual time nothing interrupts a
 # thread that waits for another thread by spinning, as Go's sweeper does with several processors: it would wait for ever.
 SEVERAL_PROCESSORS, ONE_PROCESSOR = re.compile(rb"GOMAXPROCS=[2-9]"), b"GOMAXPROCS=1"

@@ -32,11 +32,13 @@ def take(given: Path, say: Callable[[str], None]) -> list[str]:
         index = packed.index(folder)
         for part in CARRIED:
             own = index.get(part.name)
-            if own is None or own.recipe != recipe_hash(part):
+            if own is None:
+                continue
+            if own.recipe != recipe_hash(part):
                 others.append(part.name)
             elif not (place(part, cache_dir()) / part.product).exists():
                 unpack(part, own, folder, cache_dir(), say)
-    if len(others) == len(CARRIED):
+    if len(others) == len(index):
         raise UsageError(f"{wheel}: found parts of other recipes only; expected those of this clone. Make the wheel from the same commit.")
     return others
 

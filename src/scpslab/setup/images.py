@@ -29,6 +29,7 @@ NEEDED_BYTES = 4 * 10**9
 # Besides what is unpacked: a run and its results.
 ROOM_TO_RUN_BYTES = 10**8
 PUBLISHED = "images/published.txt"
+SYSTEM_CACHE = "SCPSLAB_SYSTEM_CACHE"
 # Beside a product: what it was made with, and where its versions differ from the recipe's.
 MADE = "made.json"
 # User-Mode Linux exists for no other.
@@ -93,6 +94,20 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "scpslab"
 
 
+def system_cache() -> Path | None:
+    """The folder of built parts and results that users of a machine share and that is only read; None if SCPSLAB_SYSTEM_CACHE names none.
+
+    Raises:
+        CapabilityError: the folder is not there.
+    """
+    if not (named := os.environ.get(SYSTEM_CACHE)):
+        return None
+    folder = Path(named).absolute()
+    if not folder.is_dir():
+        raise CapabilityError(f"{SYSTEM_CACHE}: found no folder {folder}; expected one with built parts and results. Correct it, or unset {SYSTEM_CACHE}.")
+    return folder
+
+
 def recipe_hash(part: Part) -> str:
     """Hash of a recipe: its files with their names."""
     folder = PROJECT / part.recipe
@@ -143,7 +158,7 @@ def find(part: Part, cache: Path, say: Callable[[str], None] = lambda _: None, m
 
 def _in_system_cache(part: Part, cache: Path, machine: str) -> Path | None:
     """The path of a part in the system cache, as it is there; None if it is not."""
-    folder = _system_cache()
+    folder = system_cache()
     if folder is None or folder == cache:
         return None
     product = place(part, folder, machine) / part.product
@@ -405,7 +420,7 @@ def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
 
 def _shared_boot_dir(cache: Path, programs: Path, images: dict[str, Path], name: str) -> Path | None:
     """The system cache's own, if it has the same bytes: nobody then needs a copy of the image, which others may not give a second name."""
-    folder = _system_cache()
+    folder = system_cache()
     if folder is None or folder == cache or not (folder / "boot" / name / "init").is_file():
         return None
     found = folder / "boot" / name
@@ -418,10 +433,3 @@ def _shared_boot_dir(cache: Path, programs: Path, images: dict[str, Path], name:
             system.check(found / image, cache, _content_hash(product), _digest)
     trust.check(found / "init")
     return found
-
-
-def _system_cache() -> Path | None:
-    # Not above: the appliance imports this module with the standard library only, and server files need more.
-    from scpslab.server import system_cache  # noqa: PLC0415
-
-    return system_cache()

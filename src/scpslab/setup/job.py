@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from scpslab.errors import CapabilityError
+from scpslab.installation import PACKAGES
 
 LAST_LINES = 6
+# How long the programs of an interrupted build may take to end.
+ENDING_S = 5
 # How a line ends that is about work which has begun.
 UNDER_WAY = " …"
 # Messages of the tools, and the advice for each.
@@ -86,18 +92,54 @@ class Job:
         # Some of the tools are in /sbin folders, which a user's path may lack.
         environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", **(env or {})}
         if shutil.which(argv[0], path=environment["PATH"]) is None:
-            raise CapabilityError(f"{argv[0]}: found no such program; expected it to be installed. Run: make packages.")
+            raise CapabilityError(f"{argv[0]}: found no such program; expected it to be installed. To fix: {PACKAGES}.")
         with self.log.open("ab") as output:
             output.write(f"$ {' '.join(argv)}\n".encode())
             output.flush()
             begin = output.tell()
-            done = subprocess.run(argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False)
+            code = _run(argv, cwd, environment, output)
         with self.log.open("rb") as log:
             log.seek(begin)
             said = log.read().decode(errors="replace")
-        if done.returncode:
-            raise CapabilityError(failure(argv[0], done.returncode, said, self.log))
+        if code:
+            raise CapabilityError(failure(argv[0], code, said, self.log))
         return said
+
+
+def _run(argv: Sequence[str], cwd: Path | None, environment: Mapping[str, str], output: IO[bytes]) -> int:
+    """Runs a program to its end in a process group of its own, and returns its exit code; if this process is interrupted, the whole group ends."""
+    process = None
+    try:
+        with _interrupts_wait():
+            process = subprocess.Popen(argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, process_group=0)
+        return process.wait()
+    except BaseException:
+        # The first signal lets it remove what it has mounted.
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                if process is None:
+                    break
+                os.killpg(process.pid, number)
+                process.wait(ENDING_S)
+        raise
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Signals that end this process take effect at the end of the block: a program that has just been started is known by then."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    late: list[int] = []
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    before = {number: signal.signal(number, lambda found, _frame: late.append(found)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if late:
+        signal.raise_signal(late[0])
 
 
 def failure(program: str, code: int, said: str, log: Path) -> str:

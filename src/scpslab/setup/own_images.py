@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from scpslab.errors import CapabilityError
 from scpslab.lab import docker
-from scpslab.setup import reference
 from scpslab.setup.images import link_or_copy
 
 FOLDER = "own-images"
@@ -41,8 +40,9 @@ def find_image(name: str) -> OwnImage:
             raise CapabilityError(
                 f"image {name}: found no Docker Engine that answers ({error}); expected a Docker Engine that has the image. Start Docker."
             ) from error
-        advice = "./scpslab image scps-ri" if name == reference.image_name() else f"docker build --tag {name} FOLDER, or docker pull {name}"
-        raise CapabilityError(f"image {name}: found no such image in this machine's Docker; expected it there. Run: {advice}.") from error
+        raise CapabilityError(
+            f"image {name}: found no such image in this machine's Docker; expected it there. Run: docker build --tag {name} FOLDER, or docker pull {name}."
+        ) from error
     user = found["Config"].get("User") or ""
     if user and not user.partition(":")[0].isdigit():
         raise CapabilityError(

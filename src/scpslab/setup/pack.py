@@ -11,27 +11,33 @@ from typing import NoReturn
 from scpslab.errors import CapabilityError
 from scpslab.setup import notices, packed
 from scpslab.setup.folders import whole_folder
-from scpslab.setup.images import CARRIED, MADE, Part, cache_dir, ensure, ensure_appliance, ensure_stack, link_or_copy, made, place
+from scpslab.setup.images import APPLIANCE, CARRIED, MADE, Part, cache_dir, ensure, ensure_appliance, ensure_stack, find, link_or_copy, made, place
 from scpslab.setup.packed import Packed
 from scpslab.version import commit
 
 # Beside the parts in the cache: the archives, because packing takes minutes.
 FOLDER = "packed"
 SUFFIX = ".tar.xz"
+APPLIANCE_TIME = "building it takes 10 to 30 minutes on two cores"
 
 
-def pack(folder: Path, say: Callable[[str], None]) -> None:
+def pack(folder: Path, say: Callable[[str], None], *, with_appliance: bool = True) -> None:
     """Builds the parts that a wheel carries, and packs them into `folder`, which is emptied.
+
+    `with_appliance`: also the kernel with which cells run on arm64, and where ptrace is forbidden.
 
     Raises:
         CapabilityError: as `ensure`.
     """
+    if with_appliance and find(APPLIANCE, cache_dir()) is None:
+        say(f"{APPLIANCE.title}: not built yet; {APPLIANCE_TIME}, once. Machines of x86-64 that allow ptrace do without it: make wheel APPLIANCE=no")
     ensure(say)
     ensure_stack(say)
-    ensure_appliance(say)
+    if with_appliance:
+        ensure_appliance(say)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    parts = [_pack(part, folder, say) for part in CARRIED]
+    parts = [_pack(part, folder, say) for part in CARRIED if with_appliance or part is not APPLIANCE]
     found = commit()
     packed.write_index(parts, {"commit": found.id if found else None, "changed": found.changed if found else None}, folder)
     say(f"{folder}: {sum((folder / part.archive).stat().st_size for part in parts) / 1e6:.1f} MB")

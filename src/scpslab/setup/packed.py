@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.errors import CapabilityError
+from scpslab.installation import pip_install
 from scpslab.project import PARTS_INDEX
 from scpslab.scratch import replace_text
 
@@ -119,4 +120,4 @@ def _unknown(file: Path, found: Any) -> dict[str, Packed]:
 
 
 def _damaged(file: Path, found: str) -> CapabilityError:
-    return CapabilityError(f"{file}: found {found}; expected what the wheel has there. Install scpslab again: pip install --force-reinstall scpslab.")
+    return CapabilityError(f"{file}: found {found}; expected what the wheel has there. Install scpslab again: {pip_install(options='--force-reinstall ')}.")

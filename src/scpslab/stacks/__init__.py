@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from pydantic import Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, Tag
 
 from scpslab.kinds import kinds_of
+from scpslab.plan.stacks import GONE
 from scpslab.plan.stacks import STACKS as CARRIERS
 from scpslab.stacks.base import HostPart, Stack
 from scpslab.stacks.kernel import KernelHost
@@ -20,11 +21,18 @@ def stack(host: Any) -> str:
     return str(host.get("stack", "kernel") if isinstance(host, dict) else getattr(host, "stack", "kernel"))
 
 
+def _not_gone(host: Any) -> Any:
+    """Refuses a stack of an earlier version with the reason."""
+    if (name := stack(host)) in GONE:
+        raise ValueError(f"found stack {name}, {GONE[name]}")
+    return host
+
+
 if TYPE_CHECKING:
     Host = HostPart
 else:
     _tagged = tuple(Annotated[found.host, Tag(name)] for name, found in STACKS.items())
-    Host = Annotated[Union[_tagged], Discriminator(stack)]  # noqa: UP007 (made while the program runs)
+    Host = Annotated[Union[_tagged], Discriminator(stack), BeforeValidator(_not_gone)]  # noqa: UP007 (made while the program runs)
 
 
 def plan_node(host: HostPart) -> NodePlan:

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Size
 from scpslab.names import IMAGE
@@ -33,7 +32,7 @@ def image_node(host: ImageHost) -> NodePlan:
         stack="image",
         sysctls=sysctls(PRESETS["modern"]),
         timestamps=PRESETS["modern"].timestamps,
-        image=OwnImage(host.image, units.parse("size", host.memory), host.device, host.options),
+        image=OwnImage(host.image, host.memory, host.device, host.options),
     )
 
 

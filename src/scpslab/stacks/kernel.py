@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration, Size
 from scpslab.presets import PRESETS, KernelSettings, Preset
@@ -50,9 +49,9 @@ def settings_of(host: KernelHost) -> KernelSettings:
     """The preset with the scenario's own words on top."""
     plain = ("congestion", "timestamps", "sack", "window_scaling", "ecn", "initial_window", "initial_receive_window", "delayed_ack", "quick_ack")
     given: dict[str, Any] = {name: value for name in plain if (value := getattr(host, name)) is not None}
-    given |= {name: units.parse("size", value) for name in ("mss", "send_buffer", "receive_buffer") if (value := getattr(host, name)) is not None}
+    given |= {name: value for name in ("mss", "send_buffer", "receive_buffer") if (value := getattr(host, name)) is not None}
     if host.rto_min is not None:
-        given["rto_min_ms"] = max(1, units.parse("duration", host.rto_min) // 10**6)
+        given["rto_min_ms"] = max(1, host.rto_min // 10**6)
     return replace(PRESETS[host.preset], **given)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from scpslab import units
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Rate, Size
 from scpslab.plan.sp import Service, Suite
@@ -121,11 +120,11 @@ def scps_node(host: ScpsHost) -> NodePlan:
     settings |= {
         f"{name}_ms": max(1, _ms(value)) if _ms(value) or name != "ack_floor" else 0 for name in DURATIONS if (value := getattr(host, name)) is not None
     }
-    settings |= {name: units.parse("size", value) for name in SIZES if (value := getattr(host, name)) is not None}
+    settings |= {name: value for name in SIZES if (value := getattr(host, name)) is not None}
     if host.initial_window is not None:
         settings["initial_window"] = str(host.initial_window)
     if host.rate is not None:
-        settings["rate"] = "none" if host.rate == "none" else str(units.parse("rate", host.rate))
+        settings["rate"] = "none" if host.rate == "none" else str(host.rate)
     unpaced = (host.congestion or CONGESTION_OF[host.preset]) == "none" and host.rate is None
     return NodePlan(
         stack="scps",
@@ -160,5 +159,5 @@ KIND = Stack(
 )
 
 
-def _ms(text: str) -> int:
-    return int(units.parse("duration", text) // 10**6)
+def _ms(duration_ns: int) -> int:
+    return duration_ns // 10**6

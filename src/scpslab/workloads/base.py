@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
-from scpslab import units
 from scpslab.documents.parts import Part, key
-from scpslab.documents.quantities import Duration, Name
+from scpslab.documents.quantities import Duration, Name, PositiveDuration
 from scpslab.names import node_and_link
 from scpslab.plan import workloads as planned
 from scpslab.plan.ways import Way
@@ -68,7 +67,7 @@ class Surroundings:
     in_containers: bool
     mtu_bytes: int
     slowest_bps: int | None
-    virtual: str
+    virtual: PositiveDuration
     has_np_router: bool
     folder: Path
 
@@ -128,7 +127,7 @@ class Common(TypedDict):
 
 def common(workload: Traffic) -> Common:
     """What a plan says of every workload."""
-    return {"name": workload.name, "from_": workload.sender, "to": workload.receiver, "start_ns": units.parse("duration", workload.start)}
+    return {"name": workload.name, "from_": workload.sender, "to": workload.receiver, "start_ns": workload.start}
 
 
 def _no_problems(_workload: Any, _around: Surroundings) -> Iterable[Problem]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.stacks import KERNEL
@@ -55,15 +54,15 @@ def plan(workload: Bulk, setting: Setting) -> planned.Bulk:
         **common(workload),
         required=workload.required,
         to_ip=to_scps.ip if to_scps else setting.addresses[workload.to],
-        bytes_=units.parse("size", workload.size),
-        segment_bytes=units.parse("size", workload.segment),
+        bytes_=workload.size,
+        segment_bytes=workload.segment,
         port=workload.port,
         send_window_bytes=setting.hosts[workload.sender].send_window_bytes,
         receive_window_bytes=setting.hosts[workload.receiver].receive_window_bytes,
         congestion=workload.congestion,
         delayed_ack=setting.hosts[workload.receiver].delayed_ack,
         payload_seed=setting.seed("payload", workload.name),
-        patience_ns=units.parse("duration", workload.patience),
+        patience_ns=workload.patience,
         from_scps=from_scps,
         to_scps=to_scps,
     )
@@ -71,7 +70,7 @@ def plan(workload: Bulk, setting: Setting) -> planned.Bulk:
 
 def packets(workload: Bulk) -> int:
     """Each segment, and an acknowledgement of it."""
-    return 2 * units.parse("size", workload.size) // units.parse("size", workload.segment)
+    return 2 * workload.size // workload.segment
 
 
 def least_packets(workload: planned.Bulk, _rate_bps: int | None, _mtu_bytes: int) -> int:

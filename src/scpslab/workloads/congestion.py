@@ -7,7 +7,6 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate, Size
 from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
@@ -41,12 +40,12 @@ class CongestionTraffic(Traffic):
 
 def problems(workload: CongestionTraffic, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
-    packet, mtu = units.parse("size", workload.packet), around.mtu_bytes
+    packet, mtu = workload.packet, around.mtu_bytes
     if not IP_UDP_HEADERS_BYTES < packet <= mtu:
-        yield ("packet",), f'found "{workload.packet}"; expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B. Correct the value.'
-    draws = units.parse("duration", around.virtual) // units.parse("duration", workload.redraw)
+        yield ("packet",), f'found "{workload.packet.text}"; expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B. Correct the value.'
+    draws = around.virtual // workload.redraw
     if draws > MOST_DRAWS:
-        yield ("redraw",), f'found "{workload.redraw}", {draws} rates in limits.virtual; expected at most {MOST_DRAWS}. Redraw less often.'
+        yield ("redraw",), f'found "{workload.redraw.text}", {draws} rates in limits.virtual; expected at most {MOST_DRAWS}. Redraw less often.'
     if workload.level is not None and around.slowest_bps is None:
         yield ("level",), f"found a level on a way without a rate; expected a slowest hop between {workload.from_} and {workload.to}. Use max_rate."
 
@@ -55,8 +54,8 @@ def plan(workload: CongestionTraffic, setting: Setting) -> planned.Congestion:
     """The draws depend on repeat and name only: every stack meets the same traffic, and a higher level is the same pattern, scaled."""
     hop = slowest(setting.way(workload.from_, workload.to))
     rate_bps = hop.direction.rate_bps or 0 if hop else 0
-    most_bps = units.parse("rate", workload.max_rate) if workload.max_rate is not None else round(rate_bps * ((workload.level or 100) - 100) / 100)
-    redraw_ns = units.parse("duration", workload.redraw)
+    most_bps = workload.max_rate if workload.max_rate is not None else round(rate_bps * ((workload.level or 100) - 100) / 100)
+    redraw_ns = workload.redraw
     draws = -(-setting.virtual_ns // redraw_ns)
     return planned.Congestion(
         **common(workload),
@@ -65,7 +64,7 @@ def plan(workload: CongestionTraffic, setting: Setting) -> planned.Congestion:
         to_ip=setting.addresses[workload.to],
         max_rate_bps=most_bps,
         redraw_ns=redraw_ns,
-        packet_bytes=units.parse("size", workload.packet),
+        packet_bytes=workload.packet,
         rates_bps=tuple(int(value * most_bps) for value in setting.draws("congestion", workload.name, draws)),
         port=workload.port,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.stacks import SCPS
@@ -42,11 +41,11 @@ def plan(workload: Endpoint, setting: Setting) -> planned.Endpoint:
         **common(workload),
         required=workload.required,
         to_ip=setting.addresses[workload.to],
-        bytes_=units.parse("size", workload.size),
+        bytes_=workload.size,
         port=workload.port,
         options=planned.EndOptions(from_=from_image.options if from_image else "", to=to_image.options if to_image else ""),
         payload_seed=setting.seed("payload", workload.name),
-        patience_ns=units.parse("duration", workload.patience),
+        patience_ns=workload.patience,
         from_ip=setting.source(workload.from_, workload.to),
     )
 

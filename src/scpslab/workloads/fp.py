@@ -7,7 +7,6 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.stacks import SCPS
@@ -66,16 +65,15 @@ class Fp(Traffic):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        size, record = units.parse("size", self.size), units.parse("size", self.record)
-        if self.command in ("read", "replace", "delete") and record > size:
-            raise ValueError(f'found a record of "{self.record}" in a file of "{self.size}"; expected one that fits into it')
+        if self.command in ("read", "replace", "delete") and self.record > self.size:
+            raise ValueError(f'found a record of "{self.record.text}" in a file of "{self.size.text}"; expected one that fits into it')
         if self.stop != "none" and self.command not in ("get", "put"):
             raise ValueError(f"found stop {self.stop} with {self.command}; expected it with get or put")
-        if self.stop_at is not None and units.parse("size", self.stop_at) >= size:
-            raise ValueError(f'found stop_at "{self.stop_at}" in a file of "{self.size}"; expected less than the file')
+        if self.stop_at is not None and self.stop_at >= self.size:
+            raise ValueError(f'found stop_at "{self.stop_at.text}" in a file of "{self.size.text}"; expected less than the file')
         for name in ("data_timeout", "reply_timeout", "restart_delay"):
-            if units.parse("duration", getattr(self, name)) % 10**9:
-                raise ValueError(f'found {name} "{getattr(self, name)}"; expected whole seconds')
+            if getattr(self, name) % 10**9:
+                raise ValueError(f'found {name} "{getattr(self, name).text}"; expected whole seconds')
         return self
 
 
@@ -97,9 +95,9 @@ def serves(workload: Fp) -> tuple[str, int]:
 
 def plan(workload: Fp, setting: Setting) -> planned.Fp:
     """Where it is stopped and where the record lies are drawn by repeat and name only: every stack and command meets the same."""
-    size, record = units.parse("size", workload.size), units.parse("size", workload.record)
+    size, record = workload.size, workload.record
     (stop,), (record_at,) = setting.draws("stop", workload.name, 1), setting.draws("record", workload.name, 1)
-    stop_at = units.parse("size", workload.stop_at) if workload.stop_at is not None else int(size * (STOP_FROM + (STOP_TO - STOP_FROM) * stop))
+    stop_at = workload.stop_at if workload.stop_at is not None else int(size * (STOP_FROM + (STOP_TO - STOP_FROM) * stop))
     from_scps, to_scps = scps_ends(workload, workload.segment, setting)
     server, server_scps = (workload.to, to_scps) if workload.from_client else (workload.from_, from_scps)
     return planned.Fp(
@@ -117,12 +115,12 @@ def plan(workload: Fp, setting: Setting) -> planned.Fp:
         stop=workload.stop,
         stop_at=stop_at if workload.stop != "none" else None,
         tunables={
-            "DATATIMEOUT": units.parse("duration", workload.data_timeout) // 10**9,
-            "REPLYTIMEOUT": units.parse("duration", workload.reply_timeout) // 10**9,
-            "RESTARTDELAY": units.parse("duration", workload.restart_delay) // 10**9,
+            "DATATIMEOUT": workload.data_timeout // 10**9,
+            "REPLYTIMEOUT": workload.reply_timeout // 10**9,
+            "RESTARTDELAY": workload.restart_delay // 10**9,
         },
         payload_seed=setting.seed("payload", workload.name),
-        patience_ns=units.parse("duration", workload.patience),
+        patience_ns=workload.patience,
         from_scps=from_scps,
         to_scps=to_scps,
         server_ip=server_scps.ip if server_scps else setting.addresses[server],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.workloads import ftp as planned
@@ -45,12 +44,12 @@ def plan(workload: Ftp, setting: Setting) -> planned.Ftp:
         **common(workload),
         required=workload.required,
         to_ip=setting.addresses[workload.to],
-        bytes_=units.parse("size", workload.size),
+        bytes_=workload.size,
         command=workload.command,
         mode=workload.mode,
         port=workload.port,
         payload_seed=setting.seed("payload", workload.name),
-        patience_ns=units.parse("duration", workload.patience),
+        patience_ns=workload.patience,
         server_ip=setting.addresses[workload.to if workload.command == "put" else workload.from_],
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from scpslab import units
+from scpslab.documents.quantities import PositiveDuration, Size
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ class HasSize(Protocol):
     """A workload that sends a number of bytes, and is given up after a time."""
 
     @property
-    def size(self) -> str:
+    def size(self) -> Size:
         """Bytes to send."""
 
     @property
-    def patience(self) -> str:
+    def patience(self) -> PositiveDuration:
         """When it is given up."""
 
 
@@ -36,11 +36,11 @@ class HasBytes(Protocol):
 
 def fits_in_time(workload: HasSize, around: Surroundings) -> Iterator[Problem]:
     """The size must fit, at the slowest hop and without a loss."""
-    need_ns = _ns_on_a_link(units.parse("size", workload.size), around.slowest_bps)
-    for limit, text in (("patience", workload.patience), ("limits.virtual", around.virtual)):
-        if need_ns > units.parse("duration", text):
+    need_ns = _ns_on_a_link(workload.size, around.slowest_bps)
+    for limit, time in (("patience", workload.patience), ("limits.virtual", around.virtual)):
+        if need_ns > time:
             shown = f"{need_ns / SECOND_NS:.6g} s at the slowest hop"
-            yield ("size",), f'found "{workload.size}", {shown}; expected it to fit in {limit}, "{text}". Send less or raise {limit}.'
+            yield ("size",), f'found "{workload.size.text}", {shown}; expected it to fit in {limit}, "{time.text}". Send less or raise {limit}.'
             return
 
 

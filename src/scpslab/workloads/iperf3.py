@@ -7,7 +7,6 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
 from scpslab.plan.workloads import iperf3 as planned
@@ -46,8 +45,8 @@ def problems(workload: Iperf3, around: Surroundings) -> Iterator[Problem]:
         yield from gateways_fit(workload, "iperf3 over TCP", around)
         yield from kernel_setting(workload, "congestion", around)
         yield from kernel_setting(workload, "segment", around)
-    if workload.duration is not None and units.parse("duration", workload.duration) % 10**9:
-        yield ("duration",), f'found "{workload.duration}"; expected whole seconds. Correct the value.'
+    if workload.duration is not None and workload.duration % 10**9:
+        yield ("duration",), f'found "{workload.duration.text}"; expected whole seconds. Correct the value.'
 
 
 def plan(workload: Iperf3, setting: Setting) -> planned.Iperf3:
@@ -56,15 +55,15 @@ def plan(workload: Iperf3, setting: Setting) -> planned.Iperf3:
         **common(workload),
         required=workload.required,
         to_ip=setting.addresses[workload.to],
-        duration_ns=units.parse("duration", workload.duration) if workload.duration else None,
-        bytes_=units.parse("size", workload.size) if workload.size else None,
+        duration_ns=workload.duration,
+        bytes_=workload.size,
         port=workload.port,
         congestion=workload.congestion,
-        segment_bytes=units.parse("size", workload.segment) if workload.segment else None,
+        segment_bytes=workload.segment,
         reverse=workload.reverse,
-        udp_rate_bps=units.parse("rate", workload.udp_rate) if workload.udp_rate else None,
+        udp_rate_bps=workload.udp_rate,
         parallel=workload.parallel,
-        patience_ns=units.parse("duration", workload.patience),
+        patience_ns=workload.patience,
     )
 
 

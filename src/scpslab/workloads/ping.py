@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration, SizeOrZero
 from scpslab.plan.workloads import ping as planned
@@ -28,8 +27,8 @@ def plan(workload: Ping, setting: Setting) -> planned.Ping:
         required=workload.required,
         to_ip=setting.addresses[workload.to],
         count=workload.count,
-        interval_ns=units.parse("duration", workload.interval),
-        payload_bytes=units.parse("size", workload.payload),
+        interval_ns=workload.interval,
+        payload_bytes=workload.payload,
     )
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.errors import ScenarioError
@@ -41,11 +40,11 @@ def problems(workload: Policy, around: Surroundings) -> Iterator[Problem]:
     for end in (workload.sender, workload.receiver):
         if around.host(end).carrier is not KERNEL:
             yield ("kind",), f"found policy with the stack {around.host(end).stack} on {end}; expected kernel, which carries its datagrams. Remove the stack."
-    packet_bytes = units.parse("size", workload.packet)
+    packet_bytes = workload.packet
     if not planned.LEAST_PACKET_BYTES <= packet_bytes <= around.mtu_bytes:
         yield (
             ("packet",),
-            f'found "{workload.packet}"; expected {planned.LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, the MTU of the path. Correct the value.',
+            f'found "{workload.packet.text}"; expected {planned.LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, the MTU of the path. Correct the value.',
         )
     try:
         read_policy(around.folder / workload.policy)
@@ -80,13 +79,13 @@ def plan(workload: Policy, setting: Setting) -> planned.Policy:
         **common(workload),
         required=workload.required,
         to_ip=setting.addresses[workload.to],
-        bytes_=units.parse("size", workload.size),
-        packet_bytes=units.parse("size", workload.packet),
+        bytes_=workload.size,
+        packet_bytes=workload.packet,
         port=workload.port,
         file=workload.policy,
         code=read_policy(setting.folder / workload.policy),
         payload_seed=setting.seed("payload", workload.name),
-        patience_ns=units.parse("duration", workload.patience),
+        patience_ns=workload.patience,
         from_ip=setting.source(workload.from_, workload.to),
     )
 

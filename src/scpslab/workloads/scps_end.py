@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scpslab import units
+from scpslab.documents.quantities import Size
 from scpslab.names import node_and_link
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
@@ -28,7 +28,7 @@ IP_HEADER_BYTES = IP_TCP_HEADERS_BYTES - TCP_HEADER_BYTES
 NP_HEADER_BYTES = 12
 
 
-def scps_ends(workload: Traffic, segment: str | None, setting: Setting, precedence: int | None = None) -> tuple[ScpsEnd | None, ScpsEnd | None]:
+def scps_ends(workload: Traffic, segment: Size | None, setting: Setting, precedence: int | None = None) -> tuple[ScpsEnd | None, ScpsEnd | None]:
     """The programs at the sending and the receiving end; who accepts a connection answers at its precedence."""
     sender, receiver = _end(workload, workload.from_, workload.to, segment, setting), _end(workload, workload.to, workload.from_, segment, setting)
     if sender is not None and precedence is not None:
@@ -66,7 +66,7 @@ def _same_protection(workload: Traffic, around: Surroundings) -> Iterator[Proble
         yield ("to",), f"found {found}; expected the same at both ends. Set sp on the hosts."
 
 
-def _end(workload: Traffic, end: str, other: str, segment: str | None, setting: Setting) -> ScpsEnd | None:
+def _end(workload: Traffic, end: str, other: str, segment: Size | None, setting: Setting) -> ScpsEnd | None:
     """The program at one end: its address, device, settings and seed; None where the kernel carries it."""
     host = node_and_link(end)[0]
     node = setting.hosts[host]
@@ -75,7 +75,7 @@ def _end(workload: Traffic, end: str, other: str, segment: str | None, setting: 
     found = setting.way(end, other)
     settings = {**node.scps, "mtu": min(hop.mtu_bytes for hop in found)}
     if segment is not None:
-        settings["segment"] = units.parse("size", segment)
+        settings["segment"] = segment
     if node.paced_by_slowest_hop and (rate := rate_that_fits(settings, found, header_bytes(node), timestamps=node.timestamps)):
         settings["rate"] = str(rate)
     ip, device = setting.take_scps(host)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from scpslab.documents.quantities import Quantity
+
 if TYPE_CHECKING:
     from scpslab.workloads.base import Problem, Surroundings, Traffic
 
@@ -26,5 +28,6 @@ def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterato
     if getattr(workload, key) is None:
         return
     if ends := [end for end in (workload.sender, workload.receiver) if around.host(end).carrier.runs_scps]:
-        found = f'found "{getattr(workload, key)}" for a flow of {ends[0]}, whose gateway carries it over SCPS-TP'
+        value = getattr(workload, key)
+        found = f'found "{value.text if isinstance(value, Quantity) else value}" for a flow of {ends[0]}, whose gateway carries it over SCPS-TP'
         yield (key,), f"{found}; expected none. Remove the key; settings of SCPS-TP belong to the host."

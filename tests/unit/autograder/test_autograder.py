@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.autograder import __main__ as container
-from scpslab.autograder.build import Wheels, write_archive
-from scpslab.autograder.handed_in import submission_of, users
-from scpslab.autograder.layout import COURSE, METADATA, RESULTS, SOURCE, STUDENTS
-from scpslab.autograder.wheels import PARTS, check_own
-from scpslab.course.assignment import find, load_assignment, load_marking
-from scpslab.course.folder import load_course, make_course
-from scpslab.course.roster import Student
 from scpslab.errors import ScenarioError, ScpslabError, UsageError
-from scpslab.grading.grade import Code, Grade, Status
 from scpslab.version import version
+from scpslab_course.autograder import __main__ as container
+from scpslab_course.autograder.build import Wheels, write_archive
+from scpslab_course.autograder.handed_in import submission_of, users
+from scpslab_course.autograder.layout import COURSE, METADATA, RESULTS, SOURCE, STUDENTS
+from scpslab_course.autograder.wheels import PARTS, check_own
+from scpslab_course.course.assignment import find, load_assignment, load_marking
+from scpslab_course.course.folder import load_course, make_course
+from scpslab_course.course.roster import Student
+from scpslab_course.grading.grade import Code, Grade, Status
 
 ROSTER = (Student("anna", email="Anna@example.org"), Student("bo", email="bo@example.org", group="g1"))
 
@@ -157,11 +157,11 @@ def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, nam
     with zipfile.ZipFile(tmp_path / name, "w") as wheel:
         if parts is not None:
             wheel.writestr(PARTS, json.dumps(parts))
-    monkeypatch.setattr("scpslab.autograder.wheels.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
+    monkeypatch.setattr("scpslab_course.autograder.wheels.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
     with pytest.raises(UsageError, match=said):
         check_own(tmp_path / name)
 
 
 def test_what_the_container_runs_needs_no_library_for_pictures():
-    program = "import sys; sys.modules['matplotlib'] = None; import scpslab.autograder.__main__"
+    program = "import sys; sys.modules['matplotlib'] = None; import scpslab_course.autograder.__main__"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -34,6 +34,10 @@ def test_claims_are_counted_listed_and_written_for_programs(scpslab):
     assert "open/crossover-then" in scpslab("claims", "--questions")[1]
 
 
+def test_a_missing_file_of_claims_is_named_once(scpslab):
+    assert "expected a claims file. See docs/claims.md" in scpslab("claims", "--file", "nowhere.yaml")[2]
+
+
 def test_an_unknown_paper_has_neighbours(scpslab):
     code, _, wrong = scpslab("claims", "--paper", "fy98")
     assert code == 2
@@ -134,3 +138,37 @@ def test_clean_says_that_there_is_no_folder_of_runs(scpslab, tmp_path, runs, fou
     (tmp_path / "file").write_text("")
     said = f"error: --runs {runs}: found {found}; expected a folder of runs, such as runs. Correct the path.\n"
     assert scpslab("clean", "--runs", runs) == (2, "", said)
+
+
+OWN_CLAIMS = """kind: claims
+version: 1
+title: My paper
+year: 2026
+reference: Somebody, 2026
+series:
+  all: {scenarios: [fig04-golden], where: {stack: bbr}}
+claims:
+  - id: one
+    weight: headline
+    source: Fig 1
+    says: Something is so.
+    checks: [{kind: value, metric: transfer_s, of: {series: all, at: {ber: 0}}, at_least: 0, because: nothing is faster}]
+"""
+MISSPELLED = {
+    "scenario": ("[fig04-golden]", "[fig04-goldn]", 'mine.yaml:7: series.all.scenarios[0]: found "fig04-goldn"; expected one of', "Did you mean fig04-golden?"),
+    "column of a series": ("{stack: bbr}", "{stak: bbr}", 'mine.yaml:7: series.all.where.stak: found "stak"; expected one of', "Did you mean stack?"),
+    "column of a check": ("{ber: 0}", "{bre: 0}", 'mine.yaml:13: claims[0].checks[0]: found "bre"; expected one of', "Did you mean ber?"),
+    "metric": ("transfer_s", "tranfer_s", 'mine.yaml:13: claims[0].checks[0]: found "tranfer_s"; expected one of', "Did you mean transfer_s?"),
+}
+
+
+@pytest.mark.parametrize(("right", "wrong", "found", "nearest"), MISSPELLED.values(), ids=MISSPELLED)
+def test_a_misspelled_word_of_a_claim_is_refused_with_the_nearest(scpslab, tmp_path, right, wrong, found, nearest):
+    """It said "no data yet", as of a run that is still to come."""
+    (path := tmp_path / "mine.yaml").write_text(OWN_CLAIMS)
+    assert scpslab("claims", "--file", str(path))[0] == 0
+    path.write_text(OWN_CLAIMS.replace(right, wrong))
+    code, _, said = scpslab("claims", "--file", str(path))
+    assert code == 2
+    assert found in said
+    assert nearest in said

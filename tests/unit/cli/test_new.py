@@ -120,4 +120,4 @@ def test_at_a_terminal_it_asks_until_the_answers_fit(tmp_path):
     assert "expected numbers from 0 to 1" in shown
     loaded = scenario.load(str(tmp_path / "mine.yaml"))
     assert [cell.id for cell in scenario.cells(loaded)][::3] == ["stack=reno,ber=1e-05,r1", "stack=scps-modern,ber=1e-05,r1"]
-    assert loaded.model.workloads[0].size == "20 kB"
+    assert loaded.model.workloads[0].size.text == "20 kB"

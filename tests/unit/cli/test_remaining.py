@@ -101,7 +101,23 @@ def test_a_short_run_says_nothing_of_it():
     clock.now_s += 5
     show(CellDone("r1", DONE, cached=False))
     show(RunDone("slow", FOLDER, 5.0))
-    assert console.file.getvalue().splitlines() == ["[1/1] r1: completed, 120.0 virtual s", "1 cells in 5.0 s; 120 virtual seconds, 24 virtual s per s"]
+    assert console.file.getvalue().splitlines() == ["[1/1] r1: completed, 120.0 virtual s", "1 cells in 5.0 s; 120 virtual s, 24 virtual s per s"]
+
+
+def test_where_time_is_real_no_second_is_called_virtual():
+    console, clock = plain_console(), Clock()
+    console.file = io.StringIO()
+    show = ConsoleProgress(console, 1, clock)
+    show(RunStarted("slow", FOLDER, "live", ("r1",), {"r1": replace(TEN_S, wall_s=600.0)}))
+    show(CellStarted("r1"))
+    clock.now_s += 120
+    show(CellDone("r1", DONE, cached=False))
+    show(RunDone("slow", FOLDER, 120.0))
+    assert console.file.getvalue().splitlines() == [
+        "about 10 min for 1 cell (a guess, which cells that end correct)",
+        "[1/1] r1: completed, 120.0 s",
+        "1 cells in 120.0 s",
+    ]
 
 
 def test_the_bar_shows_the_time_left_of_a_run_with_one_long_cell():

@@ -8,7 +8,7 @@ import os
 import pytest
 import yaml
 
-from scpslab.cli.session import Session
+from scpslab.cli.session import Session, new_folder
 
 RUN = {"at": "1 s", "do": "run", "node": "h1", "command": "ping 10.0.0.2"}
 LINK = {"at": "2 s", "do": "link", "link": "hop", "ber": 1e-05}
@@ -43,6 +43,26 @@ def test_nothing_waits_for_a_command_that_was_interrupted(out, session):
     (out / "transcript.jsonl").write_text("".join(json.dumps(step) + "\n" for step in (RUN, {"at": "3 s", "do": "interrupted"}, LINK)))
     session.update(out)
     assert script(session) == [{**RUN, "required": False}, LINK]
+
+
+def test_a_command_that_is_not_there_is_left_out(out, session):
+    (out / "transcript.jsonl").write_text("".join(json.dumps(step) + "\n" for step in (LINK, RUN, {"at": "3 s", "do": "not found"}, RUN)))
+    session.update(out)
+    assert script(session) == [LINK, RUN]
+
+
+def test_a_folder_that_nobody_named_is_made_for_a_capture_only(out, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "session-1").mkdir()
+    session = Session(new_folder(), "point_to_point", {}, is_asked_for=False)
+    (out / "transcript.jsonl").write_text(json.dumps(RUN) + "\n")
+    session.update(out)
+    assert not session.folder.exists()
+    (out / "captures" / "h1.pcap").write_bytes(b"head")
+    session.update(out)
+    session.update(out)
+    assert sorted(path.name for path in (tmp_path / "session-2").iterdir()) == ["h1.pcap", "transcript.yaml"]
+    assert script(session) == [RUN]
 
 
 def test_captures_grow_with_the_lab_s(out, session):

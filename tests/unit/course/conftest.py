@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.course import assignment as assignments
-from scpslab.course import issue, workspace
-from scpslab.course.secret import Secret
+from scpslab_course.course import assignment as assignments
+from scpslab_course.course import issue, workspace
+from scpslab_course.course.secret import Secret
 
 SCENARIO = """kind: scenario
 version: 1

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab.course.expression import FormulaError, parse
-from scpslab.course.numbers import NAMES, functions
+from scpslab_course.course.expression import FormulaError, parse
+from scpslab_course.course.numbers import NAMES, functions
 
 ROWS = {
     "t": [

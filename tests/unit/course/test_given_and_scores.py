@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies
 
-from scpslab.course.expected import Mistake, NearEnough, RightNumber, RightWord
-from scpslab.course.given import GivenError, interval, number
-from scpslab.course.marking import Distance, Interval, LogRatio, Word
-from scpslab.course.model import ChoiceAnswer, ChoicePrediction, IntervalPrediction, NumberAnswer, NumberPrediction
-from scpslab.course.scoring import score_answer, score_prediction
+from scpslab.limited import Limits, limited
+from scpslab_course.course.expected import Mistake, NearEnough, RightNumber, RightWord
+from scpslab_course.course.given import GivenError, interval, number
+from scpslab_course.course.marking import Distance, Interval, LogRatio, Word
+from scpslab_course.course.model import ChoiceAnswer, ChoicePrediction, IntervalPrediction, NumberAnswer, NumberPrediction
+from scpslab_course.course.scoring import score_answer, score_prediction
 
 ASKED = NumberAnswer(kind="number", question="How much?", unit="kB")
 RIGHT = RightNumber(
@@ -39,6 +40,9 @@ CALIBRATED = Interval(kind="interval", truth="1 + 1", full=2, zero=8)
         (".5 MB", "kB", 500),
         ("2 Mbit/s", "kbit/s", 2000),
         ("3 round trips", "round trips", 3),
+        ("250 MS", "s", 0.25),
+        ("2 mbit/S", "kbit/s", 2000),
+        ("5 KB", "kB", 5),
     ],
 )
 def test_a_number_may_have_any_unit_of_its_kind(text, unit, value):
@@ -54,6 +58,7 @@ def test_a_number_may_have_any_unit_of_its_kind(text, unit, value):
         ("about ten", "s", "about ten"),
         ("1,5", "s", "with a point where you have a comma"),
         ("5 kB", "s", "with the unit"),
+        ("5 kb", "kB", "with the unit"),
         ("5 s", "", "expected a number alone"),
         ("nan", "s", "expected a number in s"),
         ("1e999", "s", "expected a number in s"),
@@ -65,6 +70,16 @@ def test_a_number_may_have_any_unit_of_its_kind(text, unit, value):
 def test_what_is_no_number_is_told_with_what_was_found_and_expected(text, unit, says):
     with pytest.raises(GivenError, match=says):
         number(text, unit)
+
+
+@pytest.mark.parametrize("text", [f"1 x{' ' * 100_000}y", f"1{' ' * 100_000}2", f"{' ' * 100_000}x", f"1..2{' ' * 100_000}x y"])
+def test_spaces_cost_no_time(text):
+    def refused() -> str:
+        with pytest.raises(GivenError) as caught:
+            (interval if ".." in text else number)(text, "s")
+        return str(caught.value)
+
+    assert "expected" in limited(refused, Limits(cpu_s=5))
 
 
 def test_the_unit_behind_an_interval_is_that_of_both_ends():
@@ -118,9 +133,16 @@ def test_what_cannot_be_read_has_no_points_and_says_so():
 def test_words_are_right_known_mistakes_or_refused():
     asked = ChoiceAnswer(kind="choice", question="What?", choices={"window": "w", "rate": "r", "queue": "q"})
     right = RightWord(kind="choice", value="window", wrong=(Mistake(value="rate", share=0.1, comment="it was idle"),))
-    found = [score_answer(asked, right, word) for word in ("window", "rate", "queue", "windw", None)]
-    assert [(score.share, score.is_readable) for score in found] == [(1, True), (0.1, True), (0, True), (0, False), (0, False)]
+    found = [score_answer(asked, right, word) for word in ("window", "RATE", "queue", "windw", None, " Window ")]
+    assert [(score.share, score.is_readable) for score in found] == [(1, True), (0.1, True), (0, True), (0, False), (0, False), (1, True)]
     assert found[1].comment == "it was idle"
+
+
+@pytest.mark.parametrize("given", ["1e-320", "4.9e-324", "1e308", "9e307 h", "4.9e-324..5", "4.9e-324..1.7e308", "1e308 h..2e308 h"])
+def test_predictions_at_the_ends_of_the_numbers_have_a_score(given):
+    asked, scoring = (BOUNDS.model_copy(update={"unit": "s"}), CALIBRATED) if ".." in given else (TIME, RATIO)
+
+    assert score_prediction(asked, scoring, 5.2, given).share == 0
 
 
 def test_a_prediction_loses_points_by_the_logarithm_of_its_ratio_to_the_truth():

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import random
 import re
 from functools import cache
 
 import pytest
 
-from scpslab.course import issue
-from scpslab.course.answers import read_answers
-from scpslab.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, SOLUTION, find, load_assignment, load_marking, names
-from scpslab.course.draw import Whose
-from scpslab.course.expected import Evaluation, RightNumber
-from scpslab.course.marking import MarkedNumber
-from scpslab.course.practice import read_practice
-from scpslab.course.runs import run_of
-from scpslab.course.scoring import score_answer
-from scpslab.course.secret import Secret
+from scpslab_course.course import issue
+from scpslab_course.course.answers import read_answers
+from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, SOLUTION, find, load_assignment, load_marking, names
+from scpslab_course.course.draw import Whose
+from scpslab_course.course.expected import Evaluation, RightNumber
+from scpslab_course.course.marking import MarkedNumber
+from scpslab_course.course.numbers import base_value
+from scpslab_course.course.practice import read_practice
+from scpslab_course.course.runs import run_of
+from scpslab_course.course.scoring import score_answer
+from scpslab_course.course.secret import Secret
 
 STUDENTS = 20
 SECRET = Secret(bytes(range(32)))
@@ -95,3 +97,60 @@ def test_no_mistake_of_the_practice_variant_has_all_points(name):
         for mistake in right.wrong:
             if isinstance(right, RightNumber) or mistake.value != right.value:
                 assert score_answer(assignment.file.answers[answer], right, mistake.value).share < 1, f"{name}: {answer}: {mistake.comment}"
+
+
+def test_first_steps_transfer_time_is_payload_headers_and_the_idle_link_of_slow_start():
+    """The model answer of the practice variant, from the formula, and as practice.json has measured it."""
+    assignment, _ = both("first-steps")
+    practice = read_practice(assignment)
+    rate, delay, size = (base_value(practice.variant.parameters[name]) for name in ("rate", "delay", "size"))
+    packet_s = 1452 * 8 / rate
+    round_trip_s = 2 * delay + packet_s + 52 * 8 / rate
+    room = round_trip_s / packet_s
+    payload_s, headers_s = size * 8 / rate, size / 1400 * 52 * 8 / rate
+    idle_s = sum(round_trip_s - window * packet_s for window in (10, 20, 40, 80, 160) if window < room)
+    said = (assignment.folder / INSTRUCTOR / SOLUTION / "answers.yaml").read_text() + (assignment.folder / INSTRUCTOR / NOTES).read_text()
+
+    assert payload_s + headers_s + idle_s == pytest.approx(size * 8 / (1000 * practice.expected.predictions["large_goodput"]), rel=0.005)
+    assert {f"{payload_s:.2f} s", f"{headers_s:.2f} s", f"{idle_s:.2f} s", f"{payload_s + headers_s + idle_s:.2f} s"} <= set(re.findall(r"\d+\.\d+ s", said))
+    assert f"room for {room:.0f} packets" in said
+
+
+def test_a_geostationary_delay_is_at_least_the_way_up_and_down():
+    assert min(base_value(parameters["delay"]) for parameters in variants("first-steps")) >= 2 * 35_786e3 / 299_792_458
+
+
+DIGITS = {"two": 2, "three": 3, "four": 4}
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_digits_that_a_question_or_its_tolerance_names_are_enough(name):
+    assignment, marking = both(name)
+    try:
+        drawn = list(variants(name))
+    except pytest.skip.Exception:
+        drawn = [read_practice(assignment).variant.parameters]
+    for answer, marked in marking.file.answers.items():
+        at = ("answers", answer, "expected")
+        words = f"{assignment.file.answers[answer].question} {getattr(marked, 'because', '')}"
+        named = [DIGITS[word.casefold()] for word in re.findall(r"(two|three|four)(?: or \w+)? digits", words, re.IGNORECASE)]
+        if not isinstance(marked, MarkedNumber) or marking.needs_results(at) or not named:
+            continue
+        for parameters in drawn:
+            right = Evaluation(marking, parameters, {}).number(at)
+            rounded = float(f"{right:.{min(named) - 1}e}")
+            assert abs(rounded - right) <= max(abs(right) * marked.relative, marked.absolute), f"{name}: {answer}: {rounded:g} for {right:g}"
+
+
+def test_mathis_constant_is_larger_for_independent_losses_and_hardly_so_at_ten_segments():
+    """What the handout of corruption-or-congestion says of its formula: additive increase, halving, and losses that are drawn."""
+
+    def constant(p, rounds=200_000):
+        stream, window, sent = random.Random(1), 10, 0
+        for _ in range(rounds):
+            sent += window
+            window = max(1, window // 2) if stream.random() < 1 - (1 - p) ** window else window + 1
+        return sent / rounds * p**0.5
+
+    assert constant(1e-4) == pytest.approx(1.3, abs=0.03)
+    assert constant(1e-2) == pytest.approx(1.24, abs=0.04)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import base64
+import csv
 import dataclasses
+import io
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from scpslab.course import variant as variants
-from scpslab.course.draw import Whose, drawn
-from scpslab.course.folder import load_course, make_course
-from scpslab.course.issue import plan_issue, practice_variant, write_issue
-from scpslab.course.roster import Student, parties
-from scpslab.course.secret import PRACTICE, Secret, make_secret, read_secret
-from scpslab.course.variant import VariantError
 from scpslab.errors import ScenarioError, UsageError
+from scpslab_course.course import variant as variants
+from scpslab_course.course.draw import Whose, drawn
+from scpslab_course.course.folder import load_course, make_course
+from scpslab_course.course.issue import plan_issue, practice_variant, write_issue
+from scpslab_course.course.roster import Student, parties
+from scpslab_course.course.secret import PRACTICE, Secret, make_secret, read_secret
+from scpslab_course.course.variant import VariantError
+from scpslab_course.grading.formats import Facts
+from scpslab_course.grading.grade import Grade
+from scpslab_course.grading.review import write_review
 
 GOLDEN = {"rate": "1 Mbit/s", "delay": "290 ms", "seed": 154401405, "buffer": "72.5 kB"}
-STUDENTS = (Student("anna"), Student("bo", group="g1"), Student("di", group="g1"))
+STUDENTS = (Student("anna"), Student("bo", email="bo@example.org", group="g1"), Student("di", group="g1"))
 
 
 @pytest.fixture
@@ -60,7 +66,7 @@ def test_every_variant_is_inside_the_bands(issued):
 
 
 def test_bands_that_nothing_fits_end_with_the_band_s_name(folder, assignment, secret, no_runs):
-    from scpslab.course.assignment import load_marking
+    from scpslab_course.course.assignment import load_marking
 
     path = folder / "instructor" / "marking.yaml"
     path.write_text(path.read_text().replace("at_least: 20, at_most: 100", "at_least: 2000"))
@@ -70,7 +76,9 @@ def test_bands_that_nothing_fits_end_with_the_band_s_name(folder, assignment, se
 
 
 def test_a_group_shares_a_variant(issued):
-    assert [(one.variant.student, one.variant.members) for one in issued] == [("anna", ("anna",)), ("group/g1", ("bo", "di"))]
+    group = ("group/g1", ("bo", "di"))
+    assert [(one.variant.student, one.variant.members) for one in issued] == [("anna", ("anna",)), group, group]
+    assert [one.path.parent.name for one in issued] == ["anna", "bo", "di"]
 
 
 def test_an_issued_variant_verifies_with_the_course_s_key_alone(course, issued):
@@ -117,7 +125,7 @@ def test_the_secret_is_in_no_file_that_is_issued(course, issued):
     keys = (content, course.secret().draw_key)
     forms = [form for key in keys for form in (key, key.hex().encode(), key.hex().upper().encode(), base64.b64encode(key), base64.urlsafe_b64encode(key))]
     files = [path for path in course.folder.rglob("*") if path.is_file() and path.name != "secret"]
-    assert len(files) == 5
+    assert len(files) == 6
     for path in files:
         assert not any(form in path.read_bytes() for form in forms), path
     assert content.hex() not in repr(course.secret())
@@ -126,6 +134,13 @@ def test_the_secret_is_in_no_file_that_is_issued(course, issued):
 def test_issuing_again_changes_nothing_and_replaces_nothing(course, issued, assignment, marking, no_runs):
     ledger = write_issue(course, "2026w", issued)
     before = ledger.read_bytes(), issued[0].path.read_bytes()
+    rows = list(csv.DictReader(io.StringIO(before[0].decode())))
+    assert [(row["student"], row["email"], row["file"]) for row in rows] == [
+        ("anna", "", "anna/small.variant.json"),
+        ("bo", "bo@example.org", "bo/small.variant.json"),
+        ("di", "", "di/small.variant.json"),
+    ]
+    assert [Path(row["attachment"]).read_bytes() for row in rows] == [variants.write(one.variant) for one in issued]
     write_issue(course, "2026w", issued)
     assert (ledger.read_bytes(), issued[0].path.read_bytes()) == before
     issued[0].path.write_text("{}")
@@ -133,6 +148,20 @@ def test_issuing_again_changes_nothing_and_replaces_nothing(course, issued, assi
         write_issue(course, "2026w", issued)
     write_issue(course, "2026w", issued, replace=True)
     assert issued[0].path.read_bytes() == before[1]
+
+
+def test_files_of_a_class_are_for_their_owner_alone(tmp_path, assignment, marking, no_runs):
+    before = os.umask(0o022)
+    try:
+        course = make_course(tmp_path / "new" / "satnet", "Satellite networks", "2026w", ["small"])
+        write_issue(course, "2026w", plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs))
+        write_review([Grade(tmp_path / "a.tar.gz", student="anna")], Facts("Satellite networks", "2026w", ""), tmp_path / "review")
+    finally:
+        os.umask(before)
+    for top in (course.folder, tmp_path / "review"):
+        found = {path.relative_to(tmp_path).as_posix(): path.stat().st_mode & 0o777 for path in (top, *top.rglob("*")) if path.name != ".gitignore"}
+        assert found == {name: 0o700 if (tmp_path / name).is_dir() else 0o600 for name in found}
+        assert len(found) > 2
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o610])

@@ -10,17 +10,15 @@ import pytest
 
 from scpslab import scenario
 from scpslab.claims.load import load as load_claims
-from scpslab.course.assignment import FORM as ASSIGNMENT_FORM
-from scpslab.course.assignment import MARKING_FORM
-from scpslab.course.marking import MarkingFile
-from scpslab.course.model import AssignmentFile
 from scpslab.documents import load
 from scpslab.errors import ScenarioError
 from scpslab.figures.plots import MODELS
 from scpslab.figures.recipe import load as load_recipe
-from scpslab.running.clusters import load_cluster
 from scpslab.scenario.campaign import load_campaign
-from scpslab.server import load_server
+from scpslab_course.course.assignment import FORM as ASSIGNMENT_FORM
+from scpslab_course.course.assignment import MARKING_FORM
+from scpslab_course.course.marking import MarkingFile
+from scpslab_course.course.model import AssignmentFile
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: [\w.\[\]-]+: found .+; expected .+[.?]")
 
@@ -38,22 +36,6 @@ class Kind:
 
 
 KINDS = {
-    "cluster": Kind(
-        load_cluster,
-        "kind: cluster\nversion: 1\nscheduler: slurm\nworkers: 20\nwalltime: 4 h\n",
-        "walltime",
-        "waltime",
-        ("workers: 20", "workers: many"),
-        '4: workers: found "many"; expected a whole number',
-    ),
-    "server": Kind(
-        load_server,
-        "kind: server\nversion: 1\nturns: /var/lib/turns\ncells: 16\n",
-        "turns",
-        "turn",
-        ("cells: 16", "cells: many"),
-        '4: cells: found "many"; expected a whole number',
-    ),
     "scenario": Kind(
         lambda path: scenario.load(str(path)),
         (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text(),
@@ -229,6 +211,22 @@ def test_what_is_no_plain_yaml_is_refused_with_its_line(kind, path, more, says):
 def test_a_file_that_is_no_mapping_is_told_what_it_is_meant_to_be(kind, path):
     path.write_text("- a\n")
     with pytest.raises(ScenarioError, match=r"some\.yaml: found no mapping; expected keys such as kind, \w+.*\. See docs/"):
+        kind.load(path)
+
+
+@each_kind
+@pytest.mark.parametrize("value", ['!!int ""', "!!bool x", '!!float ""', '!!bool ""', '!!int "-"', "!!timestamp x", "!!int 1:x", "!!null x", "!!set x"])
+def test_a_value_that_is_not_what_its_tag_says_is_refused(kind, path, value):
+    path.write_text(f"{kind.right}other: {value}\n")
+    with pytest.raises(ScenarioError, match=rf"some\.yaml:{kind.right.count(chr(10)) + 1}: (found|other: found) "):
+        kind.load(path)
+
+
+@each_kind
+@pytest.mark.parametrize("value", [f"0x{'f' * 6000}", f"-0b1{'0' * 2000}", f"1{':1' * 3000}", "9" * 5000], ids=["hex", "binary", "base 60", "decimal"])
+def test_a_number_that_is_too_long_to_be_shown_is_refused(kind, path, value):
+    path.write_text(f"{kind.right}other: {value}\n")
+    with pytest.raises(ScenarioError, match="found a whole number of hundreds of digits"):
         kind.load(path)
 
 

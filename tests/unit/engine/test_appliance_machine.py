@@ -105,6 +105,35 @@ def test_a_cell_comes_back_with_its_files_and_nothing_but_files(tmp_path, parts,
     assert not machine.is_alive
 
 
+def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, parts, qemu):
+    """It puts a link in the way of the next job, and one among its files as soon as it sees that they were looked over: its pipe has gone."""
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "private").write_text("of this machine")
+    changes = f"""
+    import threading
+    def change(out=place + "/out"):
+        while os.path.lexists(out + "/pipe"):
+            pass
+        os.symlink({str(private / "private")!r}, out + "/records/new")
+    os.makedirs(place + "/out/many")
+    for number in range(2000):
+        open(place + "/out/many/" + str(number), "w").close()
+    os.symlink({str(private)!r}, os.path.join(folder, "2"))
+    threading.Thread(target=change, daemon=True).start()
+    say(json"""
+    qemu(ANSWERS.replace("\n    say(json", changes))
+    machine = Machine(parts, 512, None, False)
+    folder = filled(tmp_path / "one")
+    machine.start(folder, job).wait(5)
+
+    assert "of this machine" not in [path.read_text() for path in folder.out.path.rglob("*") if path.is_file()]
+    with pytest.raises(OSError, match="Not a directory|File exists"):
+        machine.start(filled(tmp_path / "two"), job)
+    assert [path.name for path in private.iterdir()] == ["private"]
+    machine.close()
+
+
 @pytest.mark.parametrize("says", ['say("nonsense")', 'say("{}")', 'say(json.dumps({"id": "x", "ended": 1, "returncode": 0}))', "sys.exit(1)"])
 def test_a_machine_that_ends_or_says_what_none_says_is_lost(tmp_path, parts, qemu, says):
     qemu(f'say("ready")\nsys.stdin.readline()\nprint("last words", file=sys.stderr, flush=True)\n{says}\ntime.sleep(60)')

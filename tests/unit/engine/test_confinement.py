@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from scpslab.engine.confinement import launcher, sweep
+from scpslab.engine.confinement import launcher, sweep, take
 
 
 def test_the_lab_kernel_sees_its_folders_and_writes_its_results(tmp_path):
@@ -21,6 +21,34 @@ def test_the_lab_kernel_sees_its_folders_and_writes_its_results(tmp_path):
     assert [path for option, path in pairs if option == "--run"] == [str(tmp_path / "linux")]
     assert {path for option, path in pairs if option == "--write"} == {"/dev/null", str(tmp_path / "cell" / "out"), str(tmp_path / "memory")}
     assert {path for option, path in pairs if option == "--read"} == {"/proc/cpuinfo", str(tmp_path / "real"), str(tmp_path / "cell")}
+
+
+def test_what_becomes_a_link_while_it_is_copied_is_not_followed(tmp_path, monkeypatch):
+    """A machine that still runs changes its files between a look and a copy."""
+    left, outside, target = tmp_path / "left", tmp_path / "outside", tmp_path / "out"
+    (left / "out" / "records").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "file").write_text("mine")
+    for name in ("kept", "file", "pipe"):
+        (left / "out" / name).write_text("of the guest")
+    scan = os.scandir
+
+    def list_and_change(folder):
+        entries = list(scan(folder))
+        monkeypatch.setattr(os, "scandir", scan)
+        for path in (left / "out" / "file", left / "out" / "pipe"):
+            path.unlink()
+        (left / "out" / "records").rmdir()
+        (left / "out" / "file").symlink_to(outside / "file")
+        (left / "out" / "records").symlink_to(outside)
+        os.mkfifo(left / "out" / "pipe")
+        return entries
+
+    monkeypatch.setattr(os, "scandir", list_and_change)
+    take(left, {"out": target, "missing": tmp_path / "missing"})
+
+    assert {path.name: path.read_text() for path in target.iterdir()} == {"kept": "of the guest"}
+    assert not (tmp_path / "missing").exists()
 
 
 def test_a_guest_leaves_files_and_folders_only(tmp_path):

@@ -113,6 +113,15 @@ def test_a_lab_that_was_killed_says_by_which_signal(tmp_path):
     assert status["reason"] == "the script, killed by SIGKILL, ended without a result: nothing on its console"
 
 
+@pytest.mark.parametrize("then", ["while True: print('x' * 65536)", f"print('x' * (17 << 20)); {WRITES_STATUS}"])
+def test_a_lab_that_floods_its_console_is_ended_and_cut(tmp_path, then):
+    status, files = run(ScriptEngine(then), tmp_path)
+
+    assert status["reason"].startswith("found more than 16 MiB on the lab's console; expected less")
+    assert files.status() == status
+    assert files.log("console").stat().st_size == 16 << 20
+
+
 def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
     status, _ = run(ScriptEngine(WRITES_STATUS, left="the guest left a pipe"), tmp_path)
 

@@ -91,17 +91,18 @@ PINNED = [91417, 40153, 560106, 9486, 4117]
 
 
 def test_vector_file_of_gaps(tmp_path):
-    """One gap a line."""
+    """One gap a line; after the last one the first error comes again."""
     file = tmp_path / "errors.txt"
     file.write_text("5\n10\n1\n")
-    assert vector("vector-file", file=str(file)).tolist() == [5, 10, 1]
+    assert vector("vector-file", file=str(file)).tolist() == [5, 10, 1, 5]
 
 
 def test_vector_file_of_bits_repeats_with_its_own_period():
-    """Bits 0 and 9 of 16 are wrong: distances 9 and, over the end, 7."""
+    """Bits 0 and 9 of 16 are wrong, from the first turn on: distances 9 and, over the end, 7."""
     gaps = gaps_of_bits(bytes([0x80, 0x40]))
-    assert gaps.sum() == 16
-    assert gaps.tolist() == [7, 9]
+    assert gaps[1:].sum() == 16
+    assert gaps.tolist() == [1, 9, 7]
+    assert gaps_of_bits(bytes(2)).tolist() == []
 
 
 @pytest.mark.parametrize(("content", "found"), [("five\n", "five"), ("0\n", "gap of 0")])
@@ -125,7 +126,7 @@ def test_gaps_and_their_bit_map_are_the_same_vector(tmp_path):
     bits.write_bytes(map_of(stored(text)))
     assert bits.read_bytes() == bytes([0b00110000, 0, 0b00000001])
     assert map_of(stored(bits)) == bits.read_bytes()
-    assert list(gaps_of_bits(bits.read_bytes())) == [3, 1, 20]
+    assert list(gaps_of_bits(bits.read_bytes())) == [3, 1, 20, 3]
 
 
 @pytest.mark.parametrize("read", [lambda settings: gap_vector(errors(settings, "vector-file", 1)), map_of])
@@ -166,7 +167,7 @@ def test_a_model_that_the_channel_does_not_know_is_a_bit_map_of_its_gaps():
 def test_a_serial_link_is_given_no_map_of_what_its_channel_draws():
     drawn = {name: kind for name, kind in MODELS.items() if kind.CHANNEL is not None}
 
-    assert set(MODELS) - set(drawn) == {"vector-file"}
+    assert set(MODELS) - set(drawn) == {"vector-file", "packet-loss"}
     assert bit_map(errors(Independent(ber=1e-5), "independent", 10), 1 << 20) is None
     assert {name: set(kind.CHANNEL) for name, kind in drawn.items()} == {name: {field.name for field in fields(kind)} for name, kind in drawn.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
@@ -146,19 +147,19 @@ def test_a_bad_recipe_of_the_project_costs_only_itself(run_dir, tmp_path, monkey
     assert [line.partition(":")[0].rpartition("/")[2] for line in warned] == ["fy97-fig05.yaml"]
 
 
-def test_a_divisor_counts_on_both_axes(run_dir, mine):
+def test_a_unit_counts_on_both_axes(run_dir, mine):
     (figure, _), (divided, _) = (
         metric_vs_axis.draw(load(write(mine, RECIPE.replace("scale: log", "scale: linear").replace("y (s)", said)), MODELS), Source(run_dir))
-        for said in ("y (bit/s)", "y (kbit/s), divide: 1000")
+        for said in ("y (bit/s)", "y (kbit/s), unit: kbit/s")
     )
     first, second = ([line.get_ydata() for line in picture.axes[0].lines] for picture in (figure, divided))
     assert [pytest.approx(values / 1000) for values in first] == second
     assert max(map(max, first)) > 1000
 
 
-def test_a_divisor_that_a_plot_would_ignore_is_refused(mine):
-    text = RECIPE.replace("metric-vs-axis", "time-sequence").replace("metric: goodput_bps\naxis: ber\n", "").replace("y (s)", "y (kB), divide: 1000")
-    with pytest.raises(ScenarioError, match=r"figures/new\.yaml:7: y\.divide: found a divisor, but time-sequence has units of its own .*Remove it\."):
+def test_a_unit_that_a_plot_would_ignore_is_refused(mine):
+    text = RECIPE.replace("metric-vs-axis", "time-sequence").replace("metric: goodput_bps\naxis: ber\n", "").replace("y (s)", "y (kB), unit: kB")
+    with pytest.raises(ScenarioError, match=r"figures/new\.yaml:7: y\.unit: found a unit, but time-sequence has units of its own .*Remove it\."):
         load(write(mine, text), MODELS)
 
 
@@ -232,3 +233,9 @@ def test_claims_may_not_pass_for_a_paper_s(run_dir, mine):
     assert [paper.name for paper in papers] == ["good"]
     assert len(wrong) == 1
     assert "fy97.yaml: found the name of a file of analysis/claims/; expected another name" in wrong[0]
+
+
+@pytest.mark.parametrize(("unit", "words"), [("ms", 'y.unit: found "ms" for goodput_bps; expected one of bit/s, kbit/s'), ("parsec", "Mbit/s")])
+def test_a_unit_that_the_metric_does_not_count_in_is_refused(mine, unit, words):
+    with pytest.raises(ScenarioError, match=re.escape(words)):
+        load(write(mine, RECIPE.replace("y (s)", f"y, unit: {unit}")), MODELS)

@@ -245,7 +245,7 @@ def test_no_picture_says_what_was_not_run(name, tmp_path, synthetic, monkeypatch
     overrides, old = OTHER[scenario_name.split("/")[0]]
     if scenario_name == "sgls/itc-balanced":
         overrides, old = ("sweep.rate=[38400 bit/s]",), ("115200", "FTP over", "balanced serial")
-    if recipe.conditions.segment not in (None, ("50 B",)):
+    if recipe.conditions.segment not in (None, (50,)):
         overrides = (*overrides, "workloads.transfer.segment=333 B")
     whole = planned(scenario_name, *overrides)
     cells = chosen(recipe, whole)[: 3 if isinstance(recipe, CellRecipe) else 12]

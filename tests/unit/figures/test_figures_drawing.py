@@ -128,3 +128,10 @@ def test_decades_are_written_with_raised_digits_not_as_formulas():
     metric_vs_axis._mark_decades(axes, positions)
 
     assert [label.get_text() for label in axes.get_xticklabels()][:3] == ["0", "10⁻⁷", "10⁻⁶"]
+
+
+def test_no_series_stands_at_a_negative_error_rate_on_a_linear_axis():
+    position = _Positions([0.0, 1e-7, 1e-6, 5e-5], is_log=False)
+    for place in (-3.0, -0.5, 0.5, 3.0):
+        assert 0 <= position(0.0, place) < position(1e-7, -3.0)
+        assert position(1e-7, place) < position(1e-6, -3.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from scpslab.errors import ResultError, UsageError
@@ -84,6 +85,16 @@ def test_curves_are_drawn_and_named_in_the_legend(run_dir):
     assert list(curves) == ["model: line rate", "model: PFTK"]
     assert len(curves["model: PFTK"].get_xdata()) == 3
     assert "models of the path" in figure.texts[-1].get_text()
+
+
+def test_no_line_leads_from_a_point_without_losses(run_dir):
+    """Mathis' and PFTK's formulas say nothing there; the line's rate does."""
+    for cell in (run_dir / "cells").glob("*ber=1e-0*"):
+        with_errors(run_dir, cell.name, "independent")
+    recipe = load(RECIPES / "fy97-fig05.yaml", MODELS)
+    figure, _ = metric_vs_axis.draw(recipe.model_copy(update={"models": ("floor", "mathis", "pftk")}), Source(run_dir))
+    finite = {line.get_label(): np.isfinite(line.get_ydata()).tolist() for line in figure.axes[0].lines if str(line.get_label()).startswith("model: ")}
+    assert finite == {"model: line rate": [True] * 3, "model: Mathis": [False, True, True], "model: PFTK": [False, True, True]}
 
 
 def test_the_option_adds_curves_without_a_change_of_the_recipe(run_dir):

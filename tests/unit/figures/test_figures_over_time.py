@@ -54,7 +54,7 @@ def with_records(run_dir: Path, name: str) -> Path:
 
 
 def test_without_records_the_captures_and_the_queue_probe_are_drawn(run_dir):
-    assert list(panels(drawn(run_dir, CELL))) == ["window (kB)", "round trip (ms)", "queue (kB)", "rate (Mbit/s)"]
+    assert list(panels(drawn(run_dir, CELL))) == ["window (kB)", "round trip (ms)", "queue (kB)", "arrived (kB)", "rate (Mbit/s)"]
 
 
 def test_the_legend_names_only_what_is_drawn(run_dir):
@@ -75,7 +75,7 @@ def test_windows_are_in_bytes_and_a_threshold_not_set_is_not_drawn(run_dir):
 def test_each_cause_of_loss_has_a_row(run_dir):
     with_records(run_dir, CELL)
     axes = panels(drawn(run_dir, CELL))["lost"]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["queue", "corrupt"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["queue\ndata: all", "corrupt\ndata: all"]
     start_s = open_cell(run_dir / "cells" / CELL).plan.workloads[0].start_ns / 1e9
     assert sorted((round(float(line.get_xdata()[0]) + start_s, 6), float(line.get_ydata()[0])) for line in axes.lines) == [(2.5, 1.0), (3.5, 0.0)]
 

@@ -113,7 +113,7 @@ def test_over_time_shows_the_data_connection_of_a_file(file_run):
     assert isinstance(recipe, over_time.OverTime)
     figure, _ = PLOTS["over-time"][1](recipe, Source(file_run.parents[1]))
     panels = {axes.get_ylabel(): axes for axes in figure.axes}
-    assert list(panels) == ["window (kB)", "round trip (ms)", "rate (Mbit/s)"]
+    assert list(panels) == ["window (kB)", "round trip (ms)", "arrived (kB)", "rate (Mbit/s)"]
     t_s, rate = panels["rate (Mbit/s)"].lines[0].get_data()
     assert np.sum(rate) * recipe.bin_s * 1e6 / 8 == pytest.approx(10_000)
     assert len(t_s) == len(rate)

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.course import issue, variant
-from scpslab.course.assignment import load_assignment, load_marking
-from scpslab.course.folder import make_course
-from scpslab.course.log import appended
-from scpslab.course.roster import Party, Student
-from scpslab.grading import submission
-from scpslab.grading.grader import Settings
 from scpslab.running import RunOptions
+from scpslab_course.course import issue, variant
+from scpslab_course.course.assignment import load_assignment, load_marking
+from scpslab_course.course.folder import make_course
+from scpslab_course.course.log import appended
+from scpslab_course.course.roster import Party, Student
+from scpslab_course.grading import submission
+from scpslab_course.grading.grader import Settings
 
 SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
 
@@ -43,7 +43,7 @@ def issued(course, assignment):
     """Makes the signed variant of a student."""
 
     def of(student, term="2026w"):
-        party = Party(student, student, (Student(student),))
+        party = Party(student, (Student(student),))
         return issue.plan_issue(course, course.secret(), term, [party], [(assignment, load_marking(assignment))], None)[0].variant
 
     return of

@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scpslab.course.roster import Student
-from scpslab.grading.formats import FORMATS, Facts
-from scpslab.grading.grade import Code, Finding, Grade, Part, Status
+from scpslab_course.course.roster import Student
+from scpslab_course.grading.formats import FORMATS, Facts
+from scpslab_course.grading.grade import Code, Finding, Grade, Part, Status
 
 HOSTILE = "<script>alert(1)</script>\nGrade :=>>100\n--|>\n=cmd()\x1b[31m\u202e& `x` </testcase>"
 PARTS = (
@@ -54,7 +54,7 @@ def test_gradescope_has_the_documented_keys_and_no_others():
 def test_github_classroom_has_version_1_and_whole_scores():
     found = json.loads(base64.b64decode(write("github-classroom", GRADED), validate=False))
 
-    assert (found["version"], found["status"], found["max_score"]) == (1, "fail", 400)
+    assert (found["version"], found["status"], found["max_score"]) == (1, "fail", 800)
     assert sum(test["score"] for test in found["tests"]) == 250
     for test in found["tests"]:
         assert set(test) == {"name", "status", "score", "message", "test_code", "filename", "line_no", "duration"}
@@ -75,7 +75,7 @@ def test_classroom50_has_the_keys_of_its_schema():
     keys = named | {"datetime", "graded_at", "score", "max-score", "tests"}
     assert keys <= set(found)
     assert (found["schema"], found["owner"], found["classroom"], found["submission"]) == ("classroom50/result/v1", "anna-b", "sat", "submit-1")
-    assert (found["score"], found["max-score"]) == (250, 400)
+    assert (found["score"], found["max-score"]) == (250, 800)
     for test in found["tests"]:
         assert {"test-name", "passed", "score", "max-score"} <= set(test)
         assert isinstance(test["score"], int)
@@ -85,7 +85,7 @@ def test_classroom50_has_the_keys_of_its_schema():
 def test_prairielearn_has_a_share_and_is_not_gradable_without_a_grade():
     found = json.loads(write("prairielearn", GRADED))
 
-    assert (found["gradable"], found["score"]) == (True, 2.5 / 4)
+    assert (found["gradable"], found["score"]) == (True, 2.5 / 8)
     assert all(set(test) == {"name", "description", "points", "max_points", "message", "output"} for test in found["tests"])
     for grade in (HELD, UNGRADED):
         refused = json.loads(write("prairielearn", grade))
@@ -103,7 +103,7 @@ def test_prairielearn_stays_below_a_megabyte():
 def test_vpl_grades_within_moodles_bounds():
     assert write("vpl", GRADED).splitlines()[-1] == "Grade :=>>2.50"
     bounds = replace(FACTS, environment={"VPL_GRADEMIN": "0", "VPL_GRADEMAX": "100"})
-    assert write("vpl", GRADED, facts=bounds).splitlines()[-1] == "Grade :=>>62.50"
+    assert write("vpl", GRADED, facts=bounds).splitlines()[-1] == "Grade :=>>31.25"
 
 
 @pytest.mark.parametrize("grade", [SAYING, HELD, UNGRADED], ids=["graded", "held", "ungraded"])
@@ -121,7 +121,7 @@ def test_nbgrader_has_its_columns_and_leaves_out_who_has_no_grade():
 
     columns = "assignment,duedate,timestamp,student_id,last_name,first_name,email,raw_score,late_submission_penalty,score,max_score"
     assert list(rows[0]) == columns.split(",")
-    assert [(row["student_id"], row["score"], row["max_score"]) for row in rows] == [("anna", "2.5", "4")]
+    assert [(row["student_id"], row["score"], row["max_score"]) for row in rows] == [("anna", "2.5", "8")]
 
 
 def test_no_cell_of_a_table_is_a_formula():
@@ -135,6 +135,42 @@ def test_every_member_of_a_group_has_a_line():
     group = replace(GRADED, student="group/g1", members=("bo", "di"))
 
     assert [row["student_id"] for row in csv.DictReader(io.StringIO(write("nbgrader", group)))] == ["bo", "di"]
+
+
+def table(name, *grades):
+    return [list(row) for row in csv.reader(io.StringIO(write(name, *grades)))]
+
+
+FINAL = replace(GRADED, student="group/g1", members=("anna", "bo"), parts=(*PARTS[:3], replace(PARTS[3], earned=3.5, comment=HOSTILE)))
+
+
+def test_moodle_s_gradebook_has_a_line_for_each_student_with_a_final_grade():
+    head, *rows = table("moodle", FINAL, GRADED, HELD)
+
+    assert head == ["ID number", "Email address", "small", "small (feedback)"]
+    assert [row[:3] for row in rows] == [["anna", "'@anna", "6"], ["bo", "", "6"]]
+    assert rows[0][3].startswith("prediction time: 0.5 of 1, it was 12.5; answer bdp: 2 of 2, right; ")
+
+
+def test_the_grade_of_an_accepted_copy_is_that_of_who_handed_it_in():
+    copy = replace(FINAL, submitter="di", findings=HELD.findings, is_accepted=True)
+    assert [row[0] for row in table("moodle", copy)[1:]] == ["di"]
+    assert [row[3] for row in table("nbgrader", copy)[1:]] == ["di"]
+
+
+def test_canvas_s_gradebook_has_its_columns_and_the_points_possible():
+    head, points, *rows = table("canvas", FINAL, replace(FINAL, assignment="large", members=("bo",)), HELD)
+
+    assert head == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "small", "large"]
+    assert points == ["    Points Possible", "", "", "", "", "8", "8"]
+    assert rows == [["'=HYPERLINK(1), Anna", "", "anna", "anna", "", "6", ""], ["bo", "", "bo", "bo", "", "6", "6"]]
+
+
+def test_a_mail_merge_has_an_address_the_points_and_the_comments():
+    head, *rows = table("mail-merge", FINAL, GRADED)
+
+    assert head == ["email", "name", "student", "assignment", "score", "of", "feedback"]
+    assert [row[:6] for row in rows] == [["'@anna", "'=HYPERLINK(1), Anna", "anna", "small", "6", "8"], ["", "", "bo", "small", "6", "8"]]
 
 
 def test_junit_is_xml_with_a_case_for_each_part():
@@ -169,8 +205,10 @@ def test_no_format_has_points_for_who_has_no_grade(name, grade):
         found = json.loads(text)
         assert "score" not in found
         assert not any("score" in test for test in found.get("tests", []))
-    if name == "nbgrader":
+    if name in ("nbgrader", "moodle", "mail-merge"):
         assert len(text.splitlines()) == 1
+    if name == "canvas":
+        assert len(text.splitlines()) == 2
     if name in ("table", "junit"):
         assert grade.status in text
     assert grade.status is not Status.GRADED

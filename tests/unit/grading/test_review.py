@@ -6,13 +6,14 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from scpslab.course.log import Line
-from scpslab.course.marking import Item
-from scpslab.grading.formats import Facts
-from scpslab.grading.grade import Code, Finding, Grade, Part
-from scpslab.grading.review import write_review
-from scpslab.grading.review.overview import overview
-from scpslab.grading.review.pages import pages
+from scpslab_course.course.log import Line
+from scpslab_course.course.marking import Item
+from scpslab_course.course.roster import Student
+from scpslab_course.grading.formats import Facts
+from scpslab_course.grading.grade import Code, Finding, Grade, Part
+from scpslab_course.grading.review import write_review
+from scpslab_course.grading.review.overview import overview
+from scpslab_course.grading.review.pages import pages
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'{{ 7*7 }}"
 FACTS = Facts(f"Course {HOSTILE}", "2026w", "2026-11-22T20:00:00Z")
@@ -26,7 +27,7 @@ def made(student, earned, *findings):
         Part("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE, (Item(says="Says why & how", points=4),), ("Guesses.",)),
     )
     path = Path(f"{student}.tar.gz")
-    return Grade(path, "5c" * 32, "small", student, (student,), parts=parts, findings=findings, lines=LINES, write_up=HOSTILE, seconds=6)
+    return Grade(path, "5c" * 32, "small", student, (student,), parts=parts, findings=findings, lines=LINES, seconds=6)
 
 
 CLASS = [
@@ -88,6 +89,23 @@ def test_the_page_of_the_class_names_who_is_to_be_looked_at():
     assert [name in said for name in ("anna", ">bo<", ">di<", ">ed<")] == [False, False, True, True]
     assert "edited-results" in said
     assert "no submission" in said
+
+
+def test_pages_show_right_values_and_the_names_of_the_roster():
+    """Who hands in somebody else's variant is named, not its owner."""
+    part = replace(CLASS[0].parts[1], right="129 ± 2.58 kB")
+    copied = replace(CLASS[0], parts=(part,), submitter="bo", findings=(Finding(Code.OTHER_VARIANT, "handed in by bo"),))
+    facts = replace(FACTS, students={one.id: one for one in (Student("anna", "Bauer, Anna"), Student("bo", "Li, Bo"))})
+    found = pages([CLASS[2], CLASS[0], copied], facts)
+
+    index = found.pop("index.html")
+    assert "Bauer, Anna (anna)" in index[index.index("Submissions</h2>") :]
+    said = index[index.index("To look at") : index.index("Scores")]
+    assert said.index("Li, Bo (bo)") < said.index("equal-texts")
+    assert "Bauer" not in said
+    (page,) = (text for name, text in found.items() if name.startswith("003-bo"))
+    assert "Right: 129 ± 2.58 kB" in page
+    assert "with the variant of anna" in page
 
 
 def test_the_overview_counts_only_what_is_graded():

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scpslab.errors import ResultError
-from scpslab.grading import submission
+from scpslab_course.grading import submission
 
 MEMBERS = {
     "variant.json": b"{}",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import pickle
 import tarfile
 
 import pytest
 
-from scpslab.course import issue, variant
-from scpslab.course.assignment import load_marking
-from scpslab.course.secret import Secret
-from scpslab.grading import grader, submission
-from scpslab.grading.formats import FORMATS, Facts
-from scpslab.grading.grade import Status
+from scpslab.limited import Limits
+from scpslab_course.course import issue, variant
+from scpslab_course.course.assignment import load_marking
+from scpslab_course.course.secret import Secret
+from scpslab_course.grading import grader, submission
+from scpslab_course.grading.formats import FORMATS, Facts
+from scpslab_course.grading.grade import Status
 
 FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z")
 
@@ -106,8 +108,6 @@ def test_a_file_that_is_no_submission_says_so(content, settings, tmp_path):
 
 
 def test_a_missing_file_a_folder_and_a_pipe_end_nothing(settings, tmp_path):
-    import os
-
     os.mkfifo(tmp_path / "pipe")
     found = grader.grade([tmp_path / "none", tmp_path, tmp_path / "pipe"], settings)
 
@@ -165,6 +165,28 @@ def test_an_error_of_the_grader_costs_nobody_a_grade(settings, members, hand_in,
     assert grader.BROKEN in found.reason
 
 
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        (lambda: bytearray(1 << 30), "more than 512 MiB of memory"),
+        (lambda: os.kill(os.getpid(), 9), "found an end without an answer"),
+        (lambda: sum(0 for _ in iter(int, 1)), "1 s of CPU time"),
+    ],
+)
+def test_a_submission_that_reaches_a_limit_is_named_and_the_next_one_is_graded(does, says, settings, members, hand_in, monkeypatch):
+    monkeypatch.setattr(grader, "LIMITS", Limits(cpu_s=1))
+    costly, other = hand_in(members), hand_in(members, "other.submission.tar.gz")
+    monkeypatch.setattr(submission.Submission, "runs", lambda self: does() if self.path == costly else {})
+    told = []
+
+    found = grader.grade([costly, other], settings, told=told.append)
+
+    assert says in found[0].reason
+    assert str(costly) in found[0].reason
+    assert grader.LIMITED not in found[1].reason
+    assert [one.path for one in told] == [costly, other]
+
+
 def test_yaml_that_grows_is_refused(settings, members, hand_in, monkeypatch):
     monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
     monkeypatch.setattr(grader.runs, "results_of", lambda *_: {})
@@ -175,6 +197,9 @@ def test_yaml_that_grows_is_refused(settings, members, hand_in, monkeypatch):
         b"bdp: " + b"9" * 100_000 + b"\n",
         b"bdp: 1\nbdp: 2\n",
         b"x" * (300 << 10),
+        b'bdp: "\\ud800"\n',
+        b'bdp: "\\ud83d\\ude00"\n',
+        b'"\\ud800": 1\n',
     ]
     for bomb in bombs:
         found = graded(hand_in(members | {"answers.yaml": bomb}), settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -64,3 +65,15 @@ def test_the_machine_s_setting_comes_back_with_the_last_lab(places, monkeypatch)
     assert allowed.read_text() == "reno cubic bbr\n"
     owned.remove(second)
     assert allowed.read_text() == "reno cubic\n"
+
+
+def test_two_commands_that_remove_the_same_lab_do_not_disturb_each_other(places):
+    """As two runs after a kill do: both have found the lab's control group, and one of them removes it first."""
+    lab = owned.new_id()
+    with ThreadPoolExecutor(2) as commands:
+        for _ in range(50):
+            (owned.STATE / lab).mkdir()
+            for number in range(50):
+                (owned.cgroup(lab) / f"container-{number}" / "init").mkdir(parents=True)
+            removed = [command.result() for command in [commands.submit(owned.remove, lab) for _ in range(2)]]
+            assert sorted(removed) == [[], ["its control group"]]

@@ -48,7 +48,7 @@ def test_a_plan_that_is_read_and_written_has_the_same_bytes(name):
 
 @pytest.mark.parametrize("topology", catalogue.names())
 def test_plans_of_shells_can_be_read(topology):
-    plan = shell_plan(topology, {}, "mininet", "process")
+    plan = shell_plan(topology, {})
 
     assert plans.parse(plans.text(plan)) == plan
 

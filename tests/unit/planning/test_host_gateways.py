@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scpslab import planning, scenario
-from scpslab.cli.shell import stacked_plan
+from scpslab.cli.shell import shell_plan
 from scpslab.errors import ScenarioError
 from scpslab.plan import read, write
 
@@ -112,13 +112,13 @@ def test_commands_on_a_host_that_can_have_none_use_its_kernel(plan):
 
 
 def test_hosts_of_a_session_have_one_for_what_is_typed():
-    planned = stacked_plan("fy97", {"data_rate": "1 Mbit/s"}, {"*": {"stack": "scps", "preset": "fy97-rate"}, "ws2": {"stack": "kernel"}})
+    planned = shell_plan("fy97", {"data_rate": "1 Mbit/s"}, {"*": {"stack": "scps", "preset": "fy97-rate"}, "ws2": {"stack": "kernel"}})
 
     assert planned.cell.shell == "mininet"
     assert planned.script is None
     assert {service.node for service in planned.services} == {"ws1", "ws3", "ws4"}
-    in_docker = stacked_plan("fy97", {}, {"ws1": {"stack": "scps"}}, containers="docker")
+    in_docker = shell_plan("fy97", {}, {"ws1": {"stack": "scps"}}, containers="docker")
     assert in_docker.containers == "docker"
     assert {service.node for service in in_docker.services} == {"ws1"}
     with pytest.raises(ScenarioError, match="^--stack: ws9: found"):
-        stacked_plan("fy97", {}, {"ws9": {"stack": "scps"}})
+        shell_plan("fy97", {}, {"ws9": {"stack": "scps"}})

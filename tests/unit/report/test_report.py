@@ -8,10 +8,13 @@ import shutil
 import subprocess
 
 import pytest
+from typer.testing import CliRunner
 
-from scpslab.claims import load_all
+from scpslab.claims import Evidence, evaluate, load_all
+from scpslab.claims.load import load
+from scpslab.cli.app import program
 from scpslab.report import write_report
-from scpslab.report.content import Content, gather
+from scpslab.report.content import Content, check_lines, gather
 from scpslab.report.page import render
 
 
@@ -32,6 +35,26 @@ class Page(html.parser.HTMLParser):
 
     def all(self, tag):
         return [attributes for name, attributes in self.elements if name == tag]
+
+
+OWN_CLAIM = """
+kind: claims
+version: 1
+title: Mine
+year: 2026
+reference: Nobody, 2026
+series:
+  vegas: {scenarios: [fy97/fig04], where: {stack: scps-vegas}}
+  bbr: {scenarios: [fy97/fig04], where: {stack: bbr}}
+claims:
+  - id: vegas-holds
+    weight: headline
+    source: Fig 1
+    says: SCPS-TP with Vegas moves the file.
+    checks:
+      - {kind: value, metric: goodput_bps, of: {series: vegas, at: {ber: 0}}, at_least: 1, because: It moves.}
+      - {kind: value, era: modern, metric: goodput_bps, of: {series: bbr, at: {ber: 0}}, at_least: 1, at_most: 1e9, because: It moves.}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +181,40 @@ def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
     assert "CONSOLE" not in shown.stderr
     assert scroll_width <= window_width
     assert images == decoded > 0
+
+
+def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tmp_path):
+    (path := tmp_path / "mine.yaml").write_text(OWN_CLAIM)
+    said = CliRunner().invoke(program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"})
+    assert said.exit_code == 0, said.output
+    line = next(line for line in said.output.splitlines() if "vegas-holds" in line)
+    assert "holds (bbr in place of scps-vegas)" in line
+    assert "\\" not in said.output
+    assert "reproduced" not in line
+    (verdict,) = evaluate([load(path)], Evidence.of_runs([run_dir]))
+    ((_, period), (_, today)) = check_lines(verdict)
+    assert "no data yet" in period[0]
+    assert today[0].endswith("– holds")
+
+
+def test_the_page_of_a_run_begins_with_its_figures(run_dir):
+    page = Page(render(run_dir))
+    places = [tag if tag == "figure" else attributes.get("id") or "" for tag, attributes in page.elements if tag in ("figure", "section", "table")]
+    assert places.index("figure") < places.index("")
+    assert places.index("run-1") < places.index("method")
+    assert "scoreboard" not in places[: places.index("run-1")]
+
+
+def test_a_caption_is_in_the_picture_alone(run_dir):
+    page = Page(render(run_dir))
+    texts = " ".join(page.texts)
+    assert page.all("figcaption")
+    assert "each way" not in texts, "conditions are drawn into the picture"
+
+
+def test_brackets_of_intervals_are_printed_as_they_are(run_dir, tmp_path):
+    (path := tmp_path / "mine.yaml").write_text(OWN_CLAIM.replace("era: modern, ", "").replace("stack: scps-vegas", "stack: bbr"))
+    said = CliRunner().invoke(program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"})
+    line = next(line for line in said.output.splitlines() if "vegas-holds" in line)
+    assert " [" in line
+    assert "\\" not in line

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 
+from scpslab.cli import run
 from scpslab.errors import ResultError
 from scpslab.results.checks import evaluate
+from scpslab.running.runner import RunResult
 from scpslab.scenario.model import Check
 
 ROWS = """cell,status,transfer_s,payload_match,second_transfer_s
@@ -47,3 +50,12 @@ def test_of_names_the_workload(run_dir):
 def test_what_cannot_be_checked_is_said(run_dir, keys):
     with pytest.raises(ResultError, match="expected"):
         verdict(run_dir, **keys)
+
+
+def test_a_check_that_cannot_be_made_does_not_keep_the_figures(golden, monkeypatch, capsys):
+    monkeypatch.setattr(run.figures, "draw", lambda folder, warn: [folder / "figures" / "drawn.png"])
+    result = RunResult(golden, 1, 0, 0, (Check(metric="wrong", at_least=1),))
+    assert run._show(result, Console(width=200)) is False
+    said = capsys.readouterr()
+    assert "drawn.png" in said.out
+    assert "warning: checks: found the metric wrong; expected a column of results.csv" in said.err

@@ -183,17 +183,27 @@ def test_what_no_export_writes_is_refused_in_one_line(tmp_path, name):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("engine", ["host", "live", "none"])
-def test_only_engines_that_repeat_are_verified(tmp_path, engine, monkeypatch, capsys):
-    path = archive(tmp_path / "a", **of(engine=engine))
+def refusal(path, monkeypatch, capsys):
+    """The one line in which verify refuses an archive."""
     monkeypatch.setattr(sys, "argv", ["scpslab", "verify", str(path)])
-
     with pytest.raises(SystemExit) as ended:
         app.main()
-
     said = capsys.readouterr().err
     assert ended.value.code == ResultError.exit_code
     assert said.count("\n") == 1
+    return said
+
+
+def test_a_run_with_a_stack_that_left_is_refused_with_the_reason(tmp_path, monkeypatch, capsys):
+    said = refusal(archive(tmp_path / "a", **setting("nodes", 0, "stack", "scps-ri")), monkeypatch, capsys)
+
+    assert 'nodes[0].stack: found "scps-ri", which left after version 0.3.0: the project builds no program that it may not pass on' in said
+
+
+@pytest.mark.parametrize("engine", ["host", "live", "none"])
+def test_only_engines_that_repeat_are_verified(tmp_path, engine, monkeypatch, capsys):
+    said = refusal(archive(tmp_path / "a", **of(engine=engine)), monkeypatch, capsys)
+
     assert f"found engine {engine}" in said
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +58,20 @@ def test_derived_columns_agree_with_each_other(run_dir):
         assert float(row["throughput_report_pct"]) == pytest.approx(float(row["utilization"]) * 100 / 1.024)
         assert row["retransmissions"] == row["capture_retransmissions"]
         assert float(row["user_s"]) > transfer_s
+
+
+@pytest.mark.parametrize(("segment", "has_rate"), [(59_999, True), (60_000, False)])
+def test_a_transfer_of_one_segment_has_a_time_and_no_rate(run_dir, segment, has_rate):
+    record = CellFiles(run_dir / "cells" / "stack=bbr,ber=0,r1").record("transfer")
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    changed = [line | {"mss_bytes": segment} if "mss_bytes" in line else line for line in lines]
+    assert changed != lines
+    record.write_text("".join(json.dumps(line) + "\n" for line in changed))
+
+    row = rows_of(collect(run_dir))[0]
+
+    assert float(row["transfer_s"]) > 0
+    assert [bool(row[name]) for name in ("goodput_bps", "utilization", "throughput_report_pct")] == [has_rate] * 3
 
 
 def test_the_report_s_unit_gives_the_report_s_percentages():
@@ -196,6 +212,20 @@ def test_last_is_the_newest_run(run_dir, tmp_path):
         find_run("nothing", tmp_path)
     with pytest.raises(ResultError, match="no run"):
         find_run("last", tmp_path / "empty")
+
+
+def test_last_is_never_a_run_without_a_finished_cell(run_dir, tmp_path):
+    """A newer run that has begun, and one that was stopped in its first cell, are no last."""
+    for name, cell in (("begun", None), ("stopped", "r1")):
+        shutil.copytree(run_dir, tmp_path / name, ignore=lambda folder, names, cell=cell: names if Path(folder).name == "cells" else [])
+        if cell:
+            (tmp_path / name / "cells" / cell).mkdir()
+            (tmp_path / name / "cells" / cell / "plan.json").write_text("{}")
+        os.utime(tmp_path / name / "manifest.json", (2**33, 2**33))
+        assert find_run("last", tmp_path) == run_dir
+    shutil.rmtree(run_dir)
+    with pytest.raises(ResultError, match=r"found no run with a finished cell; expected one\. Run a scenario first"):
+        find_run("last", tmp_path)
 
 
 def test_natural_order_is_by_size():

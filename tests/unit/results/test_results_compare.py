@@ -153,6 +153,12 @@ def test_one_run_needs_an_axis_and_the_axis_two_values():
         compare_axis(run, "ber", options=Options(by=["ber"]))
 
 
+def test_a_run_without_axes_has_none_to_choose():
+    run = results("one", {"0": [1.0]})
+    with pytest.raises(UsageError, match=r'found "size"; expected none here\. Remove it\.'):
+        compare_axis(dataclasses.replace(run, axes=()), "size")
+
+
 def test_stacks_that_met_the_same_errors_are_compared_in_pairs(tmp_path):
     """Repeats differ by 10 s, the stacks by 1.03 s at each: Welch sees nothing, Student on pairs everything. At BER 0 no errors are shared."""
     found = compare_axis(written(tmp_path / "run", demo_cells(), by_repeat), "stack")

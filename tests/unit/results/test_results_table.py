@@ -8,11 +8,15 @@ import json
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from scpslab.cli.app import program
 from scpslab.cli.tables import print_summary
 from scpslab.errors import ResultError, UsageError
+from scpslab.figures import draw
+from scpslab.figures.canvas import words_in
 from scpslab.results import collect
-from scpslab.results.statistics import mean_of
+from scpslab.results.statistics import group_rows, mean_of
 from scpslab.results.table import as_csv, as_json, read_results, summarise, with_interval
 
 
@@ -73,9 +77,38 @@ def test_a_table_of_something_else_is_refused(run_dir, content):
         ([21.1], "21.10"),
         ([5, 5, 5], "5"),
         ([1, 2, 3, 4, 5], "3.0 ± 2.0"),
-        ([100_000, 120_000], "110,000 ± 127,062"),
-        ([0.1234567, 0.1234569], "0.1234568 ± 0.0000013"),
+        # An interval of ± 127,062 would say that the rate may be negative.
+        ([100_000, 120_000], "110,000 (100,000 to 120,000)"),
+        ([0.1234567, 0.1234569], "0.12345680 (0.12345670 to 0.12345690)"),
+        ([-0.1, 0.2, 0.3], "0.13 (-0.10 to 0.30)"),
+        ([1, 1, 1, 30], "8 (1 to 30)"),
+        ([-1, 1, 1, 30], "8 ± 24"),
     ],
 )
 def test_a_mean_is_rounded_to_what_its_interval_allows(values, text):
     assert with_interval(mean_of(values)) == text
+
+
+@pytest.mark.parametrize(("metric", "factor"), [("utilization", 1), ("second_goodput_bps", 2_000_000), ("throughput_report_pct", 97.65625)])
+def test_an_interval_that_leaves_the_link_s_rate_is_a_range(metric, factor):
+    """Three transfers that fill the link, and one with a timeout: Student's interval would reach to 1.04 of the rate."""
+    shares = [0.9, 0.9, 0.9, 0.6]
+    rows = [{"status": "completed", metric: str(share * factor), "second_utilization": str(share)} for share in shares]
+    (group,) = group_rows(rows, [], [metric])
+    assert group.means[metric].has_range
+    assert not group_rows([*rows[:3] * 2, rows[3]], [], [metric])[0].means[metric].has_range
+
+
+def test_few_repeats_show_their_range_and_no_interval(run_dir):
+    """Two transfers: Student's interval would reach below 0 s."""
+    said = CliRunner().invoke(program(["results"]), ["results", str(run_dir), "--metric", "transfer_s", "--format", "table"], env={"COLUMNS": "200"})
+    assert said.exit_code == 0
+    table, _, below = said.output.partition("mean ± 95 %")
+    assert " to " in table
+    assert "±" not in table
+    assert "mean (least to greatest) where fewer than 4 cells completed" in " ".join(below.split())
+
+
+def test_bars_of_few_repeats_end_at_values(run_dir):
+    (picture,) = draw(run_dir, ["fy97-fig05"], formats=("png",))
+    assert "Means and bars from the least to the greatest value, n = " in words_in(picture).caption

@@ -13,7 +13,7 @@ class CutNetwork:
     def __init__(self, port: int) -> None:
         self.target = ("127.0.0.1", port)
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.address = f"tls://127.0.0.1:{self.listener.getsockname()[1]}"
         self.passes = threading.Event()
         self.passes.set()
         self.connections = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -18,12 +19,13 @@ from pathlib import Path
 import pytest
 from cut_network import CutNetwork
 
-from scpslab.errors import CapabilityError, LabError, UsageError
-from scpslab.running import clusters
+from scpslab.errors import LabError, ResultError, UsageError
+from scpslab.running import clusters, no_pickles, remote
 from scpslab.running.events import CellDone, CellStarted, Note
-from scpslab.running.executors.dask import DaskExecutor, Patience
+from scpslab.running.executors.dask import DaskExecutor, Patience, _Run
+from scpslab.running.runner import RunOptions
 from scpslab.running.sample import Sample
-from scpslab.server import Turns
+from scpslab.running.verify import verify
 
 pytest.importorskip("distributed")
 DATA = Path(__file__).parents[2] / "data"
@@ -75,8 +77,22 @@ def dask():
     server.wait()
 
 
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """Files of a cluster's certificates, as the environment names them to Dask."""
+    from distributed import Security  # the extra dask
+
+    folder, made = tmp_path_factory.mktemp("tls"), Security.temporary()
+    files = {"CA_FILE": made.tls_ca_file}
+    for role in ("client", "scheduler", "worker"):
+        files |= {f"{role.upper()}__{what.upper()}": getattr(made, f"tls_{role}_{what}") for what in ("cert", "key")}
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(folder / name) for name in files}
+
+
 class Site:
-    """A scheduler and workers, as processes, on loopback."""
+    """A scheduler and workers, as processes, on loopback, which know each other by certificates."""
 
     def __init__(self, folder: Path, start) -> None:
         self.folder, self.start, self.processes, self.count = folder, start, [], 0
@@ -89,7 +105,20 @@ class Site:
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
         port = self.address.rpartition(":")[2] or "0"
-        words = ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", "--dashboard-address", ":0", "--scheduler-file", str(file)]
+        words = [
+            "scheduler",
+            "--protocol",
+            "tls",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            port,
+            "--no-dashboard",
+            "--dashboard-address",
+            ":0",
+            "--scheduler-file",
+            str(file),
+        ]
         process = self._start(words, {}, self.folder / "scheduler.log")
         wait(lambda: file.is_file() and file.read_text().rstrip().endswith("}"))
         self.address = json.loads(file.read_text())["address"]
@@ -132,8 +161,21 @@ def wait(condition) -> None:
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch, dask):
-    monkeypatch.setattr(DaskExecutor, "patience", Patience(answer_s=5, workers_s=30, late_s=2, look_s=0.05))
+def with_certificates(certificates, monkeypatch):
+    """Dask's settings name them, in this process and in those that it starts."""
+    import dask.config as settings  # the extra dask
+
+    with monkeypatch.context() as patch:
+        for name, path in certificates.items():
+            patch.setenv(name, path)
+        settings.refresh()
+        yield
+    settings.refresh()
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch, dask, with_certificates):
+    monkeypatch.setattr(DaskExecutor, "patience", Patience(answer_s=5, workers_s=30, look_s=0.05))
     # What a whole class shares on a disk is here the test's own.
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "5s")
     made = Site(tmp_path, dask)
@@ -168,11 +210,7 @@ def notes(events) -> str:
     return "\n".join(event.text for event in events if isinstance(event, Note))
 
 
-@pytest.mark.parametrize("share", [True, pytest.param(False, marks=long)], ids=["shared-store", "shipped"])
-def test_workers_give_the_bytes_of_a_local_run(run_fake, site, expected, monkeypatch, tmp_path, share):
-    if share:
-        (tmp_path / "store").mkdir()
-        monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "store"))
+def test_workers_give_the_bytes_of_a_local_run(run_fake, site, expected):
     site.worker()
     site.worker()
 
@@ -181,116 +219,87 @@ def test_workers_give_the_bytes_of_a_local_run(run_fake, site, expected, monkeyp
     assert found == expected
     assert len([event for event in events if isinstance(event, CellStarted)]) == len([event for event in events if isinstance(event, CellDone)]) == CELLS
     assert sorted(site.ran()) == sorted(event.cell for event in events if isinstance(event, CellDone))
-    assert len(list((tmp_path / "store").glob("*/*.cell"))) == (CELLS if share else 0)
-    assert list((tmp_path / "store").glob("writing/*")) == []
 
 
 @long
 def test_a_run_starts_its_own_workers(run_fake, expected, tmp_path, monkeypatch):
-    import dask.config as settings  # the extra dask
-
-    (tmp_path / "two.yaml").write_text("kind: cluster\nversion: 1\nscheduler: local\nworkers: 2\n")
     (tmp_path / "worker-memory").mkdir()
     monkeypatch.setenv("FAKE_MEMORY", str(tmp_path / "worker-memory"))
     monkeypatch.setenv("FAKE_S", "0.05")
     monkeypatch.setenv("PYTHONPATH", str(DATA))
-    monkeypatch.syspath_prepend(DATA)
-    with settings.set({"distributed.worker.preload": ["fake_worker"]}):
-        found, _ = remotely(run_fake, None, cluster=str(tmp_path / "two.yaml"))
-    for cluster in clusters._opened.values():
-        cluster.close()
-    clusters._opened.clear()
+    monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__PRELOAD", "['fake_worker']")
+    found, _ = remotely(run_fake, None, cluster="local")
     assert found == expected
     assert len((tmp_path / "worker-memory" / "ran").read_text().split()) == CELLS
 
 
-@long
-def test_a_worker_of_another_build_gets_nothing(run_fake, site, expected):
+def test_a_worker_of_another_build_ends_the_run(run_fake, site):
     site.worker(FAKE_HASH="other")
-    with pytest.raises(CapabilityError, match="found another lab program or SCPS stack"):
+    with pytest.raises(LabError, match="found another lab program or SCPS stack"):
         remotely(run_fake, site)
     assert site.ran() == []
-    site.worker()
-    found, events = remotely(run_fake, site)
-    assert found == expected
-    assert "It gets no more cells." in notes(events)
 
 
-def test_a_worker_that_lies_is_found_and_what_it_gave_is_withdrawn(run_fake, site, expected, tmp_path, monkeypatch):
-    (tmp_path / "store").mkdir()
-    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "store"))
-    site.worker(FAKE_LIE="all is well", FAKE_S="0.02")
-    site.worker(FAKE_S="0.05")
-
-    found, events = remotely(run_fake, site, check=Sample.parse("40%"))
-
-    assert "found other bytes than on this machine" in notes(events)
-    assert found == expected
-    # Nor does anybody who takes results from the stores get a lie.
-    again, events = remotely(run_fake, site, out=tmp_path / "again", executor="local", cluster=None, check=None)
-    assert again == expected
-    assert all(event.cached for event in events if isinstance(event, CellDone))
+@pytest.mark.parametrize("how", ["answer", "error", "message"])
+def test_no_pickle_of_a_worker_is_loaded(run_fake, site, expected, tmp_path, how):
+    """A worker sends objects that run a program where they are loaded: as its answer and the answer's class, as an error, inside of a message."""
+    ran = tmp_path / "ran-at-the-client"
+    site.worker(FAKE_EVIL=how, FAKE_EVIL_FILE=str(ran))
+    # What the scheduler passes on in one message with other news cannot be told apart.
+    words = "found a message with an object of Python; expected data" if how == "message" else "a worker|A worker lies"
+    with pytest.raises(LabError, match=words):
+        remotely(run_fake, site)
+    assert not ran.exists()
 
 
-def test_checks_take_turns_where_users_share_the_machine(run_fake, site, expected, tmp_path, monkeypatch):
-    # The worker is on another machine, which nobody shares.
-    site.worker()
-    (tmp_path / "turns").mkdir()
-    (tmp_path / "server.yaml").write_text(f"kind: server\nversion: 1\nturns: {tmp_path / 'turns'}\ncells: 1\n")
-    monkeypatch.setenv("SCPSLAB_SERVER", str(tmp_path / "server.yaml"))
-    somebody = Turns.here()
-    turn = somebody.take(1)
-    waited = []
+def test_nobody_without_the_certificates_gets_into_a_cluster_of_this_machine():
+    """Another user of the machine can reach its ports, and has certificates of their own or none."""
+    from distributed import Client, Security  # the extra dask
 
-    def give_back():
-        wait(lambda: any(ticket.since_s is not None for ticket in somebody.seen()))
-        waited.append(len(site.ran()))
-        somebody.give_back(turn)
+    no_pickles.refuse()
+    with clusters.opened("local") as (own, security):
+        with Client(own, security=security, set_as_default=False) as mine:
+            mine.wait_for_workers(1, timeout=LIMIT_S)
+            assert mine.submit(eval, "b'done'", pure=False).result(LIMIT_S) == b"done"
+            told = mine.scheduler_info()["workers"]
+            addresses = [own, *told, *(worker["nanny"] for worker in told.values())]
+        assert [address for address in addresses if not address.startswith("tls://127.0.0.1:")] == []
+        for address in addresses:
+            for theirs, there in ((Security.temporary(), address), (None, address.replace("tls://", "tcp://"))):
+                gc.collect()
+                with pytest.raises((OSError, RuntimeError)):
+                    Client(there, security=theirs, timeout=2, set_as_default=False)
 
-    thread = threading.Thread(target=give_back)
-    thread.start()
-    found, _ = remotely(run_fake, site, check=Sample.parse("100%"))
-    thread.join()
-    somebody.close()
-    assert waited
-    assert found == expected
-    assert list((tmp_path / "turns").iterdir()) == []
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"cells": []}, "an object of Python"),
+        (b"", "no answer"),
+        (b'{"cells": [{"cell": "r1", "seconds": 1, "size_bytes": 4}]}\nabc', "results of 3 bytes in place of 4"),
+        (b'{"cells": [{"cell": "r2", "seconds": 1, "size_bytes": 0}]}\n', "results of cells that it was not asked for"),
+        (b'{"cells": [{"cell": "../r1", "seconds": 1, "size_bytes": 0}]}\n', "cells"),
+        (b'{"cells": [{"cell": "r1", "seconds": NaN, "size_bytes": 0}]}\n', "NaN"),
+        (b'{"cells": [], "more": 1}\n', "more"),
+    ],
+)
+def test_an_answer_is_what_a_worker_of_ours_writes(given, words):
+    with pytest.raises(ResultError, match=words):
+        remote.read_answer(given, ["r1"])
+
+
+def test_an_answer_says_what_the_worker_gave():
+    given = remote.Answer((remote.Given("r1", b"one\n", 1.5), remote.Given("r3", b"", 0.0)), "found no room")
+    assert remote.read_answer(remote.pack_answer(given), ["r1", "r3", "r4"]) == given
 
 
 @long
-def test_a_lie_is_not_noticed_without_a_check(run_fake, site, expected):
+def test_verify_finds_the_results_of_a_worker_that_lies(run_fake, site, expected):
     site.worker(FAKE_LIE="all is well")
-    found, _ = remotely(run_fake, site)
-    assert found != expected
-
-
-@long
-@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted by root")
-def test_a_worker_with_a_full_disk_is_left_alone(run_fake, site, expected, tmp_path):
-    full = tmp_path / "full"
-    full.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "scpslab-test", str(full)], capture_output=True, check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
-        site.worker(local=str(full))
-        site.worker(FAKE_S="0.05")
-        with suppress(OSError), (full / "filler").open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(1024))
-        found, events = remotely(run_fake, site)
-    finally:
-        site.end()
-        subprocess.run(["umount", "--lazy", str(full)], check=True)
-    assert "No space left on device" in notes(events)
-    assert found == expected
-
-
-@long
-def test_a_slow_worker_does_not_hold_up_the_run(run_fake, site, expected):
-    site.worker(FAKE_S="1000")
-    site.worker()
-    found, _ = remotely(run_fake, site)
-    assert found == expected
+    folder = run_fake(overrides=MANY, executor="dask", cluster=site.address).folder
+    assert files(folder) != expected
+    (comparison,) = verify(folder, RunOptions(jobs=1), sample=Sample.parse("3"))
+    assert len(comparison.different) == 3
 
 
 @pytest.mark.parametrize("seed", range(KILLS))
@@ -309,6 +318,24 @@ def test_killed_workers_cost_time_only(run_fake, site, expected, seed):
     thread.start()
     found, _ = remotely(run_fake, site)
     thread.join()
+    assert found == expected
+
+
+def test_a_connection_that_is_made_again_uses_the_same_workers(run_fake, site, expected, monkeypatch):
+    """The scheduler and its workers live; only an answer to this client came too late."""
+    site.worker(FAKE_S="0.05")
+    places, lost = _Run._places, []
+
+    def late(run, client):
+        if not lost and len(site.ran()) >= 3:
+            lost.append(True)
+            raise TimeoutError
+        return places(run, client)
+
+    monkeypatch.setattr(_Run, "_places", late)
+    found, events = remotely(run_fake, site)
+    assert lost
+    assert "found no connection (TimeoutError); trying again" in notes(events)
     assert found == expected
 
 
@@ -335,7 +362,7 @@ def test_a_killed_scheduler_is_waited_for(run_fake, site, expected, seed):
 
 @long
 def test_a_scheduler_that_does_not_come_back_ends_the_run_which_resumes(run_fake, site, expected, monkeypatch):
-    monkeypatch.setattr(DaskExecutor, "patience", Patience(answer_s=2, workers_s=3, late_s=2, look_s=0.05))
+    monkeypatch.setattr(DaskExecutor, "patience", Patience(answer_s=2, workers_s=3, look_s=0.05))
     site.worker(FAKE_S="0.05")
 
     def gone(event):
@@ -388,9 +415,7 @@ def test_an_interrupt_ends_what_workers_do(run_fake, site, expected):
 
 
 @long
-def test_two_clients_share_workers_and_a_store(run_fake, site, expected, tmp_path, monkeypatch):
-    (tmp_path / "store").mkdir()
-    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "store"))
+def test_two_clients_share_workers(run_fake, site, expected, tmp_path):
     site.worker()
     site.worker()
     words = [sys.executable, str(DATA / "run_with_fake_engine.py"), str(tmp_path / "memory"), "0", "run", "links/transfer", "--set", *MANY]
@@ -448,9 +473,11 @@ def test_a_scheduler_that_is_stopped_for_a_minute(run_fake, site, expected):
 
 def test_what_was_asked_for_must_fit(run_fake, tmp_path):
     for options, words in [
-        ({"cluster": "tcp://127.0.0.1:1"}, "expected --executor dask"),
+        ({"cluster": "tls://127.0.0.1:1"}, "expected --executor dask"),
         ({"executor": "dask"}, "expected --cluster"),
-        ({"executor": "dask", "cluster": "nonsense"}, "expected local, an address such as tcp://head:8786, or a YAML file"),
+        ({"executor": "dask", "cluster": "tcp://head:8786"}, "without TLS, which lets everybody"),
+        ({"executor": "dask", "cluster": "tls://head:8786"}, "found no certificates in Dask's settings"),
+        ({"executor": "dask", "cluster": "nonsense"}, "expected local, or an address such as tls://head:8786"),
     ]:
         with pytest.raises(UsageError, match=words):
             run_fake(**options)

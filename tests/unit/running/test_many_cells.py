@@ -11,8 +11,6 @@ from scpslab.results.collect import rows_as_csv
 from scpslab.results.run import each_cell, open_run
 from scpslab.runfolder import RunFolder
 from scpslab.running.events import CellDone
-from scpslab.running.executors import EXECUTORS
-from scpslab.running.executors.local import LocalExecutor
 
 CELLS = 240
 MANY = ["repeats=80"]
@@ -39,28 +37,6 @@ def test_manifests_of_a_long_run_are_not_most_of_its_work(run_fake, written):
     assert written[-1] == CELLS
     assert sum(written) < 25 * CELLS
     assert max(after - before for before, after in pairwise(written)) <= CELLS / 19
-
-
-class Doubting(LocalExecutor):
-    """Withdraws every result, and gets them all again."""
-
-    def run(self, engine, cells, reports):
-        super().run(engine, cells, reports)
-        for cell in cells:
-            reports.withdrawn(cell)
-        super().run(engine, cells, reports)
-
-
-def test_nor_are_those_of_a_run_whose_results_are_withdrawn(run_fake, written, monkeypatch, tmp_path):
-    plain = run_fake(overrides=MANY, out=tmp_path / "plain", use_cache=False).folder
-    once = len(written)
-    monkeypatch.setitem(EXECUTORS, "local", Doubting)
-
-    folder = run_fake(overrides=MANY, use_cache=False).folder
-
-    assert len(written) - once < 4 * once
-    assert (folder / "results.csv").read_bytes() == (plain / "results.csv").read_bytes()
-    assert RunFolder(folder).manifest()["cells"] == RunFolder(plain).manifest()["cells"]
 
 
 def test_measurements_that_nobody_repeats_are_in_the_manifest_at_once(run_fake, written):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import shutil
 import tarfile
 
 import pytest
 
+from scpslab.errors import ResultError, ScenarioError
 from scpslab.results.archive import read_archive, write_archive
 from scpslab.running import RunOptions
 from scpslab.running.rebuilt import contradictions
@@ -151,14 +154,50 @@ def test_an_archive_without_a_record_runs_nothing_either(archive):
     assert 'found "./relay.py" without a record of its networks' in found
 
 
-def test_an_archive_s_scenario_is_not_written_through_a_link_to_a_vector(tmp_path, run_fake):
-    """The links to stored vectors bear names of the archive's choice; one of them could be the scenario's own."""
-    (tmp_path / "of_the_user").mkdir()
-    vector = tmp_path / "of_the_user" / "scenario.yaml"
-    vector.write_text("100\n200\n")
-    errors = f"links: {{hop: {{data: {{errors: {{model: vector-file, file: {vector}}}}}}}}}"
+@pytest.fixture
+def with_vector(tmp_path):
+    """A scenario with a stored error vector, and its file."""
+    folder = tmp_path / "replayed"
+    (folder / "vectors").mkdir(parents=True)
+    (folder / "vectors" / "gaps.txt").write_text("100\n200\n")
+    errors = "links: {hop: {data: {errors: {model: vector-file, file: vectors/gaps.txt}}}}"
     ping = "workloads: [{kind: ping, name: ping, from: ws1, to: ws2}]"
-    (tmp_path / "mine.yaml").write_text(f"kind: scenario\nversion: 1\ntitle: Vectors\ntopology: fy97\n{errors}\n{ping}\n")
-    archive = write_archive([run_fake(str(tmp_path / "mine.yaml")).folder], tmp_path / "a.tar.gz")
-    contradictions(read_archive(archive)[0])
-    assert vector.read_text() == "100\n200\n"
+    (folder / "mine.yaml").write_text(f"kind: scenario\nversion: 1\ntitle: Vectors\ntopology: fy97\n{errors}\n{ping}\n")
+    return folder / "mine.yaml"
+
+
+def test_an_archive_carries_its_error_vectors_and_is_verified_with_them_alone(with_vector, run_fake, tmp_path):
+    archive = write_archive([run_fake(str(with_vector)).folder], tmp_path / "a.tar.gz")
+    vector = with_vector.parent / "vectors" / "gaps.txt"
+    digest = hashlib.sha256(vector.read_bytes()).hexdigest()
+    assert read_archive(archive)[0].own == {f"vectors/{digest}": b"100\n200\n"}
+    # Whatever lies there now is somebody else's.
+    vector.unlink()
+    os.mkfifo(vector)
+    (compared,) = verify(archive, RunOptions(jobs=1))
+    assert compared.is_same
+
+
+def test_an_archive_without_its_error_vectors_is_refused(with_vector, run_fake, tmp_path):
+    run = run_fake(str(with_vector)).folder
+    shutil.rmtree(run / "vectors")
+    with pytest.raises(ResultError, match=r'found the stored error vector ".*gaps.txt" without its content'):
+        verify(write_archive([run], tmp_path / "a.tar.gz"), RunOptions(jobs=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("/proc/kmsg", "expected the path of a file in the scenario's folder"),
+        ("../gaps.txt", "expected the path of a file in the scenario's folder"),
+        ("vectors/out.txt", "a link out of the scenario's folder"),
+        ("vectors/through/gaps.txt", "a link out of the scenario's folder"),
+    ],
+)
+def test_an_error_vector_lies_in_its_scenario_s_folder(with_vector, run_fake, tmp_path, name, says):
+    (tmp_path / "gaps.txt").write_text("100\n")
+    (with_vector.parent / "vectors" / "out.txt").symlink_to(tmp_path / "gaps.txt")
+    (with_vector.parent / "vectors" / "through").symlink_to(tmp_path)
+    with_vector.write_text(with_vector.read_text().replace("vectors/gaps.txt", name))
+    with pytest.raises(ScenarioError, match=says):
+        run_fake(str(with_vector))

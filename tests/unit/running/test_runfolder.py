@@ -14,11 +14,11 @@ from scpslab.runfolder.cell import CAPTURES, ENVIRONMENT, LOGS, PLAN, RECORDS, S
 from scpslab.runfolder.reading import check_format
 from scpslab.runfolder.run import MANIFEST, RESOLVED, RESULTS
 
-PACKAGE = Path(__file__).parents[3] / "src" / "scpslab"
+SOURCE = Path(__file__).parents[3] / "src"
 NAMES = {PLAN, STATUS, ENVIRONMENT, MANIFEST, RESOLVED, RESULTS, CAMPAIGN}
 FOLDERS = {RECORDS, CAPTURES, LOGS}
 # The guest has no such package; docs/plan-format.md is what the lab program keeps to.
-OWNERS = ("runfolder/", "lab/")
+OWNERS = ("scpslab/runfolder/", "scpslab/lab/")
 
 
 def paths_in(tree: ast.AST) -> list[str]:
@@ -29,8 +29,8 @@ def paths_in(tree: ast.AST) -> list[str]:
 
 def test_no_other_module_spells_the_names_of_a_run_s_files():
     wrong = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = str(path.relative_to(PACKAGE))
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = str(path.relative_to(SOURCE))
         if name.startswith(OWNERS):
             continue
         tree = ast.parse(path.read_text())

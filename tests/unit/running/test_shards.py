@@ -1,4 +1,4 @@
-"""Shards and their merge: the same bytes as a run on one machine, and every way in which shards do not belong together."""
+"""Shards: parts of a run on machines that know nothing of each other. Their joined stores are the run."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import shutil
 import pytest
 
 from scpslab import planning, scenario
-from scpslab.errors import CapabilityError, ResultError, UsageError
+from scpslab.errors import UsageError
 from scpslab.running import run_campaign
-from scpslab.running.build import Build
-from scpslab.running.merge import merge
-from scpslab.running.parts import cut
+from scpslab.running.events import CellDone
+from scpslab.running.parts import batches, cut
 from scpslab.running.shard import Shard
 
 NAME = "links/transfer"
-OTHER = ["workloads.transfer.size=20 kB"]
 DIFFER = ("machine", "program", "took_s", "wall_s")
 
 
@@ -27,36 +25,31 @@ def files(folder):
     return found | {"manifest.json": json.dumps({key: value for key, value in manifest.items() if key not in DIFFER})}
 
 
-@pytest.fixture
-def shards(run_fake):
-    return [run_fake(NAME, shard=Shard(number, 3)).folder for number in (1, 2, 3)]
-
-
 @pytest.mark.parametrize("of", [1, 2, 5])
-def test_a_merged_run_has_the_bytes_of_a_local_one(run_fake, tmp_path, of):
-    parts = [run_fake(NAME, shard=Shard(number, of), out=tmp_path / "cluster").folder for number in range(1, of + 1)]
-    whole = run_fake(NAME).folder
+def test_a_run_on_joined_stores_has_the_bytes_of_a_local_one(run_fake, tmp_path, monkeypatch, of):
+    whole = run_fake(NAME, out=tmp_path / "local").folder
+    for number in range(1, of + 1):
+        monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / f"machine-{number}"))
+        # A shard of few cells may have none, and its machine nothing to give.
+        (tmp_path / f"machine-{number}" / "results").mkdir(parents=True)
+        run_fake(NAME, shard=Shard(number, of), out=tmp_path / f"out-{number}")
+        shutil.copytree(tmp_path / f"machine-{number}" / "results", tmp_path / "joined" / "results", dirs_exist_ok=True)
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "joined"))
 
-    (merged,) = merge(parts[::-1])
+    events = []
+    merged = run_fake(NAME, listeners=[events.append]).folder
 
-    assert merged == tmp_path / "cluster" / whole.name
     assert files(merged) == files(whole)
-    assert merge(parts) == [merged]
+    assert all(event.cached for event in events if isinstance(event, CellDone))
 
 
-def test_a_merged_campaign_is_a_local_one(run_fake, tmp_path, monkeypatch):
+def test_shards_of_a_campaign_are_the_campaign(run_fake, tmp_path):
     (tmp_path / "both.yaml").write_text("kind: campaign\nversion: 1\ntitle: Two\nruns:\n- {scenario: links/transfer}\n- {scenario: links/round-trip}\n")
     file = str(tmp_path / "both.yaml")
-    parts = [run_fake(file, run=run_campaign, shard=Shard(number, 2), out=tmp_path / "cluster").folder for number in (1, 2)]
-    whole = run_fake(file, run=run_campaign).folder
-
-    *runs, campaign = merge(parts)
-
-    assert [files(run) for run in runs] == [files(tmp_path / "runs" / run.name) for run in runs]
-    assert campaign.name == whole.name
-    local, merged = (json.loads((folder / "campaign.json").read_text()) for folder in (whole, campaign))
-    assert {**merged, "wall_s": 0, "cells_from_cache": 0, "virtual_s": 0} == {**local, "wall_s": 0, "cells_from_cache": 0, "virtual_s": 0}
-    assert sorted(path.name for path in campaign.iterdir() if path.is_symlink()) == sorted(run.name for run in runs)
+    for number in (1, 2):
+        run_fake(file, run=run_campaign, shard=Shard(number, 2))
+    whole = json.loads((run_fake(file, run=run_campaign).folder / "campaign.json").read_text())
+    assert whole["cells_from_cache"] == whole["cells"] > 0
 
 
 def test_every_cell_is_in_one_part_and_networks_stay_together():
@@ -69,76 +62,16 @@ def test_every_cell_is_in_one_part_and_networks_stay_together():
     assert min(sizes) > 0
 
 
+@pytest.mark.parametrize("most_s", [0, 3, 1e9])
+def test_batches_hold_every_cell_once_and_are_no_longer_than_asked(most_s):
+    plans = {cell.id: planning.plan(cell) for cell in scenario.cells(scenario.load("fy97/fig04:kernel-demo"))}
+    found = list(batches(plans, most_s))
+    assert sorted(cell for batch in found for cell in batch) == sorted(plans)
+    assert all(len(batch) == 1 or sum(planning.expected(plans[cell]).wall_s for cell in batch) <= most_s for batch in found)
+    assert (max(map(len, found)) == 1) == (most_s == 0)
+
+
 @pytest.mark.parametrize("text", ["", "3", "0/2", "3/2", "1/0", "1/2/3", "a/b", "1/999999", "-1/2"])
 def test_a_shard_that_is_none_is_refused(text):
     with pytest.raises(UsageError, match="expected k/n with 1 ≤ k ≤ n"):
         Shard.parse(text)
-
-
-def changed(folder, **facts):
-    file = folder / "manifest.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
-
-
-def refused(parts, words, error=ResultError):
-    with pytest.raises(error) as caught:
-        merge(parts)
-    assert words in str(caught.value)
-
-
-def test_missing_and_doubled_shards_are_named(shards, tmp_path):
-    refused([shards[0]], "found 1 of 3 shards, not 2/3, 3/3")
-    refused([*shards, shards[1]], "found shard 2/3 twice")
-    assert not (tmp_path / "runs" / shards[0].name.removesuffix("-1-of-3")).exists()
-
-
-def test_shards_of_another_run_are_refused(shards, run_fake):
-    refused([*shards[:2], run_fake(NAME, overrides=OTHER, shard=Shard(3, 3)).folder], "found shards of different runs")
-    refused([*shards[:2], run_fake(NAME, shard=Shard(3, 4)).folder], "found shards of 3 and of 4")
-    refused([*shards[:2], run_fake(NAME).folder], "found a whole run; expected a shard")
-
-
-def test_shards_of_another_build_are_refused(shards):
-    fields = json.loads((shards[2] / "manifest.json").read_text())["shard"]
-    changed(shards[2], shard=fields | {"build": fields["build"] | {"engine": "0" * 16}})
-    refused(shards, "another lab program or SCPS stack (engine 0000000000000000 instead of")
-
-
-def test_a_shard_that_did_not_end_is_to_be_run_again(shards):
-    changed(shards[1], status="interrupted")
-    refused(shards, 'Run "scpslab run links/transfer --shard 2/3": it resumes.')
-
-
-def test_a_plan_that_was_changed_is_found(shards):
-    full = next(folder for folder in shards if any((folder / "cells").iterdir()))
-    plan = next(full.glob("cells/*/plan.json"))
-    plan.write_text(plan.read_text().replace('"repeat": 1', '"repeat": 2'))
-    refused(shards, "found a plan that is not the one that ran")
-
-
-def test_a_cell_that_is_gone_is_found(shards):
-    full = next(folder for folder in shards if any((folder / "cells").iterdir()))
-    manifest = json.loads((full / "manifest.json").read_text())
-    changed(full, cells={})
-    refused(shards, "cells that are not all cells of the run")
-    changed(full, cells=manifest["cells"])
-    shutil.rmtree(next((full / "cells").iterdir()))
-    refused(shards, "plan.json: found No such file")
-
-
-def test_another_run_is_not_replaced(shards, tmp_path):
-    target = tmp_path / "mine"
-    target.mkdir()
-    (target / "notes").write_text("mine")
-    with pytest.raises(UsageError, match="found a folder with something else"):
-        merge(shards, target)
-    assert (target / "notes").read_text() == "mine"
-
-
-def test_a_machine_of_another_build_refuses(run_fake):
-    own = Build.parse("plans=0123456789abcdef,engine=0123456789abcdef")
-    with pytest.raises(CapabilityError, match=r"found other plans .* another lab program"):
-        run_fake(NAME, build=own)
-    with pytest.raises(UsageError, match="--build: found"):
-        Build.parse("engine=0123456789abcdef")
-    assert Build.parse(str(own)) == own

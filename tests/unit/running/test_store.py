@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gzip
+import hashlib
+import io
 import os
+import tarfile
 import threading
 
 import pytest
@@ -124,20 +128,24 @@ def test_a_run_names_a_damaged_result_and_runs_the_cell_again(run_fake, tmp_path
     assert Store(tmp_path / "cache" / "results").fetch(damaged.stem, tmp_path / "whole")
 
 
-def test_a_full_shared_store_ends_no_run(run_fake, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("full", "advice"), [("shared", "keeps no more of them there."), ("results", "set SCPSLAB_CACHE to another folder.")])
+def test_a_full_store_ends_no_run(run_fake, tmp_path, monkeypatch, full, advice):
     (tmp_path / "shared").mkdir()
     monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "shared"))
     own = Store.keep
 
     def keep(store, key, folder):
-        if store.root.name == "shared":
+        if store.root.name == full:
             raise OSError(errno.ENOSPC, "No space left on device")
         own(store, key, folder)
 
     monkeypatch.setattr(Store, "keep", keep)
     events = []
     assert run_fake(listeners=[events.append]).incomplete == 3
-    assert len([event for event in events if isinstance(event, Note) and "No space left" in event.text]) == 1
+    (note,) = (event.text for event in events if isinstance(event, Note) and "No space left" in event.text)
+    assert note.endswith(advice)
+    others = {"shared": tmp_path / "cache" / "results", "results": tmp_path / "shared"}
+    assert len(list(Store(others[full]).entries())) == 3
 
 
 def test_a_limit_holds_after_each_run(run_fake, tmp_path, monkeypatch):
@@ -173,6 +181,34 @@ def test_a_sample_finds_the_bytes_of_a_liar(run_fake, tmp_path):
 def test_a_sample_that_is_none_is_refused(text):
     with pytest.raises(UsageError, match="--sample: found"):
         Sample.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("member", "size", "words"),
+    [("../outside", 10, "found the member"), ("/outside", 10, "found the member"), ("zeros", 1 << 27, "packed into")],
+)
+def test_an_entry_of_a_stranger_stays_within_its_folder_and_limits(tmp_path, member, size, words):
+    body = io.BytesIO()
+    with gzip.GzipFile(fileobj=body, mode="wb", compresslevel=9) as zipped, tarfile.open(fileobj=zipped, mode="w|") as archive:
+        entry = tarfile.TarInfo(member)
+        entry.size = size
+        archive.addfile(entry, Zeros())
+    store = Store(tmp_path / "store")
+    path = store.root / KEY[:2] / f"{KEY}.cell"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(hashlib.sha256(body.getvalue()).hexdigest().encode() + body.getvalue())
+
+    with pytest.raises(DamagedEntryError, match=words.removeprefix("found ")):
+        store.fetch(KEY, tmp_path / "cell")
+
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["store"]
+
+
+class Zeros(io.RawIOBase):
+    """As many zeros as are asked for."""
+
+    def read(self, size=-1):
+        return bytes(size)
 
 
 def test_a_shard_is_not_verified_as_a_run(run_fake):

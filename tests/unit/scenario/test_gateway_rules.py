@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from scpslab import scenario
+from scpslab import planning, scenario
 from scpslab.errors import ScenarioError
+from scpslab.topology.description import FULL_PACKET_BYTES
 
 NEAR = {"kind": "gateway", "name": "near", "node": "g1", "peer": "10.9.0.2", "far": ["10.2.0.0/24"], "rate": "2 Mbit/s", "rtt": "1 s"}
 FAR = NEAR | {"name": "far", "node": "g2", "peer": "10.9.0.1", "far": ["10.1.0.0/24"]}
@@ -49,3 +50,15 @@ def test_what_cannot_work_is_named(changes, words):
 def test_a_router_has_one_gateway():
     with pytest.raises(ScenarioError, match="found a second gateway on g1; expected one"):
         checked(NEAR, NEAR | {"name": "again"})
+
+
+@pytest.mark.parametrize("delay_ms", [10, 50, 125, 265])
+def test_the_queue_and_the_gateways_follow_the_delay_of_gateway_bulk(delay_ms):
+    chosen = [f"sweep.delay=[{delay_ms} ms]", "sweep.path=[split]", "sweep.ber=[0]", "sweep.size=[10 kB]", "repeats=1"]
+    (cell,) = scenario.cells(scenario.load("links/gateway-bulk", chosen))
+    plan = planning.plan(cell)
+    assert {service.rtt_ns for service in plan.services} == {2 * delay_ms * 10**6}
+    hop = next(link for link in plan.links if link.name == "hop")
+    for direction, rate_bps in zip(hop.directions, (10_000_000, 1_000_000), strict=True):
+        product = rate_bps * 2 * delay_ms // 8000
+        assert direction.queue.limit_bytes == max(product, 4 * FULL_PACKET_BYTES)

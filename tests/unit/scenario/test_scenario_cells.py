@@ -65,7 +65,7 @@ def test_variant_changes_sweep_repeats_and_values(write, small):
     assert little.title == "Less"
     assert little.name == "small:little"
     assert [cell.id for cell in scenario.cells(little)] == ["ber=0.0001,r1"]
-    assert little.model.workloads[0].size == "1 kB"
+    assert little.model.workloads[0].size.text == "1 kB"
 
 
 def test_variant_of_cases_keeps_the_labels_named(write, small):
@@ -79,7 +79,7 @@ def test_variant_of_cases_keeps_the_labels_named(write, small):
     [("workloads.transfer.size=1 kB", "1 kB"), ('workloads.transfer.size="2 kB"', "2 kB"), ("workloads.*.size=3 kB", "3 kB")],
 )
 def test_override_sets_a_value(load, small, override, value):
-    assert load(small, override).model.workloads[0].size == value
+    assert load(small, override).model.workloads[0].size.text == value
 
 
 def test_override_reads_numbers_as_files_do(load, small):

@@ -109,6 +109,11 @@ CASES = {
     "unknown host": (("  h1: {preset", "  h3: {preset"), '10: hosts.h3: found "h3"; expected one of h1, h2'),
     "settings of a switch": (("  h1: {preset", "  sat: {preset"), '10: hosts.sat: found "sat"; expected one of h1, h2'),
     "unknown stack": (("h1: {preset", "h1: {stack: skps, preset"), '10: hosts.h1.stack: found "skps"'),
+    "stack that left": (
+        ("h1: {preset: fy97-reno", "h1: {stack: scps-ri"),
+        "10: hosts.h1: found stack scps-ri, which left after version 0.3.0",
+        "such as image",
+    ),
     "unknown preset": (("h1: {preset: fy97-reno", "h1: {preset: fy98-reno"), "10: hosts.h1.preset", "Did you mean fy97-reno?"),
     "unknown congestion control": (("h1: {preset: fy97-reno", "h1: {congestion: cubik"), '10: hosts.h1.congestion: found "cubik"', "Did you mean cubic?"),
     "image of processes": (
@@ -363,6 +368,7 @@ SERIAL_CASES = {
     "queue": (("{errors: {model: independent, ber: 1e-5}}", "{queue: {limit: 10 kB}}"), "7: links.serial.data.queue", "rate, delay and errors only"),
     "framing": (("{errors: {model: independent, ber: 1e-5}}", "{overhead: 4 B}"), "7: links.serial.data.overhead", "rate, delay and errors only"),
     "drop list": (("ber: 1e-5", "drop_packets: [3]"), "7: links.serial.data.errors.drop_packets", "bytes only"),
+    "packet loss": (("model: independent, ber: 1e-5", "model: packet-loss, loss: 0.01"), "7: links.serial.data.errors.model", "bytes only"),
     "verdicts": (("workloads:", "probes:\n  - {kind: verdicts, link: serial, direction: data}\nworkloads:"), "9: probes[0].link"),
     "its own record's name": (("name: transfer", "name: serial"), "9: workloads[0]", "another record has"),
     "too large for the time": (("size: 100 kB", "size: 1 GB"), "9: workloads[0].size", "fit in patience"),

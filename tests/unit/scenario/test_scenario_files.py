@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from scpslab import planning, scenario
-from scpslab.cli.schema import generated
 from scpslab.documents import read
 from scpslab.errors import ScenarioError
 from scpslab.plan import write
 from scpslab.scenario.load import FOLDER, FORM, evidence_variants
 from scpslab.scenario.reference import SECTIONS, schema
+from scpslab_course.cli.schema import generated
 
 NAMES = scenario.names()
 VARIANTS = [(name, variant) for name in NAMES for variant in scenario.load(name).variants]

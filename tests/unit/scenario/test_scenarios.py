@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from scpslab import plan as plan_format
 from scpslab import planning, scenario, units
-from scpslab.cli.schema import generated
 from scpslab.documents import read
 from scpslab.errors import ScenarioError
 from scpslab.scenario.load import FOLDER, FORM
+from scpslab_course.cli.schema import generated
 
 SHIPPED = sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob("*/*.yaml") if file.parent.name != "campaigns")
 SMALL = """\

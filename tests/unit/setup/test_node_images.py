@@ -47,7 +47,7 @@ def test_packages_are_named_in_lists_only():
     assert wrong == []
 
 
-@pytest.mark.parametrize("node", [*NODES, "scps-ri"])
+@pytest.mark.parametrize("node", NODES)
 def test_every_image_says_what_it_is_and_is_no_root(node):
     text = (IMAGES / node / "Dockerfile").read_text()
     assert f'org.opencontainers.image.title="scpslab {node}"' in text
@@ -66,6 +66,84 @@ def test_default_tags_are_the_versions_of_the_project():
     assert version
     tags = {tag for file in IMAGES.glob("*/Dockerfile") for tag in re.findall(r"=scpslab/[a-z-]+:(\S+)", file.read_text())}
     assert tags == {version[1]}
+
+
+# Stand for Docker, mmdebstrap and Python: Docker knows the images whose names are files of the folder images, with the day on which each was made.
+FAKES = {
+    "docker": """
+echo "docker $*" >>"$HOME/calls"
+case "$1 $2" in
+"image inspect")
+	for name; do :; done
+	name=$HOME/images/$(echo "$name" | tr / _); [ -e "$name" ] || exit 1; case $4 in *Created*) cat "$name" ;; *) echo id ;; esac ;;
+"pull --quiet") [ -e "$HOME/registry" ] ;;
+"import --change") cat >/dev/null ;;
+"build --tag") exit 9 ;;
+esac
+""",
+    "mmdebstrap": 'echo "mmdebstrap: $(tr "\\n" ";")" >>"$HOME/calls"; [ ! -e "$HOME/offline" ]',
+    "python": 'case "$*" in *places*) printf "main\\nsecurity\\n" ;; esac',
+}
+
+
+@pytest.fixture
+def base(tmp_path):
+    """Runs tools/build-images until it builds the first image, and returns the base that it chose and what it called."""
+    shutil.copytree(IMAGES, tmp_path / "images_")
+    (tmp_path / "images").mkdir()
+    root = tmp_path / "clone"
+    (root / "tools").mkdir(parents=True)
+    (root / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    shutil.move(tmp_path / "images_", root / "images")
+    shutil.copy(ROOT / "tools" / "build-images", root / "tools")
+    shutil.copy(ROOT / "pyproject.toml", root)
+    for name, text in FAKES.items():
+        file = root / ".venv" / "bin" / name if name == "python" else tmp_path / "bin" / name
+        file.write_text(f"#!/bin/sh\n{text}")
+        file.chmod(0o755)
+
+    def run(made_on: str | None, *files: str, choice: str = "auto") -> tuple[str, str]:
+        for name in files:
+            (tmp_path / name).touch()
+        if made_on:
+            (tmp_path / "images" / "scpslab_debian:13").write_text(made_on)
+        environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path), "SCPSLAB_IMAGE_BASE": choice}
+        subprocess.run([root / "tools" / "build-images"], env=environment, capture_output=True, check=False, timeout=60)
+        calls = (tmp_path / "calls").read_text()
+        chosen = re.search(r"--build-arg ROOT=(\S+)", calls)
+        return chosen[1] if chosen else "", calls
+
+    return run
+
+
+LONG_AGO, FAR_AHEAD = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
+
+
+def test_a_base_made_here_does_not_win_over_the_pinned_one(base):
+    assert base(FAR_AHEAD, "registry")[0].startswith("debian:trixie-slim@sha256:")
+
+
+def test_a_base_made_here_is_used_without_a_registry_and_made_anew_by_age(base):
+    chosen, calls = base(FAR_AHEAD)
+    assert (chosen, "mmdebstrap" in calls) == ("scpslab/debian:13", False)
+    chosen, calls = base(LONG_AGO, choice="debian")
+    assert chosen == "scpslab/debian:13"
+    assert "mmdebstrap: main;security;" in calls
+    assert "docker tag scpslab/debian:13-new scpslab/debian:13" in calls
+
+
+def test_an_old_base_stays_where_no_other_can_be_made(base):
+    chosen, calls = base(LONG_AGO, "offline")
+    assert chosen == "scpslab/debian:13"
+    assert [line for line in calls.splitlines() if line.startswith("mmdebstrap")] == ["mmdebstrap: main;security;", "mmdebstrap: main;"]
+    assert not re.search(r"image rm (--force )?scpslab/debian:13$", calls, re.MULTILINE)
+
+
+def test_a_commit_alone_builds_no_image_again(base):
+    _, calls = base(FAR_AHEAD)
+    assert "REVISION" not in calls
+    assert "revision" not in (IMAGES / "base" / "Dockerfile").read_text()
 
 
 @pytest.fixture

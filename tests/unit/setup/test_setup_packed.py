@@ -41,6 +41,7 @@ def recipe(tmp_path, monkeypatch):
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(project, "PACKED_PARTS", tmp_path / "no-wheel")
     monkeypatch.setattr(pack, "CARRIED", parts)
+    monkeypatch.setattr(pack, "APPLIANCE", parts[1])
     monkeypatch.setattr(pack, "ensure", lambda say: [images.find(part, images.cache_dir()) or images._build(part, images.cache_dir(), say) for part in parts])
     monkeypatch.setattr(pack, "ensure_stack", lambda say: None)
     monkeypatch.setattr(pack, "ensure_appliance", lambda say: None)
@@ -119,7 +120,7 @@ def test_a_damaged_archive_is_one_clear_error_and_leaves_nothing(wheel, damage, 
     folder, (_, guest), _ = wheel
     (folder / "wheel").chmod(0o755)
     damage(folder / "wheel" / "guest.tar.xz")
-    with pytest.raises(CapabilityError, match=rf"guest\.tar\.xz: found {said}.*pip install --force-reinstall scpslab"):
+    with pytest.raises(CapabilityError, match=rf"guest\.tar\.xz: found {said}.*pip install --force-reinstall .scpslab-\S+\.whl"):
         find(guest)
     assert files_in(folder / "empty") == ["guest.lock"]
 
@@ -170,6 +171,22 @@ def test_packing_elsewhere_and_later_gives_the_same_bytes(recipe, monkeypatch):
     names = sorted(file.name for file in (folder / "one").iterdir())
     assert names == sorted([packed.INDEX, *(f"{part.name}.tar.xz" for part in parts)])
     assert [(folder / "one" / name).read_bytes() for name in names] == [(folder / "two" / name).read_bytes() for name in names]
+
+
+def test_a_wheel_without_the_appliance_is_made_without_building_it_and_the_minutes_are_said_before(recipe, monkeypatch):
+    folder, (tools, guest), built = recipe
+    monkeypatch.setattr(pack, "ensure", lambda say: images._build(tools, images.cache_dir(), say))
+    monkeypatch.setattr(pack, "ensure_appliance", lambda say: images._build(guest, images.cache_dir(), say))
+    said: list[str] = []
+    pack.pack(folder / "wheel", said.append, with_appliance=False)
+    assert built == ["tools"]
+    assert files_in(folder / "wheel") == [packed.INDEX, "tools.tar.xz"]
+    assert not any("appliance" in line.lower() for line in said)
+    monkeypatch.setattr(pack, "ensure", lambda say: None)
+    pack.pack(folder / "wheel", said.append)
+    assert built == ["tools", "guest"]
+    before = said[: said.index(next(line for line in said if "guest: building" in line))]
+    assert [line for line in before if "10 to 30 minutes" in line and "APPLIANCE=no" in line]
 
 
 def test_a_clone_has_no_packed_parts():

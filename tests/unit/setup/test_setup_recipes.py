@@ -74,7 +74,7 @@ def test_lists_of_a_recipe_have_one_item_a_line():
 
 def test_a_program_that_is_not_there_is_named_with_what_to_run(tmp_path):
     build = job.Job("x", tmp_path, tmp_path / "product", tmp_path / "log", print)
-    with pytest.raises(CapabilityError, match=r"no-such-program: found no such program; expected it to be installed\. Run: make packages\."):
+    with pytest.raises(CapabilityError, match=r"no-such-program: found no such program; expected it to be installed\. To fix: make packages\."):
         build.run(["no-such-program"])
 
 

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from scpslab import plan as plans
 from scpslab.engine.appliance.job import BOOT, CELL, CONSOLE, EXCHANGE, KERNEL, LAB, MACHINE, OUT, PORT, READY, TOOLS, Answer, Job, line
 from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.process import console_bounded, cut_console
 from scpslab.engine.uml import no_network
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
@@ -55,7 +56,9 @@ class Inside(VirtualEngine):
             folder.out.path.mkdir(exist_ok=True)
             self.furnish(folder)
             with self.lab(folder) if job.is_cell else self.kernel(folder) as process:
-                ended = self._wait(process, job.wall_s) or self.look_over(folder)
+                with console_bounded(folder, process):
+                    ended = self._wait(process, job.wall_s)
+                ended = cut_console(folder) or ended or self.look_over(folder)
                 shutil.copytree(folder.out.path, given / OUT, copy_function=shutil.copyfile)
                 shutil.copyfile(folder.console, given / CONSOLE)
                 return Answer(id=job.id, ended=ended, returncode=process.returncode or 0)

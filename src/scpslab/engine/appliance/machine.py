@@ -21,7 +21,7 @@ from scpslab.engine.appliance import native
 from scpslab.engine.appliance.job import BOOT, CONSOLE, EXCHANGE, KERNEL, LAB, OUT, PROGRAM, READY, TOOLS, Answer, Job, line
 from scpslab.engine.appliance.parts import copy_program
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.confinement import sweep
+from scpslab.engine.confinement import take
 from scpslab.errors import CapabilityError
 from scpslab.scratch import scratch
 from scpslab.setup.images import LAB_KERNEL_MACHINE
@@ -157,12 +157,13 @@ class Machine:
     def start(self, folder: CellFolder, job: Callable[[int], Job]) -> MachineCell:
         """Gives it the input of a cell's folder, and the job that is made with its number."""
         self._jobs += 1
-        place = self._folder / EXCHANGE / str(self._jobs)
-        place.mkdir()
+        place, given = self._folder / EXCHANGE / str(self._jobs), self._folder / "given"
         asked = job(self._jobs)
-        shutil.copytree(folder.inside, place / folder.inside.name)
+        shutil.copytree(folder.inside, given / folder.inside.name)
         if not asked.lab:
-            shutil.copytree(folder.path / LAB, place / LAB)
+            shutil.copytree(folder.path / LAB, given / LAB)
+        # Filled where the machine does not reach it: it could put a link in the way.
+        given.rename(place)
         with self._changed:
             self._changed.wait_for(lambda: self._is_ready or self._is_over, ACCELERATED_START_LIMIT_S if self.accelerated else START_LIMIT_S)
             self._answer = None
@@ -261,10 +262,9 @@ class MachineCell:
             self._machine.kill()
 
     def _take(self, answer: Answer) -> None:
-        sweep(self._place)
-        shutil.copytree(self._place / OUT, self._folder.out.path, dirs_exist_ok=True)
-        shutil.copyfile(self._place / CONSOLE, self._folder.console)
-        shutil.rmtree(self._place)
+        self._folder.console.touch()
+        take(self._place, {OUT: self._folder.out.path, CONSOLE: self._folder.console})
+        shutil.rmtree(self._place, ignore_errors=True)
         self.said, self.returncode = answer.ended, answer.returncode
 
 

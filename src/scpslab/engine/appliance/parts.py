@@ -9,7 +9,8 @@ from scpslab.project import PACKAGE
 
 # Programs of a cell are not among them: they are in the lab program's folder.
 NEEDED = (
-    *("__init__.py", "errors.py", "kinds.py", "names.py", "ownership.py", "project.py", "scratch.py", "strict_json.py", "units.py", "version.py"),
+    *("__init__.py", "errors.py", "installation.py", "kinds.py", "names.py", "ownership.py", "project.py", "scratch.py", "strict_json.py", "units.py"),
+    "version.py",
     *("engine", "hostlab", "lab", "plan", "runfolder", "setup", "topology"),
 )
 START = "from scpslab.engine.appliance.inside import main\n\nmain()\n"

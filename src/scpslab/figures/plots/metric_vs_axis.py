@@ -1,7 +1,8 @@
-"""A metric against a swept axis, mean with 95 % error bars, one series per combination of the other axes (FY97 Figs 4 to 18)."""
+"""A metric against a swept axis, mean with bars (95 %, or the range of few values), one series per combination of the other axes (FY97 Figs 4 to 18)."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,24 +17,26 @@ from scpslab.documents import key
 from scpslab.documents.quantities import AxisValue, OneOrMore
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MODEL_PREFIX, MUTED, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_panels
 from scpslab.figures.marks import Mark, mark_sentences, marks_of
-from scpslab.figures.model_curves import METRICS, TITLES, Path, path_of
+from scpslab.figures.model_curves import METRICS, OF_LOSSES, TITLES, Path, path_of
 from scpslab.figures.model_curves import MODELS as MODEL_CURVES
 from scpslab.figures.recipe import PaperSeries, Recipe
 from scpslab.figures.source import NothingToDrawError, Source, axis_number
 from scpslab.figures.words import points, words
 from scpslab.results.run import RunCell
-from scpslab.results.statistics import Group, group_rows
+from scpslab.results.statistics import ENOUGH, Group, group_rows
+from scpslab.units import UnitError
 
 # Exponents without mathematical typesetting, which is off because labels come from files (canvas.py).
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ZERO_DECADES = 0.8  # how far left of the smallest number 0 stands on a log axis, in decades
 STEP_DECADES, STEP_SHARE = 0.018, 0.006  # how far two series stand apart: on a log axis, and as a share of a linear one
+STEPS_IN_GAP = 20  # at least so many of these steps are between two points of a linear axis
 
 
 class MetricVsAxis(Recipe):
     """A metric against an axis of the sweep; every panel shows the papers' values."""
 
-    divides: ClassVar[bool] = True
+    takes_units: ClassVar[bool] = True
     plot: Literal["metric-vs-axis"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
     axis: str = key(says="The axis of the sweep.", example="ber")
@@ -46,6 +49,14 @@ class MetricVsAxis(Recipe):
     def _marks_have_conditions(self) -> Self:
         if self.conditions is None and any(paper.conditions is None for paper in self.paper):
             raise ValueError("found values of a paper without conditions; expected conditions in the recipe or beside the values")
+        return self
+
+    @model_validator(mode="after")
+    def _counts_what_the_metric_counts(self) -> Self:
+        try:
+            self.y.divisor(self.metric)
+        except UnitError as error:
+            raise ValueError(f"y.unit: {error}") from error
         return self
 
     models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
@@ -142,14 +153,17 @@ def _draw_models(axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: t
             raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: models: {found}")
     numbers = sorted(paths)
     for index, model in enumerate(recipe.models):
-        points = [METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) / recipe.y.divide for number in numbers]
+        points = [METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) / recipe.y.divisor(recipe.metric) for number in numbers]
+        if model in OF_LOSSES and any(path.loss for path in paths.values()):
+            # Without losses these formulas say nothing, and a line from there would lead through values that they do not have.
+            points = [point if paths[number].loss else math.nan for number, point in zip(numbers, points, strict=True)]
         style = LINE_STYLES[(index + 1) % len(LINE_STYLES)]
         axes.plot([position(number) for number in numbers], points, color=MUTED, linestyle=style, linewidth=1.1, label=MODEL_PREFIX + TITLES[model])
 
 
 def _number(recipe: MetricVsAxis, text: str) -> float | None:
     number = axis_number(text)
-    return number if number is None else number / recipe.x.divide
+    return number if number is None else number / recipe.x.divisor()
 
 
 def _is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) -> bool:
@@ -174,13 +188,19 @@ class _Positions:
         self.smallest = above_zero[0] if above_zero else 1.0
         self.largest = above_zero[-1] if above_zero else 1.0
         self.zero = 10 ** (math.floor(math.log10(self.smallest) + 1e-9) - ZERO_DECADES)
-        self._range = (max(numbers) - min(numbers)) if numbers else 1.0
+        each = sorted(set(numbers))
+        range_ = each[-1] - each[0] if each else 1.0
+        # Neighbouring points keep their order on a linear axis, however near they are.
+        gap = min((right - left for left, right in itertools.pairwise(each)), default=range_)
+        self._step = min(STEP_SHARE * range_, gap / STEPS_IN_GAP)
+        self._least = 0.0 if each and each[0] >= 0 else -math.inf
 
     def __call__(self, number: float, place: float = 0.0) -> float:
         """`place` is the distance from the number in steps, so that error bars of several series do not hide each other."""
         if self.is_log:
             return (self.zero if number <= 0 else number) * 10 ** (place * STEP_DECADES)
-        return number + place * STEP_SHARE * self._range
+        # No series stands at a negative error rate, delay or load.
+        return max(self._least, number + place * self._step)
 
 
 def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...]], groups: Sequence[Group], position: _Positions) -> None:
@@ -193,13 +213,13 @@ def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...
         members = sorted((group for group in groups if group.key[:-1] == group_key), key=lambda group: _number(recipe, group.key[-1]) or 0.0)
         drawn = [(position(_number(recipe, group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members]
         points = [(x, group.means[recipe.metric]) for x, group in drawn]
-        by = recipe.y.divide
-        known = [(x, mean.mean / by, (mean.ci95_half or 0.0) / by) for x, mean in points if mean.mean is not None]
+        by = recipe.y.divisor(recipe.metric)
+        known = [(x, mean.mean / by, tuple(end / by for end in mean.shown or (mean.mean, mean.mean))) for x, mean in points if mean.mean is not None]
         # A series without a completed cell keeps its place in the legend.
         axes.errorbar(
             [x for x, _, _ in known],
             [y for _, y, _ in known],
-            yerr=[half for _, _, half in known],
+            yerr=([y - low for _, y, (low, _) in known], [high - y for _, y, (_, high) in known]),
             label=", ".join(group_key) or recipe.metric,
             color=colour,
             marker=MARKERS[colour_at % len(MARKERS)],
@@ -222,7 +242,14 @@ def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group], pooled: Se
     """The run, what bars and marks are, and the points that have no mean because no transfer completed."""
     sizes = sorted({group.completed for group in groups if group.completed})
     n = "–".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else "0"
-    sentences = [f"Run {run}. Means and 95 % Student-t intervals, n = {n} per point; incomplete transfers are counted, not averaged."]
+    means = [group.means[recipe.metric] for group in groups]
+    bars = "95 % Student-t intervals" if any(mean.shown and not mean.has_range for mean in means) else ""
+    if any(mean.has_range for mean in means):
+        where = f" (where n is below {ENOUGH}, or the interval would reach below 0 or above the link's rate)" if bars else ""
+        few = f"bars from the least to the greatest value{where}"
+        bars = " or ".join(filter(None, (bars, few)))
+    around = f"Means and {bars}" if bars else "Means"
+    sentences = [f"Run {run}. {around}, n = {n} per point; incomplete transfers are counted, not averaged."]
     if len({group.key[:-1] for group in groups}) > 1:
         sentences.append("Series are drawn side by side, so that their bars can be seen.")
     if pooled:

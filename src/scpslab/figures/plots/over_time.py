@@ -1,8 +1,8 @@
-"""A transfer over time: windows and flight, round-trip time, queue with losses by cause, throughput; one cell, or several over each other."""
+"""A transfer over time: windows and flight, round-trip time, queue, losses, bytes arrived, throughput; one cell, or several over each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +15,7 @@ from scpslab.documents import key
 from scpslab.figures.canvas import COLOURS, LINE_STYLES, MUTED, new_stack
 from scpslab.figures.plots.rate import BIN, BinWidth
 from scpslab.figures.recipe import AxisStyle, CellRecipe
-from scpslab.figures.source import NothingToDrawError, Source, Transfer, flow_at, label_of, transfer_of
+from scpslab.figures.source import NothingToDrawError, Source, Transfer, connection_at, flow_at, label_of, transfer_of
 from scpslab.figures.words import words
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 from scpslab.plan.probes.tcp_info import TcpInfo
@@ -23,8 +23,10 @@ from scpslab.plan.probes.verdicts import Verdicts
 from scpslab.plan.workloads.fp import Fp
 from scpslab.plan.workloads.ftp import Ftp
 from scpslab.results.capture import Floats, Ints
+from scpslab.results.lost_packets import Lost, find_losses
 from scpslab.results.metrics.base import number
 from scpslab.results.run import RunCell
+from scpslab.results.statistics import number_in
 from scpslab.results.traces import Flow, binned_rate, flight_bytes, round_trips
 from scpslab.results.viewpoints import bottleneck, bottleneck_bps, queue_probe
 
@@ -32,9 +34,16 @@ KILO, MEGA, MS_PER_S = 1e3, 1e6, 1e3
 MOST_CELLS = 4  # that are drawn over each other without being asked for
 NO_THRESHOLD = 4.0  # a threshold above this many largest windows is the stack's word for "none yet"
 CAUSES = (*LOSS_CAUSES, FLIPPED)
-WINDOW, ROUND_TRIP, DEPTH, LOST, RATE = "window (kB)", "round trip (ms)", "queue (kB)", "lost", "rate (Mbit/s)"
-PANELS = (WINDOW, ROUND_TRIP, DEPTH, LOST, RATE)
-CAUSE_HEIGHT = 0.17  # a row of marks in the panel of losses, as a share of a panel
+WINDOW, ROUND_TRIP, DEPTH, LOST, ARRIVED, RATE = "window (kB)", "round trip (ms)", "queue (kB)", "lost", "arrived (kB)", "rate (Mbit/s)"
+PANELS = (WINDOW, ROUND_TRIP, DEPTH, LOST, ARRIVED, RATE)
+CAUSE_HEIGHT = 0.22  # a row of marks in the panel of losses, as a share of a panel
+ROW_LETTERS = 12  # of a row's direction and flow, beside the panel
+MOST_RATIO = 4.0  # of the durations of cells that share an axis without being asked for
+TRANSFER_TIME = "transfer_s"
+NO_LOG = "Without a verdict log, only those losses are shown that a queue probe counted, whatever their flow."
+# Whose packets a row of losses shows; the last where no capture tells.
+OWN, OTHERS, ALL = "its own", "other flows", "all flows"
+FLOWS = (OWN, OTHERS, ALL)
 SHOWN_RATE = 0.3  # the link rate is drawn where some throughput comes up to this share of it: else it would flatten the curves
 
 Series: TypeAlias = tuple[Floats, Floats]  # seconds since the transfer's start, values
@@ -42,11 +51,31 @@ NOTHING: Series = (np.zeros(0), np.zeros(0))
 
 
 class OverTime(CellRecipe):
-    """Panels without data are left out. Without `cells`, the first repeat of each point of the sweep is drawn, four at most."""
+    """Panels without data are left out. Without `cells`, the first repeat of each point of the sweep is drawn: four at most, of comparable durations."""
 
     plot: Literal["over-time"]
     bin_s: BinWidth = BIN
     y: AxisStyle = key(AxisStyle(label="(each panel has its own unit)"), says="Not used: every panel has its own unit.")
+
+
+@dataclass(frozen=True, order=True)
+class _Row:
+    """A kind of loss: `is_far` where it is not the drawn queue's direction. In the order in which the rows stand."""
+
+    is_far: bool
+    link: str
+    direction: str
+    flow: int  # place in FLOWS
+    cause: int  # place in CAUSES, behind them for a cause that captures do not tell apart
+    word: str
+
+    @property
+    def label(self) -> str:
+        """Beside the panel: the cause, and below it direction and flow."""
+        whose = {OWN: "", OTHERS: ": others", ALL: ": all"}[FLOWS[self.flow]]
+        room = ROW_LETTERS - len(whose)
+        place = self.direction if len(self.direction) <= room else f"{self.direction[: room - 1]}…"
+        return f"{self.word}\n{place}{whose}"
 
 
 @dataclass(frozen=True)
@@ -62,8 +91,10 @@ class _History:
     depth: Series
     rate: Series
     link_bps: int | None
-    losses: dict[str, Floats]
-    are_losses_logged: bool
+    hop: str
+    losses: dict[_Row, Floats]
+    loss_notes: tuple[str, ...]
+    arrived: Series
     rate_at: str
 
 
@@ -79,19 +110,19 @@ def draw(recipe: OverTime, source: Source) -> tuple[Figure, str]:
     drawn = [panel for panel in PANELS if any(_has(history, panel) for history in histories)]
     if not drawn:
         raise NothingToDrawError(f"{cells[0].folder}: found no capture, no tcp_info and no queue probe of the transfer; expected one. Add one to the probes.")
-    causes = [cause for cause in CAUSES if any(cause in history.losses for history in histories)]
-    heights = [CAUSE_HEIGHT * (len(causes) + 0.5) if panel == LOST else 1.0 for panel in drawn]
+    rows = sorted({row for history in histories for row in history.losses})
+    heights = [CAUSE_HEIGHT * (len(rows) + 0.5) if panel == LOST else 1.0 for panel in drawn]
     with new_stack(words(recipe, cells, _caption(source, cells, histories, left_out, recipe)), heights) as (figure, panels):
         for panel, axes in zip(drawn, panels, strict=True):
             for index, history in enumerate(histories):
                 if panel == LOST:
-                    _draw_losses(axes, history, causes, index, len(histories))
+                    _draw_losses(axes, history, rows, index, len(histories))
                 else:
                     _DRAWN[panel](axes, history, index, is_alone=len(histories) == 1)
             axes.set_ylabel(panel)
             if panel == LOST:
-                axes.set_yticks(range(len(causes)), causes, fontsize=9.5)
-                axes.set_ylim(len(causes) - 0.4, -0.6)
+                axes.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=8)
+                axes.set_ylim(len(rows) - 0.4, -0.6)
                 axes.grid(visible=False, axis="y")
             else:
                 axes.set_ylim(0, 1.08 * max(axes.dataLim.y1, 1e-9))
@@ -110,9 +141,21 @@ def _cells(recipe: OverTime, source: Source) -> tuple[list[RunCell], int]:
             points.setdefault(tuple(cell.plan.cell.axes.items()), cell)
     if not points:
         return source.cells(()), 0
+    near = _comparable(source, list(points.values()))
     # Spread over the sweep, its ends included, and not its first points only.
-    chosen = np.unique(np.linspace(0, len(points) - 1, min(MOST_CELLS, len(points))).round().astype(int)).tolist()
-    return [list(points.values())[index] for index in chosen], len(points) - len(chosen)
+    chosen = np.unique(np.linspace(0, len(near) - 1, min(MOST_CELLS, len(near))).round().astype(int)).tolist()
+    return [near[index] for index in chosen], len(points) - len(chosen)
+
+
+def _comparable(source: Source, cells: list[RunCell]) -> list[RunCell]:
+    """The cells that one time axis can show: as many as possible whose transfers last at most MOST_RATIO times the shortest of them."""
+    rows = {row["cell"]: row for row in source.results.rows}
+    times = {cell.id: number_in(rows.get(cell.id, {}), TRANSFER_TIME) for cell in cells}
+    known = [time for time in times.values() if time is not None]
+    if not known:
+        return cells
+    kept = max(([time for time in known if least <= time <= MOST_RATIO * least] for least in sorted(known)), key=len)
+    return [cell for cell in cells if times[cell.id] in kept]
 
 
 def _history(cell: RunCell, bin_s: float) -> _History:
@@ -133,7 +176,8 @@ def _history(cell: RunCell, bin_s: float) -> _History:
     largest = max((float(series[1].max()) for series in (cwnd, flight) if len(series[1])), default=0.0)
     is_set = ssthresh[1] <= NO_THRESHOLD * largest
     seen = arrived if arrived is not None else sent
-    depth, losses, are_logged = _queue_and_losses(cell, workload, start_s)
+    hop, depth, losses, notes = _queue_and_losses(cell, workload, start_s)
+    new = np.cumsum(new_bytes(seen)).astype(np.float64) / KILO if seen is not None else None
     return _History(
         label=label_of(cell),
         cwnd=cwnd,
@@ -144,8 +188,10 @@ def _history(cell: RunCell, bin_s: float) -> _History:
         depth=depth,
         rate=_rate(seen, start_s, bin_s) if seen is not None else NOTHING,
         link_bps=bottleneck_bps(cell.plan, workload),
+        hop=hop,
         losses=losses,
-        are_losses_logged=are_logged,
+        loss_notes=notes,
+        arrived=(seen.t_s - start_s, new) if seen is not None and new is not None else NOTHING,
         rate_at="sink" if arrived is not None else "source",
     )
 
@@ -213,26 +259,58 @@ def new_bytes(flow: Flow) -> Ints:
     return found
 
 
-def _queue_and_losses(cell: RunCell, workload: Transfer, start_s: float) -> tuple[Series, dict[str, Floats], bool]:
-    """Depth of the queue before the slowest hop, times of losses by cause, and whether these come from a verdict log (else from the queue's counter)."""
+def _queue_and_losses(cell: RunCell, workload: Transfer, start_s: float) -> tuple[str, Series, dict[_Row, Floats], tuple[str, ...]]:
+    """The slowest hop's direction, the depth of the queue before it, times of losses, and what a reader must know of these."""
     hop = bottleneck(cell.plan, workload)
+    drawn = (hop.link.name, hop.direction.name) if hop else ("", "")
+    where = f"{drawn[0]}, {drawn[1]} direction" if hop else ""
     probe = queue_probe(cell.plan, hop) if hop else None
     lines = cell.records(probe.name) if probe else []
     table = np.array([[number(line, name) or 0.0 for name in ("t_s", "bytes", "drops")] for line in lines], dtype=np.float64).reshape(-1, 3)
     depth = (table[:, 0] - start_s, table[:, 1])
-    logs = [probe.name for probe in cell.plan.probes if isinstance(probe, Verdicts)]
-    if logs:
-        found = [(str(line.get("verdict")), t_s) for name in logs for line in cell.records(name) if (t_s := number(line, "t_s")) is not None]
-        times = {cause: np.array([t_s - start_s for said, t_s in found if said == cause]) for cause in CAUSES}
-        return depth, {cause: t_s for cause, t_s in times.items() if len(t_s)}, True
+    if any(isinstance(probe, Verdicts) for probe in cell.plan.probes):
+        found = find_losses(cell, "")
+        ends = _ends(cell)
+        times: dict[_Row, list[float]] = {}
+        for lost in found.lost:
+            times.setdefault(_row(lost.cause, (lost.link, lost.direction), _flow_of(lost, ends), drawn), []).append(lost.t_s - start_s)
+        return where, depth, {row: np.array(t_s) for row, t_s in times.items()}, found.notes
     dropped = np.flatnonzero(np.diff(table[:, 2]) > 0) + 1
-    return depth, {QUEUE: depth[0][dropped]} if len(dropped) else {}, False
+    losses = {_row(QUEUE, drawn, ALL, drawn): depth[0][dropped]} if len(dropped) else {}
+    return where, depth, losses, (NO_LOG,)
+
+
+def _row(cause: str, place: tuple[str, str], flow: str, drawn: tuple[str, str]) -> _Row:
+    return _Row(place != drawn, *place, FLOWS.index(flow), CAUSES.index(cause) if cause in CAUSES else len(CAUSES), cause)
+
+
+def _ends(cell: RunCell) -> set[str]:
+    """Both ends of the transfer's connection, as `Lost` writes them; none where no capture has it."""
+    for at in ("source", "sink"):
+        try:
+            found = connection_at(cell, at)
+        except NothingToDrawError:
+            continue
+        return {f"{found.client_ip}:{found.client_port}", f"{found.server_ip}:{found.server_port}"}
+    return set()
+
+
+def _flow_of(lost: Lost, ends: set[str]) -> str:
+    if not lost.capture or not ends or (lost.payload_bytes is None and lost.protocol != "icmp"):
+        return ALL
+    return OWN if {lost.source, lost.destination} == ends else OTHERS
 
 
 def _has(history: _History, panel: str) -> bool:
     if panel == LOST:
         return bool(history.losses)
-    series = {WINDOW: (history.cwnd, history.flight), ROUND_TRIP: (history.round_trip,), DEPTH: (history.depth,), RATE: (history.rate,)}[panel]
+    series = {
+        WINDOW: (history.cwnd, history.flight),
+        ROUND_TRIP: (history.round_trip,),
+        DEPTH: (history.depth,),
+        ARRIVED: (history.arrived,),
+        RATE: (history.rate,),
+    }[panel]
     return any(len(t_s) for t_s, _ in series)
 
 
@@ -264,12 +342,17 @@ def _draw_queue(axes: Axes, history: _History, index: int, *, is_alone: bool) ->
     axes.plot(t_s, depth / KILO, drawstyle="steps-post", **style)
 
 
-def _draw_losses(axes: Axes, history: _History, causes: list[str], index: int, cells: int) -> None:
-    """A row for each cause; in it the cells stand below each other."""
-    for cause, times in history.losses.items():
-        height = np.full(len(times), causes.index(cause) + (index - (cells - 1) / 2) * 0.7 / cells)
+def _draw_losses(axes: Axes, history: _History, rows: list[_Row], index: int, cells: int) -> None:
+    """In each row the cells stand below each other."""
+    for row, times in history.losses.items():
+        height = np.full(len(times), rows.index(row) + (index - (cells - 1) / 2) * 0.7 / cells)
         size = 9.0 if cells == 1 else 5.0
         axes.plot(times, height, linestyle="none", marker="|", markersize=size, markeredgewidth=1.3, color=COLOURS[index % len(COLOURS)])
+
+
+def _draw_arrived(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
+    style: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)], "linestyle": _style(index), "label": None if is_alone else history.label}
+    axes.plot(*history.arrived, drawstyle="steps-post", linewidth=1.4, **style)
 
 
 def _draw_rate(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
@@ -280,7 +363,7 @@ def _draw_rate(axes: Axes, history: _History, index: int, *, is_alone: bool) -> 
             axes.axhline(history.link_bps / MEGA, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=label)
 
 
-_DRAWN = {WINDOW: _draw_windows, ROUND_TRIP: _draw_round_trip, DEPTH: _draw_queue, RATE: _draw_rate}
+_DRAWN = {WINDOW: _draw_windows, ROUND_TRIP: _draw_round_trip, DEPTH: _draw_queue, ARRIVED: _draw_arrived, RATE: _draw_rate}
 
 
 def _style(index: int) -> str:
@@ -293,7 +376,7 @@ def _caption(source: Source, cells: list[RunCell], histories: list[_History], le
     places = " and ".join(sorted({history.rate_at for history in histories if len(history.rate[0])}))
     sentences = [f"Run {source.run_dir.name}, {shown}."]
     if places:
-        sentences.append(f"Rate: user bytes seen for the first time at the {places}, in bins of {recipe.bin_s:g} s.")
+        sentences.append(f"Arrived and rate: user bytes seen for the first time at the {places}; rate in bins of {recipe.bin_s:g} s.")
     if len(cells) > 1:
         sentences.append("Thin: flight." if not any(len(history.ssthresh[0]) for history in histories) else "Thin: flight; dotted: ssthresh.")
     if any(len(history.round_trip[0]) and not history.is_round_trip_smoothed for history in histories):
@@ -301,17 +384,26 @@ def _caption(source: Source, cells: list[RunCell], histories: list[_History], le
     rates = sorted({history.link_bps for history in histories if history.link_bps})
     if rates:
         sentences.append(f"Link rate: {', '.join(units.text('rate', rate) for rate in rates)}.")
-    lost = {cause: sum(len(history.losses.get(cause, ())) for history in histories) for cause in CAUSES}
-    if any(lost.values()):
-        sentences.append(f"Lost: {', '.join(f'{packets} {cause}' for cause, packets in lost.items() if packets)}.")
+    hops = sorted({history.hop for history in histories if len(history.depth[0])})
+    if hops:
+        sentences.append(f"Queue: before {' and '.join(hops)}.")
     sentences += _on_losses(histories)
     if left_out:
-        sentences.append(f"{left_out} other points of the sweep are not drawn: choose cells with --cell.")
+        sentences.append(
+            f"{left_out} other points of the sweep are not drawn (four at most, whose transfers last up to {MOST_RATIO:g} times as long as the shortest):"
+            " choose cells with --cell."
+        )
     return " ".join(sentences)
 
 
-def _on_losses(histories: Iterable[_History]) -> list[str]:
-    """What a reader must know where there is no verdict log."""
-    if all(history.are_losses_logged for history in histories):
-        return []
-    return ["Without a verdict log, only those losses are shown that a queue probe counted."]
+def _on_losses(histories: list[_History]) -> list[str]:
+    """How many packets were lost where, and of which flow; and what a reader must know of them."""
+    lost: Counter[_Row] = Counter()
+    for history in histories:
+        lost.update({row: len(times) for row, times in history.losses.items()})
+    places: dict[tuple[str, str, int], list[str]] = {}
+    for row in sorted(lost):
+        places.setdefault((row.link, row.direction, row.flow), []).append(f"{lost[row]} {row.word}")
+    said = [f"on {link}, {direction} direction, {FLOWS[flow]}: {', '.join(counts)}" for (link, direction, flow), counts in places.items()]
+    notes = dict.fromkeys(note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_LOG)
+    return [*([f"Lost {'; '.join(said)}."] if said else []), *notes]

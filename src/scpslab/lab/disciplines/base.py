@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from scpslab.plan.disciplines import Queue
 
@@ -12,7 +13,12 @@ NETEM_LIMIT = 1_000_000_000
 
 
 class Discipline(ABC):
-    """A queue discipline. Whether it gives packets their time on the line is said in plan/disciplines."""
+    """A queue discipline. Whether it gives packets their time on the line is said in plan/disciplines.
+
+    `marks_at`: where the kernel's statistics of the discipline inside count the packets that it marked (uint32); None if it marks none.
+    """
+
+    marks_at: ClassVar[int | None] = None
 
     @abstractmethod
     def root(self, rate_bps: int, overhead_bytes: int, queue: Queue) -> str:

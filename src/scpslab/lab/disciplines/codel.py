@@ -9,6 +9,8 @@ from scpslab.plan.disciplines import FULL_PACKET_BYTES, Queue
 class Codel(TokenBucket):
     """A target and an interval."""
 
+    marks_at = 24  # tc_codel_xstats.ecn_mark (linux/pkt_sched.h)
+
     def inside(self, rate_bps: int, queue: Queue) -> str:
         """As the plan says; its limit counts packets."""
         assert queue.codel_target_ns is not None

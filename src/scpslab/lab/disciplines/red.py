@@ -13,6 +13,8 @@ LEAST_SLOPE = 2 * SLOPE_LIMIT
 class Red(TokenBucket):
     """Two thresholds and a probability."""
 
+    marks_at = 12  # tc_red_xstats.marked (linux/pkt_sched.h)
+
     def inside(self, rate_bps: int, queue: Queue) -> str:
         """As the plan says."""
         least, most = queue.red_min_bytes, queue.red_max_bytes

@@ -6,13 +6,16 @@ which hears of starts, answers and timers, and answers each with the segments to
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import signal
 import socket
 import subprocess
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from scpslab.lab import policy_packets as packets
@@ -34,6 +37,8 @@ MOST_AT_ONCE = 10_000
 # A policy that asks to be woken again and again lets hardly any virtual time pass.
 EVENTS_EACH, SPARE_EVENTS = 20, 10_000
 LONGEST_LINE = 1 << 18
+LATEST_S = 1e9
+ONE_ANSWER = "expected one answer to each event"
 
 
 class Policy(Workload[planned.Policy]):
@@ -52,7 +57,9 @@ class Policy(Workload[planned.Policy]):
         self.receiver = self._socket(spec.to, spec.to_ip, spec.port)
         self.sender = self._socket(spec.from_, spec.from_ip, 0)
         self.sender.connect((spec.to_ip, spec.port))
-        command = [*self.network.node(spec.from_).prefix, "env", "-i", "PYTHONHASHSEED=0", "python3", "-I", "-S", "-B", str(RUNNER)]
+        # The program gives its rights up by itself, and gets none by starting another one.
+        runner = ["env", "-i", "PYTHONHASHSEED=0", "python3", "-I", "-S", "-B", str(RUNNER)]
+        command = [*self.network.node(spec.from_).prefix, "setpriv", "--no-new-privs", *runner]
         self.policy = self.run_command(spec.from_, command, self._on_line, self._on_exit, stdin=subprocess.PIPE)
         first = {"file": spec.file, "code": spec.code, "segments": self.segments, "packet_bytes": spec.packet_bytes}
         self._tell(first)
@@ -111,28 +118,28 @@ class Policy(Workload[planned.Policy]):
             return
         said = _read(line)
         if said is None or not self.is_asked:
-            self._fail(f"found the line {line[:80]!r}; expected one answer to each event")
+            self._fail(f"found the line {line[:80]!r}; {ONE_ANSWER}")
         elif "error" in said:
-            self._fail(f"{self.spec.file}: {said['error']}")
-        elif said.get("ready") is True and not self.ready:
-            self.ready = True
+            self._fail(f"{self.spec.file}: {_shown(said['error'], 300)}")
+        elif not self.ready:
+            # Until it was asked for the first time, a policy has nothing to say but this.
+            self.ready = said == {"ready": True}
+            if not self.ready:
+                self._fail(f"found the line {line[:80]!r} before the first event; {ONE_ANSWER}")
         else:
             self.is_asked = False
             self._do(said)
             self._ask()
 
     def _do(self, said: dict[str, Any]) -> None:
-        send, wake = said.get("send"), said.get("wake")
-        if not isinstance(send, list) or len(send) > MOST_AT_ONCE or not all(type(one) is int and 0 <= one < self.segments for one in send):
-            self._fail(f"found segments {str(send)[:80]}; expected at most {MOST_AT_ONCE} of 0 to {self.segments - 1}")
+        if reason := wrong(said, self.segments):
+            self._fail(reason)
             return
-        if wake is not None and not (isinstance(wake, float) and math.isfinite(wake)):
-            self._fail(f"found the time {wake!r:.40} to be woken; expected seconds or None")
-            return
-        for segment in send:
-            self._send(segment)
-        if wake is not None:
-            self._wake_at(max(self.context.now_ns() + 1, self.started_ns + int(min(wake, 1e9) * SECOND_NS)))
+        for segment in said["send"]:
+            if not self.outcome:
+                self._send(segment)
+        if (wake := said.get("wake")) is not None:
+            self._wake_at(max(self.context.now_ns() + 1, self.started_ns + int(max(0.0, min(wake, LATEST_S)) * SECOND_NS)))
 
     def _wake_at(self, at_ns: int) -> None:
         """The next timer; a newer one replaces it."""
@@ -153,7 +160,10 @@ class Policy(Workload[planned.Policy]):
         self.copies += 1
         self.resent += self.was_sent[segment]
         self.was_sent[segment] = True
-        self.sender.send(packets.write_data(data))
+        try:
+            self.sender.send(packets.write_data(data))
+        except BlockingIOError:
+            self._fail(f"found more packets under way than {SOCKET_BUFFER_BYTES >> 20} MiB hold; expected fewer at a time")
 
     def _content(self, segment: int) -> bytes:
         size = min(self.spec.segment_bytes, self.spec.bytes_ - segment * self.spec.segment_bytes)
@@ -207,6 +217,14 @@ class Policy(Workload[planned.Policy]):
             resent_packets=self.resent,
         )
 
+    def close(self) -> None:
+        """Ends the policy. It may ignore a request to end, so it is killed, and the program that has put it into its node after it."""
+        if self.policy.poll() is None:
+            for pid in _children(self.policy.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.policy.kill()
+
     def _fail(self, reason: str) -> None:
         if not self.outcome:
             self.records.write(event="failed", reason=reason, segments=self.segments, arrived=self.arrived, sent_packets=self.copies)
@@ -223,6 +241,33 @@ def _read(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
+
+
+def wrong(said: dict[str, Any], segments: int) -> str:
+    """What is wrong with an answer of a policy to an event; "" for nothing."""
+    send, wake = said.get("send"), said.get("wake")
+    if not isinstance(send, list) or len(send) > MOST_AT_ONCE or not all(type(one) is int and 0 <= one < segments for one in send):
+        return f"found segments {_shown(send, 80)}; expected at most {MOST_AT_ONCE} of 0 to {segments - 1}"
+    if wake is not None and not (isinstance(wake, float) and math.isfinite(wake)):
+        return f"found the time {_shown(wake, 40)} to be woken; expected seconds or None"
+    return ""
+
+
+def _children(parent: int) -> Iterator[int]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, _, fields = stat.read_text(errors="replace").partition(" ")
+            if int(fields.rpartition(")")[2].split()[1]) == parent:
+                yield int(pid)
+
+
+def _shown(value: Any, most: int) -> str:
+    """What a policy said, as a part of a reason: on one line, and nothing that no file could hold."""
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except (RecursionError, ValueError):
+        text = "a value that cannot be shown"
+    return "".join(letter if letter.isprintable() else " " for letter in text[:most])
 
 
 KIND = Policy

@@ -20,6 +20,7 @@ NAMES = (
     "clustered",
     "gilbert-elliott",
     "vector-file",
+    "packet-loss",
 )
 MODELS: dict[str, type[ErrorSettings]] = kinds_of(__name__, NAMES)
 Model = Annotated[str, Text(f"one of {', '.join(MODELS)}", MODELS.__contains__)]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from scpslab.plan.workloads.bulk import Bulk
 from scpslab.results.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.results.traces import flow_of, transfer_times
 from scpslab.results.viewpoints import bottleneck_bps, capture_at
 
+# The clock starts when the first segment has arrived, so that few segments seem faster than the link.
+NO_RATE = "Empty, as the next two, for a transfer of one segment, or of so few that leaving out the first one's time gives more than the slowest hop's rate."
 COLUMNS = (
     Column("bytes", None, "Payload bytes that the sink received."),
     Column("transfer_s", 9, "FY97's delay (apparatus M-01), at the sink: arrival of the first data packet to sending of the acknowledgement of the last byte."),
     Column("transfer_source", None, "`capture`: from the packets at the sink; `record`: no usable capture there, first to last read of the receiving program."),
     Column("transfer_from_syn_s", 9, "The same end, counted from the arrival of the SYN (apparatus M-01 leaves open which first packet is meant)."),
     Column("user_s", 9, "Connect to close at the source: what a user waits."),
-    Column("goodput_bps", 3, "bytes * 8 / transfer_s."),
+    Column("goodput_bps", 3, f"bytes * 8 / transfer_s. {NO_RATE}"),
     Column("throughput_report_pct", 6, "FY97's unit: bytes * 8 / 1024 as a share of transfer_s * link rate / 1000, in percent. SI percent is this * 1.024."),
     Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path)."),
     Column("retransmissions", None, "Segments sent again, as the sender's TCP counts them."),
@@ -40,10 +45,10 @@ def measure(subject: Subject[Bulk]) -> dict[str, Value]:
         "payload_match": _payload_match(sender, receiver),
     }
     values |= _transfer(subject, received_bytes) or {"transfer_s": _elapsed(receiver, "first_data_t_s", "last_data_t_s"), "transfer_source": "record"}
-    transfer_s = values["transfer_s"]
-    if received_bytes and isinstance(transfer_s, float) and transfer_s > 0:
+    transfer_s, rate_bps = values["transfer_s"], bottleneck_bps(cell.plan, workload)
+    if received_bytes and isinstance(transfer_s, float) and transfer_s > 0 and _has_rate(values, transfer_s, rate_bps):
         values["goodput_bps"] = received_bytes * 8 / transfer_s
-        if rate_bps := bottleneck_bps(cell.plan, workload):
+        if rate_bps:
             values["utilization"] = received_bytes * 8 / (transfer_s * rate_bps)
             values["throughput_report_pct"] = report_pct(received_bytes, transfer_s, rate_bps)
     return values
@@ -52,6 +57,15 @@ def measure(subject: Subject[Bulk]) -> dict[str, Value]:
 def report_pct(payload_bytes: int, transfer_s: float, rate_bps: float) -> float:
     """Throughput in the FY97 report's unit: Kibit (1024) over a link rate in kbit/s (1000), in percent (apparatus §8)."""
     return 100 * (payload_bytes * 8 / 1024) / (transfer_s * rate_bps / 1000)
+
+
+def _has_rate(values: Mapping[str, Value], transfer_s: float, rate_bps: int | None) -> bool:
+    """False for one segment, and where only the first one, whose time on the link is not counted, lifts the rate above the slowest hop's."""
+    received_bytes, segment_bytes = values["bytes"], values["mss_bytes"]
+    if not isinstance(received_bytes, int) or not isinstance(segment_bytes, int):
+        return True
+    most_bytes = transfer_s * rate_bps / 8 if rate_bps else math.inf
+    return received_bytes > segment_bytes and not received_bytes - segment_bytes <= most_bytes < received_bytes
 
 
 def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> dict[str, Value] | None:

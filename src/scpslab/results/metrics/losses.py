@@ -21,6 +21,8 @@ def columns(plan: Plan) -> tuple[Column, ...]:
             found.append(Column(f"{stem}_offered_packets", None, f"Packets that reached {where}."))
             found += [Column(f"{stem}_lost_{cause}_packets", None, f"{where}: {meaning}.") for cause, meaning in LOSS_CAUSES.items()]
             found.append(Column(f"{stem}_flipped_packets", None, f"{where}: delivered with bits changed."))
+            if direction.queue is not None and direction.queue.ecn:
+                found.append(Column(f"{stem}_marked_packets", None, f"{where}: marked by the queue (ECN)."))
     return (*found, OTHER) if plan.links else ()
 
 
@@ -38,5 +40,5 @@ def measure(cell: RunCell) -> dict[str, Value]:
         stem = f"{line.get('link')}_{line.get('direction')}"
         values[f"{stem}_offered_packets"] = count(line, "offered_packets")
         values |= {f"{stem}_lost_{cause}_packets": packets for cause, packets in lost.items()}
-        values[f"{stem}_flipped_packets"] = count(line, "flipped_packets")
+        values |= {f"{stem}_{what}_packets": count(line, f"{what}_packets") for what in ("flipped", "marked") if f"{what}_packets" in line}
     return {**values, OTHER.name: other} if is_known else {}

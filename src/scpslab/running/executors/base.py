@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from scpslab.engine import CellRun, Engine
-from scpslab.errors import UsageError
-from scpslab.running.sample import Sample
 
 
 class Reports(Protocol):
@@ -19,42 +16,25 @@ class Reports(Protocol):
         """A cell is about to be carried out."""
 
     def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
-        """A cell has ended, and its folder is complete. This report may come again for a cell whose first report was interrupted or withdrawn.
+        """A cell has ended, and its folder is complete. This report may come again for a cell whose first report was interrupted.
 
         `took_s`: how long it took on the wall clock, if the executor knows it.
         """
-
-    def withdrawn(self, cell_id: str) -> None:
-        """A cell that was reported as ended has wrong results; it is carried out again."""
 
     def note(self, text: str) -> None:
         """Something that a person should know."""
 
 
-@dataclass(frozen=True)
-class Elsewhere:
-    """How cells are run on other machines. `cluster`: who has workers; `check`: how many of each worker's cells this machine runs too, to compare.
-
-    `use_stores`: whether results that somebody has kept before may be taken.
-    """
-
-    cluster: str | None = None
-    check: Sample | None = None
-    use_stores: bool = True
-
-
 class Executor(ABC):
-    """Carries out cells. `jobs`: the number of cells at a time (None: the executor decides).
+    """Carries out cells. `jobs`: the number of cells at a time (None: the executor decides); `cluster`: who has workers, where others run cells.
 
     Raises:
         UsageError: the executor does not take what was asked for.
         CapabilityError: this machine lacks what the executor needs.
     """
 
-    def __init__(self, jobs: int | None, elsewhere: Elsewhere | None = None) -> None:
-        self.jobs = jobs
-        if elsewhere and (elsewhere.cluster or elsewhere.check):
-            raise UsageError("--cluster, --check: found an executor that runs cells on this machine; expected --executor dask. Add it.")
+    def __init__(self, jobs: int | None, cluster: str | None = None) -> None:
+        self.jobs, self.cluster = jobs, cluster
 
     @abstractmethod
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:

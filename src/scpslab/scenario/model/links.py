@@ -6,7 +6,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scpslab import units
 from scpslab.disciplines import DISCIPLINES, MARKING
 from scpslab.documents.parts import OneOf, Part, bases, key
 from scpslab.documents.quantities import Count, Duration, PositiveDuration, Probability, QueueLimit, Rate, SizeOrZero
@@ -21,22 +20,26 @@ class Outage(Part):
 
     @model_validator(mode="after")
     def _has_length(self) -> Self:
-        if units.parse("duration", self.to) <= units.parse("duration", self.from_):
-            raise ValueError(f'found an outage from "{self.from_}" to "{self.to}"; expected its end after its start')
+        if self.to <= self.from_:
+            raise ValueError(f'found an outage from "{self.from_.text}" to "{self.to.text}"; expected its end after its start')
         return self
 
 
 class ErrorChoice(Part):
     """Which error model."""
 
-    model: Annotated[str, OneOf(MODELS)] = key("independent", says="The model that gives the distances between bit errors.", example="clustered")
+    model: Annotated[str, OneOf(MODELS)] = key(
+        "independent",
+        says="The model that gives the distances between bit errors, or between lost packets (packet-loss).",
+        example="clustered",
+    )
 
 
 class Errors(*bases(ErrorChoice, (model.keys for model in MODELS.values()))):  # type: ignore[misc]  # the models of the registry
     """Stage 3 of a direction: bit errors, drop lists and outages.
 
     Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model. On a serial link the wrong bits are changed
-    in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` is for links of packets.
+    in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` and packet-loss are for links of packets.
     """
 
     action: Literal["drop", "flip"] = key(
@@ -44,7 +47,7 @@ class Errors(*bases(ErrorChoice, (model.keys for model in MODELS.values()))):  #
     )
     drop_packets: tuple[Count, ...] = key((), says="Drop these packets of the direction, counted from 1.", example=[10, 11, 40])
     drop_min_bytes: SizeOrZero = key(
-        "0 B", says="For drop_packets, count only packets of at least this size on the wire: data, not acknowledgements.", example="500 B"
+        "0 B", says="For drop_packets and packet-loss, count only packets of at least this size on the wire: data, not acknowledgements.", example="500 B"
     )
     outages: tuple[Outage, ...] = key((), says="Periods in which nothing arrives.", example=[{"from": "10 s", "to": "12 s"}])
 

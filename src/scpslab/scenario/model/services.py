@@ -44,7 +44,11 @@ class GatewayService(Part):
     peer: str = key(says="Address of the gateway at the other end.", example="10.9.0.2")
     far: tuple[str, ...] = key(says="Networks behind it.", example=["10.2.0.0/24"])
     rate: Rate | Literal["none"] = key(says="Rate of the link, all headers included; none for no rate control.", example="2 Mbit/s")
-    rtt: PositiveDuration = key(says="Round-trip time of the link; with the rate it gives the buffers.", example="530 ms")
+    rtt: PositiveDuration | None = key(
+        None,
+        says="Round-trip time of the link; with the rate it gives the buffers. Default: the delays of the link to `peer`, both ways.",
+        example="530 ms",
+    )
     mtu: Size = key("1500 B", says="MTU of the link.", example="1500 B")
     congestion: Literal["none", "vj", "vegas"] = key("none", says="Congestion control on the link.", example="vegas")
     loss: Literal["congestion", "corruption"] = key("corruption", says="The meaning of a loss on the link.", example="congestion")

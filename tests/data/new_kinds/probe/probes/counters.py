@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
 from scpslab.plan.probes import counters as planned
@@ -33,7 +32,7 @@ def problems(probe: Counters, network: Network) -> Iterator[Problem]:
 
 def plan(name: str, probe: Counters, _network: Layout) -> planned.Counters:
     """Its part of a plan."""
-    return planned.Counters(name=name, node=probe.node, interval_ns=units.parse("duration", probe.interval))
+    return planned.Counters(name=name, node=probe.node, interval_ns=probe.interval)
 
 
 KIND = Kind(model=Counters, default_name=lambda probe: f"counters-{probe.node}", plan=plan, problems=problems)

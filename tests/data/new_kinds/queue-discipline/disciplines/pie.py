@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from scpslab import units
 from scpslab.disciplines.kind import Discipline
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import PositiveDuration
@@ -25,7 +24,7 @@ class PieDiscipline(Discipline):
 
     def settings(self, given: Keys, queue: Queue) -> dict[str, Any]:
         """RFC 8033 §5.1: 15 ms."""
-        return {"pie_target_ns": units.parse("duration", given.pie_target or "15 ms")}
+        return {"pie_target_ns": given.pie_target or 15 * 10**6}
 
 
 KIND = PieDiscipline()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from scpslab import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, Rate, Size
 from scpslab.plan.workloads import burst as planned
@@ -26,7 +25,7 @@ class Burst(Traffic):
 
 def problems(workload: Burst, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
-    if units.parse("size", workload.packet) > around.mtu_bytes:
+    if workload.packet > around.mtu_bytes:
         yield ("packet",), f'found "{workload.packet}"; expected at most the MTU of {around.mtu_bytes} B. Correct the value.'
 
 
@@ -37,8 +36,8 @@ def plan(workload: Burst, setting: Setting) -> planned.Burst:
         required=workload.required,
         to_ip=setting.addresses[workload.to],
         datagrams=workload.datagrams,
-        packet_bytes=units.parse("size", workload.packet),
-        rate_bps=units.parse("rate", workload.rate),
+        packet_bytes=workload.packet,
+        rate_bps=workload.rate,
         port=workload.port,
     )
 

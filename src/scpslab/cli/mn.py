@@ -1,0 +1,151 @@
+"""`scpslab mn`: a Mininet script of the user's own, in virtual time. It runs in guests alone, never on this machine."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scpslab import names, strict_json, units
+from scpslab.cli.notes import Notes, warn
+from scpslab.cli.tables import plain_console
+from scpslab.cli.terminal import harmless
+from scpslab.engine import INTERACTIVE
+from scpslab.engine.base import CellRun, Engine, Interrupted
+from scpslab.engine.virtual import VirtualEngine
+from scpslab.errors import ScenarioError, UsageError
+from scpslab.lab.place import END_OF_SCRIPT
+from scpslab.plan import Plan
+from scpslab.plan.cell import LONGEST_S
+from scpslab.plan.mininet import Described, MininetScript, Test
+from scpslab.plan.values import LONGEST_TEXT
+from scpslab.planning.mininet import EMPTY, plan_of
+from scpslab.runfolder import CellFiles
+from scpslab.scratch import scratch
+
+ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": INTERACTIVE["live"]}
+# The first run only builds objects; a script that computes for longer, or for ever, is ended.
+FIRST_RUN_WALL_S = 60
+LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
+TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
+FAILED_EXIT, INTERRUPTED_EXIT = 1, 130
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command("mn")(mn)
+
+
+def mn(
+    script: Annotated[Path, typer.Argument(help="A Python file that makes a Mininet network, or has topos.")],
+    topo: Annotated[str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")] = None,
+    test: Annotated[str, typer.Option(help="What to do with a topo: cli, pingall or iperf.")] = "cli",
+    commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
+    engine: Annotated[str, typer.Option(help="virtual, or live: on the wall clock, with CLI(net) at your terminal.")] = "virtual",
+    seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
+    limit: Annotated[str, typer.Option(help="End the script after this time on the wall clock.")] = "30 min",
+    keep: Annotated[Path | None, typer.Option(help="Keep the plan, the accounts of all links and the script's files in this new folder.")] = None,
+) -> None:
+    """Run your own Mininet script in virtual time.
+
+    The script runs in a guest, never on this machine: first to say what its network is, then on that network. docs/mininet.md has a table of
+    Mininet's words and ours, and says what is not done.
+
+    Examples: scpslab mn bottleneck.py · scpslab mn mytopo.py --topo mytopo,3 --test pingall · scpslab mn net.py --engine live
+    """
+    for name, value, known in (("engine", engine, ENGINES), ("test", test, TESTS)):
+        if value not in known:
+            raise UsageError(f'--{name}: found "{value}"; expected one of {", ".join(known)}. Choose one of these.')
+    if keep and keep.exists():
+        raise UsageError(f"--keep: found {keep}; expected a folder that is not there yet. Choose another name.")
+    try:
+        wall_s = max(units.parse("duration", limit) // 10**9, 1)
+    except units.UnitError as error:
+        raise UsageError(f"--limit: {error}. Correct the option.") from error
+    asked = MininetScript(file=names.file_label(script.name), code=_text(script), topo=topo, test=TESTS[test], commands=_text(commands), described="")
+    runner = ENGINES[engine]()
+    notes = Notes(plain_console(stderr=True))
+    with scratch() as folder:
+        try:
+            runner.prepare(notes, [plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S)])
+            notes.settle()
+            described = _described(runner, asked, seed, folder / "first")
+            for note in described.notes:
+                warn(note)
+            planned = replace(asked, described=described.digest)
+            if engine == "live":
+                failed = _interact(runner, plan_of(described, planned, seed, LONGEST_S, "mininet"), folder / "second")
+            else:
+                failed = _run(runner, CellRun(plan_of(described, planned, seed, wall_s), folder / "second"), asked.file)
+        finally:
+            runner.close()
+        if keep:
+            shutil.copytree(folder / "second", keep)
+    if failed:
+        raise typer.Exit(FAILED_EXIT)
+
+
+def _text(path: Path | None) -> str:
+    """A file's text, which goes into the plan; the plan's reader refuses what is too long for it."""
+    if path is None:
+        return ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(LONGEST_TEXT + 1)
+
+
+def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) -> Described:
+    """The network that a script describes in its first run.
+
+    Raises:
+        ScenarioError: it describes none.
+    """
+    status = runner.run(CellRun(plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S), folder))
+    path = folder / "network.json"
+    if not path.is_file():
+        _say(folder)
+        raise ScenarioError(f"{asked.file}: found no network ({status['reason'] or 'nothing said'}); expected Mininet(...), or topos. Correct the script.")
+    with path.open("rb") as file:
+        content = file.read(LARGEST_NETWORK_BYTES + 1)
+    try:
+        return Described.read(strict_json.loads(content))
+    except ValueError as error:
+        raise ScenarioError(f"{asked.file}: the network: {error}. Correct the script.") from error
+
+
+def _run(runner: Engine, cell: CellRun, file: str) -> bool:
+    """Runs a script on its network, and shows what it said; returns whether it failed."""
+    status = runner.run(cell)
+    _say(cell.folder)
+    if status["virtual_s"] is not None:
+        typer.echo(f"{status['virtual_s']:.1f} s of virtual time", err=True)
+    if failed := bool(status["status"] != "completed"):
+        warn(f"{file}: {status['reason']}")
+    return failed
+
+
+def _interact(runner: Engine, plan: Plan, folder: Path) -> bool:
+    """Runs a script at the terminal, on the wall clock; returns whether it failed."""
+    with scratch() as work:
+        try:
+            return bool(runner.interact(plan, work, lambda _out: None))
+        except Interrupted:
+            raise typer.Exit(INTERRUPTED_EXIT) from None
+        finally:
+            if (work / "cell" / "out").is_dir():
+                shutil.copytree(work / "cell" / "out", folder)
+
+
+def _say(folder: Path) -> None:
+    """Prints what a script said, which the lab's console has."""
+    path = CellFiles(folder).log("console")
+    if path.is_file():
+        with path.open("rb") as file:
+            said = file.read(MOST_SAID_BYTES)
+        text = said.decode(errors="replace").replace("\r", "")
+        # What comes behind it is the kernel's.
+        typer.echo(harmless(text.rpartition(END_OF_SCRIPT)[0] or text).rstrip("\n"))
+        if path.stat().st_size > MOST_SAID_BYTES:
+            warn(f"found {path.stat().st_size} bytes of output; these are the first {MOST_SAID_BYTES}")

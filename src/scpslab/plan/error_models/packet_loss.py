@@ -1,0 +1,21 @@
+"""Packet loss without bit errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scpslab.plan.error_models.base import ErrorSettings
+from scpslab.plan.values import Probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketLoss(ErrorSettings):
+    """Every packet is lost with the same probability, whatever its length."""
+
+    NAMES_PACKETS: ClassVar[bool] = True
+
+    loss: Probability
+
+
+KIND = PacketLoss

@@ -1,0 +1,89 @@
+"""A user's Mininet script: what a plan holds of it, and the network that it describes when it runs in a guest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from scpslab.plan import schema
+from scpslab.plan.schema import Items
+from scpslab.plan.values import Amount, Interface, Ip, IpWithPrefix, KernelSeed, Label, Mac, Name, Nanoseconds, PlainText, Probability, Rate
+
+# A guest has so many nodes and links in its memory, and a script has so much to say of what it does without.
+MOST_NODES, MOST_LINKS, MOST_NOTES = 200, 200, 100
+Test = Literal["cli", "pingall", "iperf"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MininetScript:
+    """A script, run in the guest outside of all nodes. `described`: the digest of its network; "" while it is asked for it.
+
+    `topo` chooses one of the script's `topos`, with its arguments; `test` is what happens with it. `commands`: what CLI(net) reads.
+    """
+
+    file: Name
+    code: PlainText
+    topo: Label | None
+    test: Test
+    commands: PlainText
+    described: KernelSeed
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedNode:
+    """A node. `gateway`: where its default route leads."""
+
+    name: Name
+    kind: Literal["host", "router", "switch"]
+    gateway: Ip | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedEnd:
+    """Where a link meets a node, and what its interface sends with: Mininet's TCIntf in base units."""
+
+    node: Name
+    interface: Interface
+    ip: IpWithPrefix | None
+    mac: Mac | None
+    rate_bps: Rate | None
+    limit_packets: Amount
+    delay_ns: Nanoseconds
+    jitter_ns: Nanoseconds
+    loss: Probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedLink:
+    """A link."""
+
+    ends: tuple[DescribedEnd, DescribedEnd]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """A script's network. `notes`: what of it the lab does not do, in words."""
+
+    nodes: Annotated[tuple[DescribedNode, ...], Items(1, MOST_NODES)]
+    links: Annotated[tuple[DescribedLink, ...], Items(0, MOST_LINKS)]
+    notes: Annotated[tuple[Label, ...], Items(0, MOST_NOTES)]
+
+    @classmethod
+    def read(cls, fields: object) -> Described:
+        """The network that JSON's value states.
+
+        Raises:
+            PlanError: it is none.
+        """
+        return schema.read(cls, fields)
+
+    def write(self) -> dict[str, Any]:
+        """What its JSON is to say."""
+        return schema.write(self)
+
+    @property
+    def digest(self) -> str:
+        """The digest of its nodes and links."""
+        return hashlib.sha256(json.dumps(self.write() | {"notes": []}, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""The commands of a course, which the program scpslab finds by name; no rules."""

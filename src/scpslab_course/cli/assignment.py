@@ -1,0 +1,264 @@
+"""`scpslab assignment`: a student's work on an assignment, from its start to the file that is handed in."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shlex
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from scpslab import figures, results
+from scpslab.cli.notes import warn
+from scpslab.cli.progress import ConsoleProgress
+from scpslab.cli.tables import plain_console, print_summary, table_console
+from scpslab.cli.terminal import harmless, printable
+from scpslab.documents.places import one_of
+from scpslab.errors import UsageError
+from scpslab.running import RunOptions
+from scpslab_course.course import assignment as assignments
+from scpslab_course.course import originals
+from scpslab_course.course import variant as variants
+from scpslab_course.course.assignment import HANDOUT, find, load_assignment
+from scpslab_course.course.check import State, check, given_predictions
+from scpslab_course.course.given import GivenError
+from scpslab_course.course.practice import read_practice
+from scpslab_course.course.runs import run_variant
+from scpslab_course.course.scoring import read_given
+from scpslab_course.course.secret import fingerprint
+from scpslab_course.course.variant import Variant, VariantError
+from scpslab_course.course.workspace import Workspace, find_workspace, late, open_workspace, original, plan_start, read_variant, write_start
+from scpslab_course.grading import submission
+
+NOT_READY_EXIT = 1
+COMMAND = Path(__file__).resolve().parents[3] / "scpslab"
+In = Annotated[Path | None, typer.Option("--in", metavar="FOLDER", help="The folder that `start` has made. Default: this one, or the only one below it.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command and its subcommands."""
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=assignment.__doc__)
+    for name, function in (("list", list_), ("start", start), ("predict", predict), ("run", run), ("check", check_), ("restore", restore), ("submit", submit)):
+        group.command(name)(function)
+    app.add_typer(group, name="assignment")
+
+
+def assignment() -> None:
+    """Work on an assignment: start it, predict, run, check, and pack what you hand in.
+
+    Examples: scpslab assignment start first-steps · scpslab assignment predict transfer_s "12 s" · scpslab assignment run · scpslab assignment submit
+    """
+
+
+def list_() -> None:
+    """List the assignments of this project."""
+    table = Table("assignment", "minutes", "points", "title", header_style="bold")
+    for name in assignments.names():
+        file = load_assignment(find(name)).file
+        table.add_row(name, str(file.minutes), f"{file.points:g}", file.title)
+    table_console().print(table)
+
+
+def start(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of this project, or the folder of one that you were given.")],
+    variant: Annotated[
+        Path | None,
+        typer.Option(help="Your variant, NAME.variant.json from your instructor. Default: the practice variant, whose answers are public."),
+    ] = None,
+    into: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to make. Default: NAME in this folder.")] = None,
+    key: Annotated[str | None, typer.Option(help="The fingerprint of the course's key, as your instructor announced it: it must be the variant's.")] = None,
+) -> None:
+    """Make a folder with everything that you need for an assignment.
+
+    The folder holds the handout, the scenarios, your parameters, and answers.yaml for your answers. The variant's signature is checked. With the practice
+    variant, `check` says which answers are right; it cannot be handed in.
+    """
+    found = load_assignment(find(name))
+    mine = _read_variant(variant) if variant is not None else read_practice(found).variant
+    if key is not None and fingerprint(mine.key).replace(" ", "") != key.replace(" ", "").casefold():
+        raise UsageError(f'--key: found "{key}"; the variant was signed with {fingerprint(mine.key)}. Ask your instructor for the file again.')
+    target = into or Path(found.name)
+    workspace = write_start(plan_start(found, mine), found, mine, target, _now())
+    _say_start(workspace, target)
+    typer.echo(harmless(str(target)))
+
+
+def predict(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The name of the prediction.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help='Your prediction, with a unit if you like: "12 s". An interval: "10..20 s".')],
+    in_: In = None,
+) -> None:
+    """Write a prediction into the log, before the run.
+
+    The first prediction of a name counts. One that comes after the run is recorded as late.
+    """
+    workspace = _open(in_)
+    asked = workspace.assignment.file.predictions
+    if key not in asked:
+        raise UsageError(f'{workspace.assignment.name}: found no prediction "{key}"; {one_of(key, asked)}')
+    try:
+        read_given(asked[key], value)
+    except GivenError as error:
+        raise UsageError(f"{key}: {error}. {asked[key].question}") from error
+    earlier = given_predictions(workspace.log()).get(key)
+    workspace.add(_now(), "predict", key, value)
+    lines, scenarios = workspace.log(), workspace.assignment.scenario_names
+    if earlier is not None:
+        typer.echo(harmless(f"{key}: recorded. Your first prediction counts: {earlier.value}"))
+    elif late(lines, len(lines), asked[key].before or scenarios):
+        typer.echo(harmless(f"{key}: recorded, as late: there are results already, so it has no points"))
+    else:
+        typer.echo(harmless(f"{key}: recorded, before the run"))
+    if left := workspace.unpredicted():
+        typer.echo(harmless(f"still to predict: {', '.join(left)}"), err=True)
+    else:
+        has_run = all(workspace.run_of(name).is_complete for name in scenarios)
+        typer.echo(f'nothing more to predict; next: "scpslab assignment {"check" if has_run else "run"}"', err=True)
+
+
+def run(
+    scenario: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Scenarios of the assignment. Default: all, in their order.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Run topology files (Python) that others own or may write. Read them first.")] = False,
+    unpredicted: Annotated[bool, typer.Option("--unpredicted", help="Run although predictions are missing. Afterwards they have no points.")] = False,
+    in_: In = None,
+) -> None:
+    """Run the scenarios with your parameters; repeat the command to resume. Predictions come before: without them nothing runs."""
+    workspace = _open(in_)
+    known = workspace.assignment.scenario_names
+    for name in scenario or ():
+        if name not in known:
+            raise UsageError(f'{workspace.assignment.name}: found no scenario "{name}"; {one_of(name, known)}')
+    console = table_console(stderr=True)
+    missing = [key for key, before in workspace.unpredicted().items() if before & set(scenario or known)]
+    if missing and not unpredicted:
+        raise UsageError(
+            f"{workspace.assignment.name}: found no prediction of {', '.join(missing)}; expected them before the run, because afterwards they have no points. "
+            f"Predict: scpslab assignment predict {missing[0]} VALUE. To run without them: --unpredicted."
+        )
+    for name in scenario or known:
+        options = RunOptions(jobs=jobs, out=workspace.runs, trust=trust)
+        workspace.add(_now(), "begin", name)
+        folders = run_variant(workspace.assignment, workspace.variant.parameters, options, [ConsoleProgress(console, jobs)], [name])
+        workspace.add(_now(), "run", name)
+        print_summary(results.table.summarise(results.table.read_results(folders[name])), table_console())
+        for picture in figures.draw(folders[name], warn=warn):
+            if picture.suffix == ".png":
+                console.print(f"figure: {picture}", highlight=False, soft_wrap=True)
+        typer.echo(harmless(str(folders[name])))
+
+
+def check_(
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells of trials to run at a time. Default: one per core.")] = None, in_: In = None
+) -> None:
+    """Say what is done and what is missing, without giving an answer away.
+
+    If the assignment asks for a program of yours, the command also runs the trials that you may see, and says what they give.
+    Exit code 1: something is missing. With the practice variant, the command also says which answers are right.
+    """
+    workspace = _open(in_)
+    findings = check(workspace, [ConsoleProgress(table_console(stderr=True), jobs)], jobs)
+    table = Table("", "part", "", header_style="bold", box=None)
+    for finding in findings:
+        table.add_row(finding.state, finding.what, finding.says)
+    table_console().print(table)
+    if any(finding.state is State.MISSING for finding in findings):
+        raise typer.Exit(NOT_READY_EXIT)
+
+
+def restore(
+    from_: Annotated[
+        Path | None, typer.Option("--from", metavar="FOLDER", help="The folder of the assignment, if you were given one. Default: the project's assignment.")
+    ] = None,
+    in_: In = None,
+) -> None:
+    """Bring back files that were handed out, or that a run has made, where they are missing or were changed.
+
+    What stands in their place is moved to the folder set-aside. Answers, write-up, deliverables and the log stay as they are.
+    """
+    folder = find_workspace(in_)
+    handed_out = original(read_variant(folder), from_)
+    lost = originals.changed(folder, handed_out)
+    for name, content in lost.items():
+        aside = originals.restore(folder, name, content)
+        typer.echo(harmless(f"{name}: restored" + (f"; what was there is {aside}" if aside else "")))
+    workspace = open_workspace(folder)
+    runs = [(name, run) for name in workspace.assignment.scenario_names if (run := workspace.run_of(name)).is_complete and run.changed()]
+    for name, run_ in runs:
+        for cell in {path.split("/")[1] for path in run_.changed()}:
+            typer.echo(harmless(f"run {name}: cell {cell} is now {originals.set_aside(folder, run_.folder.cell(cell).path)}"))
+        typer.echo(harmless(f"next: scpslab assignment run {name}"), err=True)
+    if not lost and not runs:
+        typer.echo("nothing was changed", err=True)
+
+
+def submit(
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", callback=printable, help="The file to write. Default: NAME-STUDENT.submission.tar.gz in the folder.")
+    ] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Pack runs that the grader will hold, too.")] = False,
+    in_: In = None,
+) -> None:
+    """Pack what you hand in into one file, and print its path.
+
+    The file holds your variant, predictions, answers, write-up, deliverables, and an archive of the runs. Missing answers are warned of; runs and required
+    deliverables must be there, and runs must be those of your log. Nothing is sent anywhere: hand the file in where your course says.
+    """
+    workspace = _open(in_)
+    if workspace.variant.is_practice:
+        warn("this is the practice variant: it cannot be graded. Start again with your own: scpslab assignment start NAME --variant FILE")
+    findings = check(workspace)
+    for finding in findings:
+        if finding.state is not State.DONE:
+            warn(f"{finding.what}: {finding.says}")
+    held = [finding.what for finding in findings if finding.holds]
+    if held and not anyway:
+        raise UsageError(f"{', '.join(held)}: found what the grader would hold; expected the run of your log. Do what the warning says, or pack it --anyway.")
+    content = submission.pack(workspace)
+    target = out or workspace.folder / submission.default_name(workspace)
+    if not target.parent.is_dir() or target.is_dir():
+        raise UsageError(f"--out {target}: found {'a folder' if target.is_dir() else 'no folder for it'}; expected the file to write. Name another.")
+    target.write_bytes(content)
+    typer.echo(f"{len(content)} bytes; hand this file in:", err=True)
+    typer.echo(harmless(str(target)))
+
+
+def _open(named: Path | None) -> Workspace:
+    folder = find_workspace(named)
+    if named is None and folder != Path():
+        typer.echo(harmless(f"in {folder}"), err=True)
+    return open_workspace(folder)
+
+
+def _read_variant(path: Path) -> Variant:
+    try:
+        with path.open("rb") as file:
+            return variants.read(file.read(variants.LARGEST_BYTES + 1))
+    except OSError as error:
+        raise UsageError(f"--variant {path}: found {error.strerror}; expected the file from your instructor. Correct the path.") from error
+    except VariantError as error:
+        raise UsageError(f"--variant {path}: {error}.") from error
+
+
+def _say_start(workspace: Workspace, target: Path) -> None:
+    console = plain_console(stderr=True)
+    variant, file = workspace.variant, workspace.assignment.file
+    whose = "practice" if variant.is_practice else f"{', '.join(variant.members)}; {variant.course}, {variant.term}; key {fingerprint(variant.key)}"
+    console.print(f"{file.title} ({file.minutes} minutes, {file.points:g} points; variant of {whose})", highlight=False, soft_wrap=True)
+    for name, value in variant.parameters.items():
+        console.print(f"  {name} = {value}  {file.variant[name].says}".rstrip(), highlight=False, soft_wrap=True)
+    console.print(f"Read {target / HANDOUT}. Then:", highlight=False, soft_wrap=True)
+    steps = [f"scpslab assignment predict {name} VALUE" for name in file.predictions]
+    for step in (f"cd {target}", *steps, "scpslab assignment run", "scpslab assignment check", "scpslab assignment submit"):
+        console.print(f"  {step}", highlight=False, soft_wrap=True)
+    if shutil.which(COMMAND.name) is None and COMMAND.is_file():
+        console.print(
+            f"Your shell does not find scpslab outside the clone. Type once: alias scpslab={shlex.quote(str(COMMAND))}", highlight=False, soft_wrap=True
+        )
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,138 @@
+"""`scpslab course`: an instructor's course: its secret, the variants of its students, and practice variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scpslab.cli.notes import warn
+from scpslab.cli.progress import ConsoleProgress
+from scpslab.cli.tables import table_console
+from scpslab.cli.terminal import harmless, printable
+from scpslab.documents.quantities import AxisValue
+from scpslab.errors import ScenarioError
+from scpslab.running import RunOptions
+from scpslab.scratch import replace_text, scratch
+from scpslab_course.cli.gradescope import gradescope
+from scpslab_course.course import practice as practices
+from scpslab_course.course.assignment import INSTRUCTOR, PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
+from scpslab_course.course.expected import expected
+from scpslab_course.course.folder import load_course, make_course
+from scpslab_course.course.issue import alike, check_terms, plan_issue, practice_variant, write_issue
+from scpslab_course.course.numbers import Rows
+from scpslab_course.course.roster import parties, read_roster
+from scpslab_course.course.runs import rows_of, run_variant
+from scpslab_course.course.secret import FILE as SECRET
+from scpslab_course.course.secret import fingerprint
+from scpslab_course.course.trials import Outcome, Planned, carry_out, planned
+
+DEFAULT_TERM = "term-1"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command and its subcommands."""
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=course.__doc__)
+    for name, function in (("new", new), ("issue", issue), ("practice", practice), ("gradescope", gradescope)):
+        group.command(name)(function)
+    app.add_typer(group, name="course")
+
+
+def course() -> None:
+    """Run a course: make it, and issue a variant of each assignment to every student.
+
+    Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps · scpslab course issue --course satnet --roster roster.csv
+    """
+
+
+def new(
+    name: Annotated[Path, typer.Argument(metavar="NAME", callback=printable, help="The folder to make.")],
+    title: Annotated[str | None, typer.Option(help="The name that students see. Default: NAME.")] = None,
+    term: Annotated[str, typer.Option(help="The term for which variants are issued first.")] = DEFAULT_TERM,
+    assignment: Annotated[list[str] | None, typer.Option(help="An assignment of the course; repeat the option. Also later, in course.yaml.")] = None,
+) -> None:
+    """Make a course: a folder with course.yaml and a new secret.
+
+    The secret decides everybody's variants and signs them. Keep a copy of it where nobody else can read it: without it no variant can be issued again.
+    """
+    check_terms(term)
+    for one in assignment or ():
+        find(one)
+    made = make_course(name, title or name.name, term, assignment or ())
+    typer.echo(f"key {fingerprint(made.file.public_key)}: announce it, so that students can check their variants (--key)", err=True)
+    typer.echo(harmless(f"{name / SECRET} is the course's secret: make a copy, and give it to nobody"), err=True)
+    typer.echo(harmless(str(name)))
+
+
+def issue(
+    roster: Annotated[Path, typer.Option(metavar="FILE", help="CSV with the column student (an id), and if you like name, email, group.")],
+    course: Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")] = Path(),
+    term: Annotated[str | None, typer.Option(help="Another term than course.yaml's; it gives everybody other variants.")] = None,
+    assignment: Annotated[list[str] | None, typer.Option(help="Only this assignment; repeat the option. Default: all of course.yaml.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace variants that are there with other content.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Cells of reference runs at a time. Default: one per core.")] = None,
+) -> None:
+    """Draw and sign the variants of a roster: issued/TERM/STUDENT/ASSIGNMENT.variant.json.
+
+    Students with the same group share a variant. The same roster, term and assignments give the same files again, and a new student changes nobody's.
+    Give every student the files of their own folder. issued.csv is for you: it lists all parameters, and names, addresses and files for a mail merge.
+    """
+    found = load_course(course)
+    secret = found.secret()
+    wanted = term or found.file.term
+    check_terms(wanted)
+    students = read_roster(roster)
+    names = assignment or list(found.file.assignments)
+    if not names:
+        raise ScenarioError(f"{course}: assignments: found none in course.yaml; expected at least one. Add it, or name it with --assignment.")
+    loaded = [found.assignment(name) for name in names]
+    issued = plan_issue(found, secret, wanted, parties(students), [(one, load_marking(one)) for one in loaded], _Reference(jobs).rows)
+    ledger = write_issue(found, wanted, issued, replace=replace)
+    for line in alike(issued):
+        warn(line)
+    typer.echo(f"{len({one.variant.digest for one in issued})} variants for {len(students)} students; key {fingerprint(found.file.public_key)}", err=True)
+    typer.echo(harmless(str(ledger)))
+
+
+def practice(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of your own.")],
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if practice.json is not what the assignment gives.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
+) -> None:
+    """Draw the practice variant of an assignment, run it, and write it with its answers: practice.json.
+
+    This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution's files go through all trials.
+    """
+    found = load_assignment(find(name))
+    marking = load_marking(found)
+    reference = _Reference(jobs)
+    variant = practice_variant(found, marking, reference.rows)
+    right = expected(found, marking, variant.parameters, reference.rows(found, variant.parameters))
+    for one in planned(found, variant.parameters, marking):
+        typer.echo(harmless(f"trial {one.name}: {reference.trial(found, one, variant.parameters).says}"), err=True)
+    path = found.folder / PRACTICE
+    if check and not practices.agree(practices.read_practice(found), variant, right):
+        raise ScenarioError(f'{path}: found another practice variant than the assignment gives; expected the same. Run "scpslab course practice {name}".')
+    if not check:
+        replace_text(path, practices.write(variant, right))
+    typer.echo(harmless(str(path)))
+
+
+class _Reference:
+    """Runs reference cells in virtual time; the result cache keeps them, the run folders go."""
+
+    def __init__(self, jobs: int | None) -> None:
+        self._jobs, self._listeners = jobs, [ConsoleProgress(table_console(stderr=True), jobs)]
+
+    def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
+        with scratch() as folder:
+            return rows_of(run_variant(assignment, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners))
+
+    def trial(self, assignment: Assignment, one: Planned, parameters: Mapping[str, AxisValue]) -> Outcome:
+        """What the reference solution gives."""
+        path = assignment.folder / INSTRUCTOR / SOLUTION / one.trial.file
+        content = path.read_bytes() if path.is_file() else None
+        with scratch() as folder:
+            return carry_out(one, content, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners)

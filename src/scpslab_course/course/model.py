@@ -1,0 +1,204 @@
+"""The form of assignment.yaml: what a student is asked, and what differs from student to student."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import AxisValue, Name
+
+FILE, MARKING, SCENARIO_SUFFIX = "assignment.yaml", "marking.yaml", ".yaml"
+
+Text = Annotated[str, Field(min_length=3)]
+# The name of a parameter is a name in formulas, where "-" is minus.
+ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+ScenarioName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+Points = Annotated[float, Field(ge=0, le=1000)]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$")]
+Targets = tuple[str, ...]
+SETS = (
+    "The values of the scenarios that it sets: paths as `--set` has them. `transfer:seed` sets it in scenario transfer alone. "
+    "A parameter without one is for questions."
+)
+SETS_EXAMPLE = ["parameters.data_rate", "transfer:seed"]
+UNIT = "The unit of the answer. A student may give the number alone, or with any unit of the same kind."
+
+
+class Choice(Part):
+    """A value drawn from a list."""
+
+    kind: Literal["choice"]
+    values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values, all of one kind.", example=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"])
+    set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
+    says: str = key("", says="What it is, for the student's list of parameters.", example="Rate of the data path.")
+
+
+class Range(Part):
+    """A value drawn from evenly spaced ones: from, from + step, … up to `to`."""
+
+    kind: Literal["range"]
+    from_: int | float | str = key(says="The first value, with its unit if it has one.", example="150 ms", alias="from")
+    to: int | float | str = key(says="No value is above this one.", example="350 ms")
+    step: int | float | str = key(says="The distance of two values.", example="5 ms")
+    set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
+    says: str = key("", says="What it is, for the student's list of parameters.", example="One-way delay.")
+
+
+class Seed(Part):
+    """A whole number from 1 to 999 999 999: the root of a scenario's random streams."""
+
+    kind: Literal["seed"]
+    set: Targets = key(("seed",), says=SETS, example=["seed"])
+    says: str = key("", says="What it is, for the student's list of parameters.", example="Where bit errors fall.")
+
+
+class Formula(Part):
+    """A value computed from the parameters above it, so that variants are of the same difficulty."""
+
+    kind: Literal["formula"]
+    value: Text = key(says="The formula; parameters are in bit/s, s and bytes.", example="rate * 2 * delay / 8")
+    unit: Literal["bit/s", "s", "B", ""] = key("", says="The unit of the number that the formula gives.", example="B")
+    step: Annotated[float, Field(gt=0)] = key(1, says="The number is rounded to a multiple of this.", example=1500)
+    set: Targets = key(says=SETS, example=["parameters.data_buffer"])
+    says: str = key("", says="What it is, for the student's list of parameters.", example="The buffer: one bandwidth-delay product.")
+
+
+Parameter = Annotated[Choice | Range | Seed | Formula, Field(discriminator="kind")]
+
+
+class NumberPrediction(Part):
+    """A number that the student expects."""
+
+    kind: Literal["number"]
+    question: Text = key(says="What is to be predicted.", example="How long will the transfer take?")
+    unit: str = key("", says=UNIT, example="s")
+    points: Points = key(1, says="Points for a good prediction that was made in time.", example=1)
+    before: tuple[ScenarioName, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+
+
+class IntervalPrediction(Part):
+    """An interval, LOW..HIGH, in which the student is 90 % sure to find the number."""
+
+    kind: Literal["interval"]
+    question: Text = key(says="What is to be predicted.", example="Between which bounds will the goodput be?")
+    unit: str = key("", says=UNIT, example="kbit/s")
+    points: Points = key(1, says="Points for a narrow interval that holds the number and was given in time.", example=1)
+    before: tuple[ScenarioName, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+
+
+class ChoicePrediction(Part):
+    """One of several words."""
+
+    kind: Literal["choice"]
+    question: Text = key(says="What is to be predicted.", example="Which congestion control will be fastest?")
+    choices: Annotated[dict[Name, str], Field(min_length=2)] = key(says="The words, each with its meaning.", example={"cubic": "CUBIC", "bbr": "BBR"})
+    points: Points = key(1, says="Points for the right word in time.", example=1)
+    before: tuple[ScenarioName, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+
+
+Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction, Field(discriminator="kind")]
+
+
+class NumberAnswer(Part):
+    """A number, compared with what the student's own variant gives."""
+
+    kind: Literal["number"]
+    question: Text = key(says="The question.", example="What is the bandwidth-delay product?")
+    unit: str = key("", says=UNIT, example="kB")
+    points: Points = key(1, says="Points for the right number.", example=2)
+    within: tuple[float, float] | None = key(None, says="Bounds that every sensible answer keeps; `check` says when one does not.", example=[0, 1000])
+
+
+class ChoiceAnswer(Part):
+    """One of several words."""
+
+    kind: Literal["choice"]
+    question: Text = key(says="The question.", example="What limits the transfer?")
+    choices: Annotated[dict[Name, str], Field(min_length=2)] = key(
+        says="The words, each with its meaning.", example={"window": "the receive window", "rate": "the rate of the link"}
+    )
+    points: Points = key(1, says="Points for the right word.", example=1)
+
+
+class TextAnswer(Part):
+    """Sentences, which a person marks by the rubric."""
+
+    kind: Literal["text"]
+    question: Text = key(says="The question.", example="Why does the goodput not reach the rate of the link?")
+    words: Annotated[int, Field(ge=1, le=5000)] = key(150, says="The number of words that is enough; `check` says when it is exceeded by half.", example=80)
+    points: Points = key(says="The most that the rubric gives.", example=4)
+
+    @property
+    def most_words(self) -> int:
+        """The words above which `check` complains."""
+        return self.words * 3 // 2
+
+
+Answer = Annotated[NumberAnswer | ChoiceAnswer | TextAnswer, Field(discriminator="kind")]
+
+
+class Deliverable(Part):
+    """A file of the student's that is handed in besides the answers, from the folder of the assignment."""
+
+    file: FileName = key(says="Its name.", example="controller.py")
+    says: Text = key(says="What it holds.", example="Your rate controller.")
+    required: bool = key(True, says="Whether `submit` refuses to go on without it.", example=False)
+    points: Points = key(0, says="The most that its rubric and its trials give together.", example=5)
+
+
+class Trial(Part):
+    """A run of a student's policy: the scenario with the student's file beside it. Each cell gives a share of the points, and the trial their mean."""
+
+    scenario: ScenarioName = key(says="The scenario beside this file, without `.yaml`; its workload of kind `policy` names the file.", example="channel")
+    file: FileName = key(says="The deliverable that is put beside the scenario.", example="controller.py")
+    says: Text = key(says="What is tried.", example="A hop with a short queue.")
+    share: Text = key(
+        says="Formula of the share of the points, from the results of one completed cell; below 0 it is 0, above 1 it is 1. Other cells give nothing.",
+        example='mean("channel", "utilization") / 0.8',
+    )
+    points: Points = key(0, says="Points for it, which are a part of the deliverable's.", example=2)
+    shows: tuple[Name, ...] = key(
+        ("transfer_s", "utilization", "efficiency"), says="Columns of results.csv that the student reads.", example=["goodput_bps", "efficiency"]
+    )
+
+
+class AssignmentFile(Part):
+    """The top level of assignment.yaml."""
+
+    kind: Literal["assignment"]
+    version: Literal[1]
+    title: Text = key(says="One line.", example="First steps: delay, rate and their product")
+    summary: str = key("", says="Two sentences for the list of assignments.")
+    goals: Annotated[tuple[Text, ...], Field(min_length=1)] = key(says="What a student can do afterwards.", example=["Compute a bandwidth-delay product"])
+    prerequisites: tuple[Text, ...] = key((), says="What a student needs to know before.", example=["TCP's sliding window"])
+    minutes: Annotated[int, Field(ge=1, le=6000)] = key(says="Working time that most students need.", example=90)
+    scenarios: Annotated[tuple[ScenarioName, ...], Field(min_length=1)] = key(
+        says="The scenarios beside this file, without `.yaml`; they are run in this order.", example=["transfer"]
+    )
+    variant: dict[ParameterName, Parameter] = key({}, says="What differs from student to student, drawn in this order.")
+    predictions: dict[Name, Prediction] = key({}, says="What is predicted before the runs.")
+    answers: Annotated[dict[Name, Answer], Field(min_length=1)] = key(says="What is asked.")
+    deliverables: tuple[Deliverable, ...] = key((), says="Further files to hand in.")
+    trials: dict[Name, Trial] = key({}, says="Runs of deliverables that `check` carries out, too. Those that students do not see are in marking.yaml.")
+    write_up: bool = key(True, says="Whether `write-up.md` is handed in.", example=True)
+    write_up_points: Points = key(0, says="The most that the rubric gives for the write-up.", example=5)
+
+    @model_validator(mode="after")
+    def _names_scenarios_that_it_has(self) -> Self:
+        if len(set(self.scenarios)) < len(self.scenarios):
+            raise ValueError("found a scenario twice; expected each once")
+        return self
+
+    @property
+    def points(self) -> float:
+        """All points together."""
+        parts = (*self.predictions.values(), *self.answers.values(), *self.deliverables)
+        return sum(part.points for part in parts) + (self.write_up_points if self.write_up else 0)
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """The scenario and the path of `SCENARIO:PATH`; a path alone has the scenario ""."""
+    only, colon, path = target.partition(":")
+    return (only, path) if colon else ("", target)

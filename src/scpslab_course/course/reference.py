@@ -1,0 +1,86 @@
+"""The two files of an assignment described for editors (JSON Schema) and for people (Markdown), both from the models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from scpslab.documents.described import schema_of, tables
+from scpslab_course.course import marking, model
+from scpslab_course.course.numbers import NAMES
+
+SCHEMA_ID, MARKING_ID = "assignment.schema.json", "marking.schema.json"
+SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("assignment.yaml", model.AssignmentFile),
+    ("variant: kind choice", model.Choice),
+    ("variant: kind range", model.Range),
+    ("variant: kind seed", model.Seed),
+    ("variant: kind formula", model.Formula),
+    ("predictions: kind number", model.NumberPrediction),
+    ("predictions: kind interval", model.IntervalPrediction),
+    ("predictions: kind choice", model.ChoicePrediction),
+    ("answers: kind number", model.NumberAnswer),
+    ("answers: kind choice", model.ChoiceAnswer),
+    ("answers: kind text", model.TextAnswer),
+    ("deliverables", model.Deliverable),
+    ("trials", model.Trial),
+    ("marking.yaml", marking.MarkingFile),
+    ("marking: difficulty", marking.Difficulty),
+    ("marking: difficulty.bands", marking.Band),
+    ("marking: predictions: kind log-ratio", marking.LogRatio),
+    ("marking: predictions: kind distance", marking.Distance),
+    ("marking: predictions: kind interval", marking.Interval),
+    ("marking: predictions: kind choice", marking.Word),
+    ("marking: answers: kind number", marking.MarkedNumber),
+    ("marking: answers.ANSWER.partial", marking.Near),
+    ("marking: answers.ANSWER.wrong of a number", marking.WrongNumber),
+    ("marking: answers: kind choice", marking.MarkedChoice),
+    ("marking: answers.ANSWER.wrong of a choice", marking.WrongWord),
+    ("marking: answers: kind text", marking.MarkedText),
+    ("marking: rubric, write_up, deliverables.FILE", marking.Item),
+)
+HEAD = f"""# Assignment reference
+
+How to write one: [teaching.md](teaching.md#write-an-assignment). This page is made from the models in `src/scpslab_course/course/` by `scpslab schema`, and a
+test keeps it current; `assignments/{SCHEMA_ID}` and `assignments/{MARKING_ID}` say the same to editors.
+
+An assignment is a folder: `assignment.yaml`, `handout.md`, the scenarios, `practice.json`, and files under `starter/` that a student's folder begins
+with. The folder `instructor/` has `marking.yaml`, `instructor.md` and `solution/`; students never get it.
+
+## Formulas
+
+Formulas have numbers, texts in quotes, names of parameters, `+ - * / % **`, comparisons, `and`, `or`, `not`, `A if CONDITION else B`, and these functions:
+{", ".join(f"`{name}`" for name in NAMES)}.
+Parameters are in bit/s, s and bytes; a parameter without a unit is a number or a text. Values are in the unit of the question.
+
+| function | value |
+|---|---|
+| `mean("SCENARIO", "COLUMN", "AXIS=VALUE", …)` | the mean of a column of results.csv over the completed cells with these values of axes |
+| `total`, `lowest`, `highest` | the same, with the sum, the smallest or the largest value |
+| `best("SCENARIO", "COLUMN", "AXIS", "OTHER=VALUE", …)` | the value of an axis with the highest mean of a column, as text; `worst`: the lowest |
+| `nth("SCENARIO", "COLUMN", NUMBER, "AXIS=VALUE", …)` | a word of a column that has several, counted from 1 |
+| `cells("SCENARIO", "AXIS=VALUE", …)` | the number of cells; `completed`: of the completed ones |
+| `drawn("PARAMETER")` | a parameter as it is written, such as `250 ms`: `mean("transfer", "goodput_bps", "delay=" + drawn("delay"))` |
+
+Cells with one bulk transfer, a capture without filter at its sender and a verdict log have further columns for formulas, which no file of a student's has:
+`resends`, the data packets whose first byte was sent before; `resends_queue`, `resends_corrupt`, `resends_outage`, `resends_policy`, by what became of
+the latest earlier copy; `resends_superfluous`, of which an earlier copy was not lost; and `resend_causes`, these words in order of time.
+
+Formulas of `variant` may read the parameters above them, and no results. Those of trials read the results of one cell of the trial's own scenario.
+"""
+
+
+def assignment_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 7) of assignment.yaml."""
+    return schema_of(model.AssignmentFile, SCHEMA_ID, "scpslab assignment")
+
+
+def marking_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 7) of marking.yaml."""
+    return schema_of(marking.MarkingFile, MARKING_ID, "scpslab marking")
+
+
+def reference() -> str:
+    """The reference as Markdown."""
+    return HEAD + tables(SECTIONS)

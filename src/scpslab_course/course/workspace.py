@@ -1,0 +1,215 @@
+"""A student's folder of an assignment: what `start` puts there, and what the other commands find and add."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scpslab.errors import ScenarioError, ScpslabError, UsageError
+from scpslab.scratch import replace_text
+from scpslab_course.course import answers, log
+from scpslab_course.course import variant as variants
+from scpslab_course.course.assignment import STARTER, Assignment, find, load_assignment
+from scpslab_course.course.log import Event, Line, LogError, RunState
+from scpslab_course.course.originals import changed, handed_out
+from scpslab_course.course.runs import VariantRun, run_of
+from scpslab_course.course.variant import Variant, VariantError
+
+VARIANT, LOG, RUNS, TRIALS, WRITE_UP = "variant.json", "log.jsonl", "runs", "trials", "write-up.md"
+RESTORE = 'Bring them back: "scpslab assignment restore"; experiment with copies under other names'
+BLANK_WRITE_UP = """# Write-up
+
+## What I found, with numbers and figures
+
+## What surprised me
+
+## Hours that I worked on it, and with whom
+"""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A student's folder, its assignment and its variant, both checked."""
+
+    folder: Path
+    assignment: Assignment
+    variant: Variant
+
+    @property
+    def runs(self) -> Path:
+        """The folder of its runs."""
+        return self.folder / RUNS
+
+    def run_of(self, scenario: str) -> VariantRun:
+        """The run of one of its scenarios."""
+        return run_of(self.assignment, self.variant.parameters, scenario, self.runs)
+
+    def log(self) -> list[Line]:
+        """The lines of the log.
+
+        Raises:
+            ScenarioError: there is none, or it was changed.
+        """
+        return _lines(self.folder / LOG, self.variant)
+
+    def states(self) -> list[RunState]:
+        """How far each run is."""
+        return [_state(self.run_of(name)) for name in self.assignment.scenario_names]
+
+    def unpredicted(self) -> dict[str, set[str]]:
+        """The predictions that are missing and still in time, with the scenarios before which they have to be made."""
+        lines, states = self.log(), self.states()
+        given = {line.name for line in lines if line.event == "predict"}
+        asked = {name: set(one.before or self.assignment.scenario_names) for name, one in self.assignment.file.predictions.items()}
+        return {name: before for name, before in asked.items() if name not in given and not _has_results(lines, states, tuple(before))}
+
+    def add(self, at: str, event: Event, name: str = "", value: str = "") -> None:
+        """Adds a line to the log.
+
+        Raises:
+            ScenarioError: see `log`.
+        """
+        path = self.folder / LOG
+        _lines(path, self.variant)
+        replace_text(path, log.appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states()).decode())
+
+
+@dataclass(frozen=True)
+class Started:
+    """The files that `start` writes, by their paths in the new folder."""
+
+    files: dict[str, bytes]
+
+
+def plan_start(assignment: Assignment, variant: Variant) -> Started:
+    """Everything that a student's folder begins with; nothing is written. The instructor's folder is not looked at.
+
+    Raises:
+        UsageError: the variant belongs to something else, or the assignment has files that cannot be copied.
+    """
+    if said := variants.unfit(variant, assignment):
+        raise UsageError(f"{variant.assignment}: {said}. Take the assignment and the variant from the same place.")
+    kept = {name.removeprefix(f"{STARTER}/"): content for name, content in handed_out(assignment.folder)}
+    own = {answers.FILE: answers.blank(assignment.file, variant.parameters).encode(), VARIANT: variants.write(variant)}
+    if assignment.file.write_up and WRITE_UP not in kept:
+        own[WRITE_UP] = BLANK_WRITE_UP.encode()
+    return Started(kept | own)
+
+
+def write_start(started: Started, assignment: Assignment, variant: Variant, target: Path, at: str) -> Workspace:
+    """Makes the folder. An existing one is never touched.
+
+    Raises:
+        UsageError: there is something already.
+    """
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise UsageError(f"{target}: found something already; expected a new folder. Go on with it, or choose another one with --into.")
+    for name, content in started.files.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (target / LOG).write_bytes(b"")
+    workspace = open_workspace(target)
+    workspace.add(at, "start", assignment.name)
+    return workspace
+
+
+def open_workspace(folder: Path) -> Workspace:
+    """The student's folder.
+
+    Raises:
+        ScenarioError: it is none, or a file of it was changed that must not be.
+    """
+    variant = read_variant(folder)
+    try:
+        # The folder may have any name: the variant knows the assignment's.
+        assignment = load_assignment(folder, variant.assignment)
+        said = variants.unfit(variant, assignment)
+    except ScenarioError as error:
+        said = str(error)
+    if said:
+        raise ScenarioError(f"{_changed(folder, variant) or f'{folder}: {said}'}. {RESTORE}")
+    return Workspace(folder, assignment, variant)
+
+
+def read_variant(folder: Path) -> Variant:
+    """The variant of a student's folder.
+
+    Raises:
+        ScenarioError: there is none, or it was changed.
+    """
+    path = folder / VARIANT
+    try:
+        return variants.read(path.read_bytes()[: variants.LARGEST_BYTES + 1])
+    except OSError as error:
+        raise ScenarioError(
+            f"{path}: found {error.strerror}; expected the folder of an assignment that you have started. Go there, or name it with --in; to begin: "
+            '"scpslab assignment start".'
+        ) from error
+    except VariantError as error:
+        raise ScenarioError(f"{path}: {error}.") from error
+
+
+def original(variant: Variant, folder: Path | None) -> Assignment:
+    """The assignment of a variant as it was handed out: in the named folder, or the project's.
+
+    Raises:
+        ScenarioError: there is none.
+        UsageError: it is another edition than the variant's.
+    """
+    found = load_assignment(find(str(folder or variant.assignment)), variant.assignment)
+    if said := variants.unfit(variant, found):
+        raise UsageError(f"{found.folder}: {said}. Name the folder of the assignment that you were given: --from FOLDER.")
+    return found
+
+
+def _changed(folder: Path, variant: Variant) -> str:
+    """Which files are not as they were handed out; "" if that is not known."""
+    try:
+        names = ", ".join(changed(folder, original(variant, None)))
+    except ScpslabError:
+        return ""
+    return names and f"{folder}: found {names} missing or changed; expected the files as they were handed out: your variant belongs to them"
+
+
+def find_workspace(named: Path | None) -> Path:
+    """The folder that a command works in: the named one, this one, or the only one below this one.
+
+    Raises:
+        UsageError: several are below this one.
+    """
+    if named is not None:
+        return named
+    if Path(VARIANT).is_file():
+        return Path()
+    below = sorted(path.parent for path in Path().glob(f"*/{VARIANT}"))
+    if len(below) > 1:
+        raise UsageError(f".: found {len(below)} assignments: {', '.join(map(str, below[:6]))}; expected one. Go into one, or name it with --in.")
+    return below[0] if below else Path()
+
+
+def late(lines: Sequence[Line], number: int, before: Sequence[str]) -> bool:
+    """Whether a line of the log comes after the first finished cell, or after a run, of one of these scenarios."""
+    return _has_results(lines[: number - 1], lines[number - 1].runs, before)
+
+
+def _has_results(lines: Sequence[Line], states: Sequence[RunState], before: Sequence[str]) -> bool:
+    ran = {line.name for line in lines if line.event == "run"}
+    return any(state.finished > 0 for state in states if state.scenario in before) or bool(ran & set(before))
+
+
+def _lines(path: Path, variant: Variant) -> list[Line]:
+    try:
+        return log.read(path.read_bytes(), variant.digest)
+    except OSError as error:
+        raise ScenarioError(f"{path}: found {error.strerror}; expected the log of this folder. Restore it, or start the assignment again elsewhere.") from error
+    except LogError as error:
+        raise ScenarioError(f"{path}: {error}. Restore the file as it was: commands write it, nobody else.") from error
+
+
+def _state(run: VariantRun) -> RunState:
+    file = run.folder.results
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    return RunState(scenario=run.scenario, finished=len(run.finished), results=digest)

@@ -1,0 +1,187 @@
+"""What only a look at the whole class shows: texts and logs that are equal, and numbers that are right for another student's variant.
+
+Numbers may agree by chance. They count only with the digits that make chance unlikely, and only if nothing of the student's own variant explains them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from scpslab.documents.quantities import AxisValue
+from scpslab.names import shown
+from scpslab_course.course.expected import Expected
+from scpslab_course.course.numbers import base_value
+from scpslab_course.course.workspace import BLANK_WRITE_UP
+from scpslab_course.grading.grade import Code, Finding, Grade
+from scpslab_course.grading.rerun import Rerun
+
+# A number in a text, without one that is a part of a name, a version or a date.
+NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,12}(?:\.\d{1,12})?(?![\w:/-]|\.\d|,\d)", re.ASCII)
+FEWEST_DIGITS = 3
+# Two numbers of four digits, or three of three: by chance less than once in a thousand classes of 60.
+ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
+SHORTEST_TEXT = 80
+# Predictions are rounded to three digits or more.
+ALIKE = 0.01
+
+
+def numbers(right: Expected, parameters: Mapping[str, AxisValue], reruns: Mapping[str, Rerun]) -> dict[str, float]:
+    """The numbers of a variant that students write about, by name: what is right, its parameters, and the results of its runs."""
+    based = {name: base_value(value) for name, value in parameters.items()}
+    found = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
+    found |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
+    found |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
+    for name, one in reruns.items():
+        for row in one.rows:
+            for column, text in row.items():
+                value = _number(text)
+                if value:
+                    found[f"{name} {row['cell']} {column}"] = value
+    return {name: value for name, value in found.items() if math.isfinite(value) and value}
+
+
+def findings(one: Grade, grades: Sequence[Grade]) -> Iterator[Finding]:
+    """What one submission has in common with others of the same assignment."""
+    if one.expected is None:
+        return
+    others = [
+        other for other in grades if other is not one and other.assignment == one.assignment and other.expected is not None and not _is_shared(one, other)
+    ]
+    yield from _equal_texts(one, others)
+    yield from _equal_logs(one, others)
+    yield from _copied(one, others)
+
+
+def _is_shared(one: Grade, other: Grade) -> bool:
+    """Whether both are of one student or group: there equality says nothing."""
+    return bool(set(one.members) & set(other.members))
+
+
+def wrote(one: Grade, write_up: str) -> Grade:
+    """The grade with what its texts are compared by: their digests, and the numbers in them that nothing of the student's own variant explains.
+
+    Whoever has the grades of a class compares these and reads no text: a text is read once, where its submission is.
+    """
+    own = _Index((value, "") for value in one.numbers.values())
+    foreign = (text for text in dict.fromkeys(_written(one, write_up)) if _digits(text) >= FEWEST_DIGITS and not own.rounded_to(text))
+    return replace(one, texts=_texts(one), foreign=tuple(foreign))
+
+
+def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+    theirs: dict[str, list[str]] = defaultdict(list)
+    for other in others:
+        for digest in other.texts.values():
+            theirs[digest].append(other.student)
+    for name, digest in one.texts.items():
+        if students := theirs.get(digest):
+            yield Finding(Code.EQUAL_TEXTS, f"{name}: found the text of {_names(students)}; expected one's own")
+
+
+def _texts(grade: Grade) -> dict[str, str]:
+    """The digests of what a student wrote in sentences, by name; capitals, spaces and what everybody has do not count."""
+    written = (part for part in grade.parts if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None))
+    texts = {part.name: part.given for part in written}
+    plain = {name: " ".join(re.findall(r"\w+", text.casefold())) for name, text in texts.items()}
+    blank = " ".join(re.findall(r"\w+", BLANK_WRITE_UP.casefold()))
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in plain.items() if len(text) >= SHORTEST_TEXT and text != blank}
+
+
+def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+    mine = _predicted(one)
+    if len(mine) < ENOUGH_NUMBERS or sum(map(_digits, mine.values())) < ENOUGH_DIGITS:
+        return
+    if same := [other.student for other in others if _predicted(other) == mine and not _have_alike_variants(one, other)]:
+        yield Finding(Code.EQUAL_LOGS, f"found the predictions of {_names(same)}, each with the same digits; expected one's own")
+
+
+def _have_alike_variants(one: Grade, other: Grade) -> bool:
+    """Whether the same things are right for both, within what a prediction is rounded to: two who reckon alike then predict alike."""
+    pairs = [(value, _right(other).get(name)) for name, value in _right(one).items()]
+    return all(isinstance(theirs, float) and math.isclose(value, theirs, rel_tol=ALIKE) for value, theirs in pairs)
+
+
+def _right(grade: Grade) -> dict[str, float]:
+    predictions = grade.expected.predictions if grade.expected is not None else {}
+    return {name: value for name, value in predictions.items() if isinstance(value, float)}
+
+
+def _predicted(grade: Grade) -> dict[str, str]:
+    return {part.name: part.given for part in grade.parts if part.kind == "prediction" and part.given}
+
+
+def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+    theirs = _Index((value, other.student) for other in others for name, value in other.numbers.items() if name.startswith(("prediction", "answer")))
+    found: dict[str, list[str]] = {other.student: [] for other in others}
+    for text in one.foreign:
+        for student in theirs.rounded_to(text):
+            found[student].append(text)
+    # Who was copied from comes before whom chance brings in.
+    for student, same in sorted(found.items(), key=lambda item: -sum(map(_digits, item[1]))):
+        if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
+            yield Finding(Code.COPIED_NUMBERS, f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}; expected one's own")
+
+
+class _Index:
+    """Exact numbers with their owners, by what is the same in whatever power of 1000: a text may have as many numbers as it has room for."""
+
+    def __init__(self, numbers: Iterable[tuple[float, str]]) -> None:
+        positive = ((_place(value), value, owner) for value, owner in numbers if value > 0)
+        # Places lie on a circle: a number just below a power of 1000 is near to one just above it.
+        self._sorted = sorted((place + turn, value, owner) for place, value, owner in positive for turn in (-1, 0, 1))
+
+    def rounded_to(self, text: str) -> set[str]:
+        """The owners of the numbers of which a text is one, rounded to its digits."""
+        written = float(text)
+        if written <= 0:
+            return set()
+        # Half of the last of FEWEST_DIGITS digits is 0.5 % of a number at most, and log10(1.005) / 3 = 0.0007.
+        place, near = _place(written), 0.001
+        first = bisect_left(self._sorted, (place - near,))
+        last = bisect_left(self._sorted, (place + near,))
+        return {owner for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)}
+
+
+def _place(value: float) -> float:
+    return math.log10(value) / 3 % 1
+
+
+def _written(grade: Grade, write_up: str) -> Iterator[str]:
+    """The numbers that a student wrote: in the write-up, in answers, and in texts."""
+    asked = " ".join(part.question for part in grade.parts)
+    known = set(NUMBER.findall(asked))
+    texts = [write_up, *(part.given for part in grade.parts if part.kind == "answer" and part.earned != part.points)]
+    for text in texts:
+        yield from (found for found in NUMBER.findall(text) if found not in known)
+
+
+def _digits(text: str) -> int:
+    """The digits of a number that say something: without leading zeros, and without the zeros that end a whole number."""
+    digits = re.sub(r"[^\d.]", "", text)
+    digits = digits.replace(".", "") if "." in digits else digits.rstrip("0")
+    return len(digits.lstrip("0"))
+
+
+def _is_rounded(text: str, written: float, exact: float) -> bool:
+    """Whether a number is another one, rounded to its digits; in whatever power of ten a unit gives."""
+    if written <= 0 or exact <= 0:
+        return False
+    places = len(text.partition(".")[2])
+    scale = 10.0 ** (3 * round(math.log10(written / exact) / 3))
+    return abs(written - exact * scale) <= 0.501 * 10.0**-places
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _names(students: Sequence[str]) -> str:
+    return ", ".join(shown(name) for name in dict.fromkeys(students[:5]))

@@ -1,0 +1,121 @@
+"""Points for the parts of a submission: what can be marked without a person is marked, everything else waits with its rubric beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from scpslab.names import shown
+from scpslab_course.course.assignment import STARTER, Assignment, Marking
+from scpslab_course.course.check import given_predictions
+from scpslab_course.course.expected import Expected, RightNumber, RightWord
+from scpslab_course.course.given import GivenError
+from scpslab_course.course.log import Line
+from scpslab_course.course.marking import MarkedText
+from scpslab_course.course.model import Answer, Prediction
+from scpslab_course.course.scoring import read_given, score_answer, score_prediction
+from scpslab_course.course.workspace import WRITE_UP, late
+from scpslab_course.grading.grade import Code, Finding, Part
+
+NO_PREDICTION, NO_ANSWER, BY_A_PERSON = "no prediction", "no answer", "a person marks it"
+UNCHANGED = "as it was handed out"
+LATE = "made after the run: no points"
+MOST_SHOWN_BYTES = 64 << 10
+
+
+def predictions(assignment: Assignment, marking: Marking, right: Expected, lines: Sequence[Line] | None) -> tuple[list[Part], list[Finding]]:
+    """The parts of the predictions, and the late ones. `lines`: None if the log cannot be trusted; then a person decides."""
+    given = given_predictions(lines) if lines is not None else {}
+    parts, findings, asked_for = [], [], tuple(assignment.file.predictions.values())
+    for name, asked in assignment.file.predictions.items():
+        line = given.get(name)
+        if lines is None:
+            parts.append(Part("prediction", name, asked.question, asked.points, None, "the log cannot be trusted"))
+            continue
+        if line is not None and late(lines, line.number, asked.before or assignment.scenario_names):
+            findings.append(Finding(Code.LATE_PREDICTION, f"{name}: found {shown(line.value)} after the run; expected a prediction before it"))
+            parts.append(Part("prediction", name, asked.question, asked.points, 0.0, LATE, line.value))
+            continue
+        parts.append(_prediction(name, asked, marking, right, line.value if line is not None else None))
+    return [replace(part, right=right_value(right.predictions[part.name], asked)) for part, asked in zip(parts, asked_for, strict=True)], findings
+
+
+def answers(assignment: Assignment, marking: Marking, right: Expected, given: Mapping[str, Any]) -> Iterator[Part]:
+    """The parts of the answers."""
+    for name, asked in assignment.file.answers.items():
+        part = _answer(name, asked, marking, right, given.get(name))
+        yield replace(part, right=right_value(right.answers[name].value, asked, right.answers[name])) if name in right.answers else part
+
+
+def others(assignment: Assignment, marking: Marking, write_up: str, files: Mapping[str, bytes]) -> Iterator[Part]:
+    """Write-up and deliverables: a person marks them."""
+    file = assignment.file
+    for deliverable in file.deliverables:
+        content = files.get(deliverable.file)
+        said = f"{len(content)} bytes" if content is not None else "not handed in"
+        text = content[:MOST_SHOWN_BYTES].decode("utf-8", "replace") if content is not None else ""
+        rubric = marking.file.deliverables.get(deliverable.file, ())
+        # The rest of its points is for trials.
+        points = sum(item.points for item in rubric)
+        starter = assignment.folder / STARTER / deliverable.file
+        if starter.is_file() and content == starter.read_bytes():
+            said, text = UNCHANGED, ""
+        yield Part("deliverable", deliverable.file, deliverable.says, points, None if points else 0.0, said, text, rubric)
+    if file.write_up:
+        earned = None if file.write_up_points else 0.0
+        yield Part("write-up", WRITE_UP, "The write-up.", file.write_up_points, earned, BY_A_PERSON, write_up, marking.file.write_up)
+
+
+def right_value(value: float | str, asked: Answer | Prediction, right: RightNumber | RightWord | None = None) -> str:
+    """A right number with its unit and how near is near enough, or a right word, for a person who marks."""
+    if isinstance(value, str):
+        return value
+    near = f" ± {right.distance:.3g}" if isinstance(right, RightNumber) and right.distance else ""
+    return f"{value:.6g}{near} {getattr(asked, 'unit', '')}".rstrip()
+
+
+def _prediction(name: str, asked: Prediction, marking: Marking, right: Expected, given: str | None) -> Part:
+    if given is None:
+        return Part("prediction", name, asked.question, asked.points, 0.0, NO_PREDICTION)
+    truth = right.predictions[name]
+    score = score_prediction(asked, marking.file.predictions[name], truth, given)
+    is_inside = _is_inside(asked, given, truth)
+    return Part("prediction", name, asked.question, asked.points, asked.points * score.share, score.comment, given, is_inside=is_inside)
+
+
+def _is_inside(asked: Prediction, given: str, truth: float | str) -> bool | None:
+    if asked.kind != "interval" or isinstance(truth, str):
+        return None
+    try:
+        found = read_given(asked, given)
+    except GivenError:
+        return None
+    return found[0] <= truth <= found[1] if isinstance(found, tuple) else None
+
+
+def _answer(name: str, asked: Answer, marking: Marking, right: Expected, given: object) -> Part:
+    marked = marking.file.answers[name]
+    text = _text(given)
+    if not text.strip():
+        return Part("answer", name, asked.question, asked.points, 0.0, NO_ANSWER)
+    if isinstance(marked, MarkedText) or asked.kind == "text":
+        rubric, hints = (marked.rubric, marked.wrong) if isinstance(marked, MarkedText) else ((), ())
+        return Part("answer", name, asked.question, asked.points, None, BY_A_PERSON, text, rubric, hints)
+    expected = right.answers[name]
+    score = score_answer(asked, expected, given)
+    if not score.is_readable:
+        # A person can read what a program cannot: "2,5 s" is no reason to lose points unseen.
+        return Part("answer", name, asked.question, asked.points, None, f"{score.comment} A person marks it.", text)
+    return Part("answer", name, asked.question, asked.points, asked.points * score.share, score.comment, text)
+
+
+def _text(given: object) -> str:
+    """What stands in answers.yaml, as text."""
+    if given is None:
+        return ""
+    try:
+        return f"{given}"
+    except ValueError:
+        # Python writes no number of thousands of digits.
+        return "a number of thousands of digits"

@@ -1,0 +1,92 @@
+"""What the page of a class shows, as values: the distribution of scores, hard questions, calibration, slow steps, and what a person should look at."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import mean, median
+
+from scpslab_course.grading.grade import Grade, Status
+
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Question:
+    """One part over the class: its mean share of the points, and how many were marked, were right and wait for a person."""
+
+    kind: str
+    name: str
+    points: float
+    share: float | None
+    marked: int
+    right: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """The time from one line of the logs to the next, by the clocks of the students' machines."""
+
+    name: str
+    students: int
+    minutes: float
+    longest: float
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The class. `bins`: submissions by tenths of the points that were marked. `inside`: intervals that held the number, of `intervals`."""
+
+    counts: dict[str, int]
+    bins: tuple[int, ...]
+    questions: tuple[Question, ...]
+    steps: tuple[Step, ...]
+    inside: int
+    intervals: int
+    seconds: float
+
+
+def overview(grades: Sequence[Grade]) -> Overview:
+    """The overview of these grades."""
+    graded = [grade for grade in grades if grade.status is Status.GRADED]
+    bins = [0] * BINS
+    for grade in graded:
+        if (given := grade.most - grade.waiting) > 0:
+            bins[min(BINS - 1, int(BINS * grade.score / given))] += 1
+    inside = [part.is_inside for grade in graded for part in grade.parts if part.is_inside is not None]
+    counts = {str(status): sum(grade.status is status for grade in grades) for status in Status}
+    seconds = sum(grade.seconds for grade in grades)
+    return Overview(counts, tuple(bins), tuple(_questions(graded)), tuple(_steps(grades)), sum(inside), len(inside), seconds)
+
+
+def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
+    found = defaultdict(list)
+    for grade in grades:
+        for part in grade.parts:
+            found[part.kind, part.name].append(part)
+    for (kind, name), parts in found.items():
+        shares = [part.earned / part.points for part in parts if part.earned is not None and part.points]
+        share = mean(shares) if shares else None
+        yield Question(kind, name, parts[0].points, share, len(shares), sum(one >= 1 for one in shares), len(parts) - len(shares))
+
+
+def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
+    found = defaultdict(list)
+    for grade in grades:
+        for before, line in pairwise(grade.lines):
+            minutes = (_time(line.at) - _time(before.at)).total_seconds() / 60
+            # A clock that was set back says nothing about time.
+            if minutes >= 0:
+                found[f"{line.event} {line.name}"].append(minutes)
+    yield from (Step(name, len(times), median(times), max(times)) for name, times in sorted(found.items(), key=lambda item: -median(item[1])))
+
+
+def _time(text: str) -> dt.datetime:
+    try:
+        return dt.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.UTC)
+    except ValueError:
+        return dt.datetime.min.replace(tzinfo=dt.UTC)

@@ -1,0 +1,166 @@
+"""`scpslab mn`: Mininet scripts as people write them, in virtual time; wrong, endless and hostile ones."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+
+import pytest
+from scipy import stats
+
+from tests.lab.pages import DOCS, ROOT, follow
+
+pytestmark = pytest.mark.lab
+
+LOSSY = """
+from mininet.net import Mininet
+from mininet.link import TCLink
+net = Mininet(link=TCLink)
+h1, h2 = net.addHost('h1'), net.addHost('h2')
+net.addLink(h1, h2, bw=10, loss=10)
+net.start()
+print(h1.cmd('ping -q -c 500 -i 0.1 -s 20', h2.IP()))
+print(h1.cmd('ping -q -c 500 -i 0.1 -s 1400', h2.IP()))
+"""
+# In the style of Mininet's own linuxrouter.py, and of what MiniEdit writes.
+ROUTER = """
+from mininet.topo import Topo
+from mininet.net import Mininet
+from mininet.node import Node, RemoteController, CPULimitedHost
+class LinuxRouter(Node):
+    def config(self, **params):
+        super().config(**params)
+        self.cmd('sysctl net.ipv4.ip_forward=1')
+class NetworkTopo(Topo):
+    def build(self, **_opts):
+        router = self.addNode('r0', cls=LinuxRouter, ip='192.168.1.1/24')
+        for n, ip in ((1, '192.168.1.1/24'), (2, '172.16.0.1/12')):
+            s = self.addSwitch(f's{n}')
+            self.addLink(s, router, intfName2=f'r0-eth{n}', params2={'ip': ip})
+            network, prefix = ip.split('/')
+            h = self.addHost(f'h{n}', ip=network[:-1] + '100/' + prefix, defaultRoute='via ' + network, cpu=.5)
+            self.addLink(h, s)
+net = Mininet(topo=NetworkTopo(), host=CPULimitedHost, controller=RemoteController, waitConnected=True)
+net.start()
+print(net['h1'].cmd('ping -c 1 172.16.0.100'))
+print('dropped', net.pingAll())
+open('kept.txt', 'w').write(net['h2'].cmd('echo of a node > shared.txt; cat shared.txt') + open('shared.txt').read())
+"""
+TOPOS = """
+from mininet.topo import LinearTopo, SingleSwitchTopo
+from mininet.topolib import TreeTopo
+topos = {'tree': TreeTopo, 'linear': LinearTopo, 'single': lambda n=3: SingleSwitchTopo(n)}
+"""
+BEGIN = "from mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\nnet = Mininet(SingleSwitchTopo(2)); net.start()\n"
+LOOP = """
+from mininet.net import Mininet
+net = Mininet()
+switches = [net.addSwitch('s%d' % n) for n in range(3)]
+for n in range(3):
+    net.addLink(switches[n], switches[n - 1])
+net.start()
+"""
+# Scripts, the exit code, and words of what is said.
+WRONG = {
+    "no Python": ("net = Mininet(", 2, "SyntaxError: '(' was never closed"),
+    "no network": ("print('only words')", 2, "found no network"),
+    "several topos": (TOPOS, 2, "3 topos (tree, linear, single)"),
+    "an exception": (BEGIN + "raise ValueError('later')", 1, "ValueError: later"),
+    "an end": (BEGIN + "raise SystemExit(3)", 1, "the script ended with exit code 3"),
+    "output without end": (BEGIN + "while True: print('x' * 100_000)", 1, "more than 16 MiB"),
+    "a second network": (BEGIN + "Mininet()", 1, "found a second Mininet(...)"),
+    "NAT": ("from mininet.net import Mininet\nMininet().addNAT()", 2, "found addNAT"),
+    "chance": (
+        "import os\nfrom mininet.net import Mininet\nnet = Mininet(); net.addHost('h' + os.urandom(4).hex()); net.start()",
+        1,
+        "another network than in the first run",
+    ),
+    "a loop": (
+        LOOP,
+        2,
+        "found a loop of switches",
+    ),
+    "too many": (BEGIN.replace("(2)", "(300)"), 2, "expected a list of 1 to 200"),
+    "a description of its own": (
+        "import os\nopen('/run/scpslab/network.json', 'w').write('{\"nodes\": [{\"name\": \"../x\"}]}')\nos._exit(0)",
+        2,
+        "the network: nodes[0]",
+    ),
+    "a huge description": ("import os\nopen('/run/scpslab/network.json', 'w').write('[' * 50_000_000)\nos._exit(0)", 2, "the network: found"),
+}
+
+
+def mn(folder, text, *words):
+    """Runs a script; returns the exit code, what it printed, and the warnings and errors."""
+    (folder / "net.py").write_text(text)
+    ended = subprocess.run([ROOT / "scpslab", "mn", "net.py", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_loss_is_binomial_whatever_the_length_and_the_same_in_every_run(tmp_path):
+    code, said, noted = mn(tmp_path, LOSSY, "--keep", "kept")
+    assert code == 0, noted
+    assert "whatever its length" in noted
+    received = [int(count) for count in re.findall(r"500 packets transmitted, (\d+) received", said)]
+    assert len(received) == 2
+    for count in received:
+        assert stats.binomtest(count, 500, 0.9 * 0.9).pvalue > 0.005
+    accounts = [json.loads(line) for line in (tmp_path / "kept/records/accounting.jsonl").read_text().splitlines()]
+    for account in accounts:
+        assert account["closes"]
+        assert account["policy_packets"] == account["offered_packets"] - account["delivered_packets"]
+        assert stats.binomtest(account["policy_packets"], account["offered_packets"], 0.1).pvalue > 0.005
+
+    assert mn(tmp_path, LOSSY) == (code, said, noted)
+    assert mn(tmp_path, LOSSY, "--seed", "2")[1] != said
+
+
+def test_routers_addresses_and_files_are_those_of_the_script(tmp_path):
+    code, said, noted = mn(tmp_path, ROUTER, "--keep", "kept")
+    assert code == 0, noted
+    assert "ttl=63" in said
+    assert "dropped 0.0" in said
+    for word in ("LinuxRouter: r0 is a router", "controllers: ignored", "CPULimitedHost, cpu: ignored"):
+        assert word in noted
+    assert (tmp_path / "kept/files/kept.txt").read_text().split() == ["of", "a", "node"] * 2
+
+
+@pytest.mark.parametrize(("topo", "count"), [("tree,2,2", 12), ("linear,3", 6), ("single", 6)])
+def test_topos_are_chosen_as_with_mn_custom(tmp_path, topo, count):
+    code, said, noted = mn(tmp_path, TOPOS, "--topo", topo, "--test", "pingall")
+    assert code == 0, noted
+    assert f"*** Results: 0% dropped ({count}/{count} received)" in said
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_and_hostile_scripts_are_answered(tmp_path, name):
+    script, expected, words = WRONG[name]
+    code, said, noted = mn(tmp_path, script)
+    assert (code, words in said + noted) == (expected, True), said[-2000:] + noted
+    assert "Traceback" not in noted
+    assert [path.name for path in tmp_path.iterdir()] == ["net.py"]
+
+
+def test_an_endless_script_is_ended(tmp_path):
+    started = time.monotonic()
+    code, _, noted = mn(tmp_path, BEGIN + "while True: pass", "--limit", "5 s")
+    assert code == 1
+    assert "did not end within its wall limit of 5 s" in noted
+    assert time.monotonic() - started < 60
+
+
+def test_a_script_sees_nothing_of_the_machine(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("of the machine")
+    reads = f"import os\nfor path in ({str(secret)!r}, '/etc/shadow'):\n    print(path, os.path.exists(path))\nprint(open('/etc/shadow').read())\n"
+    code, said, noted = mn(tmp_path, BEGIN + reads)
+    assert code == 0, noted
+    assert f"{secret} False" in said
+    assert "root:*:" in said
+
+
+def test_the_page_is_right(tmp_path):
+    assert follow(DOCS / "mininet.md", tmp_path) == []
+    assert (tmp_path / "kept/records/accounting.jsonl").is_file()

@@ -1,0 +1,91 @@
+"""The figure over-time of a run: losses stand with the direction and the flow that they hit, and cells on one axis are comparable."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from scpslab.figures.canvas import words_in
+from scpslab.project import ROOT
+from tests.lab.conftest import run_text
+
+pytestmark = pytest.mark.lab
+
+# Acknowledgements meet a hundred times as many bit errors as data, and a neighbour uses the same hop.
+NOISE = """
+kind: scenario
+version: 1
+title: Two files over a hop that is worse on the way back
+topology: point_to_point
+parameters: {data_buffer: 2 MB}
+links:
+  hop:
+    data: {errors: {model: independent, ber: 1e-6}}
+    ack: {errors: {model: independent, ber: 1e-4}}
+workloads:
+  - {kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB, patience: 300 s}
+  - {kind: bulk, name: other, from: h1, to: h2, size: 300 kB, port: 5002, patience: 300 s}
+probes:
+  - {kind: capture, node: h1}
+  - {kind: capture, node: h2}
+  - {kind: queue, link: hop, direction: data}
+  - {kind: verdicts, link: hop, direction: data}
+  - {kind: verdicts, link: hop, direction: ack}
+"""
+
+SIZES = """
+kind: scenario
+version: 1
+title: Files of three sizes
+topology: point_to_point
+workloads:
+  - {kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, patience: 300 s}
+probes:
+  - {kind: capture, node: h2}
+sweep:
+  size: {set: [workloads.transfer.size], values: [20 kB, 30 kB, 3 MB]}
+"""
+
+
+def scpslab(*words):
+    """What the program prints."""
+    return subprocess.run([ROOT / "scpslab", *words], capture_output=True, text=True, check=True).stdout
+
+
+def caption_of(run):
+    """The caption of the figure that `scpslab plot` draws of a run."""
+    scpslab("plot", run.folder, "--figure", "over-time", "--format", "png")
+    return words_in(run.folder / "figures" / "over-time.png").caption
+
+
+def test_losses_are_those_of_a_direction_and_of_a_flow(tmp_path):
+    run = run_text(tmp_path, NOISE)
+    lost = [line for line in scpslab("losses", run.folder, "--format", "csv").splitlines() if ",corrupt,hop," in line]
+    counts = {
+        (direction, is_own): sum(f",hop,{direction}," in line and (":5001" in line) == is_own for line in lost)
+        for direction in ("data", "ack")
+        for is_own in (True, False)
+    }
+    records = next((run.folder / "cells").glob("*/records/accounting.jsonl")).read_text()
+    accounts = {line["direction"]: line["corrupt_packets"] for line in map(json.loads, records.splitlines())}
+
+    caption = caption_of(run)
+
+    assert {direction: counts[direction, True] + counts[direction, False] for direction in accounts} == accounts
+    assert min(counts.values()) > 0
+    assert "Queue: before hop, data direction." in caption
+    said = [
+        f"on hop, {direction} direction, {flow}: {counts[direction, is_own]} corrupt"
+        for direction in ("data", "ack")
+        for flow, is_own in (("its own", True), ("other flows", False))
+    ]
+    assert f"Lost {'; '.join(said)}." in caption
+
+
+def test_a_transfer_that_lasts_much_longer_is_not_drawn_on_the_same_axis(tmp_path):
+    caption = caption_of(run_text(tmp_path, SIZES))
+
+    assert "2 cells" in caption
+    assert "1 other points of the sweep are not drawn" in caption

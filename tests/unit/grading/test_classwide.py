@@ -1,0 +1,83 @@
+"""Numbers that are right for another student's variant are found in any text, within a time that the text cannot choose."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scpslab.limited import Limits, limited
+from scpslab_course.course.expected import Expected
+from scpslab_course.grading import classwide
+from scpslab_course.grading.classwide import _Index, _is_rounded
+from scpslab_course.grading.grade import Code, Grade, Part
+
+EXPECTED = Expected(predictions={}, answers={})
+
+
+def made(student: str, numbers: dict[str, float], write_up: str = "") -> Grade:
+    grade = Grade(Path(student), assignment="small", student=student, members=(student,), expected=EXPECTED, numbers=numbers)
+    return classwide.wrote(grade, write_up)
+
+
+@given(
+    st.floats(1e-9, 1e9), st.lists(st.floats(1e-9, 1e9), max_size=8), st.integers(3, 6), st.sampled_from([0.001, 0.9995, 1, 1.0005, 1000]), st.integers(0, 8)
+)
+def test_an_index_finds_exactly_the_numbers_that_a_text_rounds(exact, others, digits, scale, cut):
+    text = f"{exact * scale:.{digits}g}"
+    text = text[: max(3, len(text) - cut)] if "e" not in text else f"{float(text):.20f}"
+    numbers = [exact, *others, exact * 1000, exact / 1000, exact * 1.004]
+    if classwide._digits(text) < classwide.FEWEST_DIGITS:
+        return
+
+    found = _Index((value, str(number)) for number, value in enumerate(numbers)).rounded_to(text)
+
+    assert found == {str(number) for number, value in enumerate(numbers) if _is_rounded(text, float(text), value)}
+
+
+def test_copied_numbers_are_named_and_ones_own_are_not():
+    anna = made("anna", {"answer bdp": 62.504, "prediction time": 7.8125, "round-trip cell rtt": 501.73})
+    bo = made("bo", {"answer bdp": 81.37, "prediction time": 9.1944}, "It was 62.50 kB and 7.8125 s; mine is 81.37.")
+    di = made("di", {"answer bdp": 62.504}, "It was 62.50 kB and 7.8125 s.")
+
+    (found,) = classwide.findings(bo, [anna, bo])
+    assert found.code is Code.COPIED_NUMBERS
+    assert '62.50, 7.8125, which are right for the variant of "anna"' in found.says
+    assert list(classwide.findings(di, [anna, di])) == []
+
+
+def test_who_was_copied_from_is_named_before_others():
+    near = made("near", {"answer bdp": 62.504, "prediction time": 7.8125})
+    anna = made("anna", {"answer bdp": 62.504, "prediction time": 7.8125, "answer rtt": 501.731})
+    bo = made("bo", {"answer bdp": 81.37}, "It was 62.50 kB, 7.8125 s and 501.73 ms.")
+
+    assert ['"anna"' in found.says for found in classwide.findings(bo, [near, anna, bo])] == [True, False]
+
+
+def _predicted(student: str, truth: float, given: str) -> Grade:
+    right = Expected(predictions={"time": truth, "rate": truth * 3, "where": "queue"}, answers={})
+    parts = tuple(Part("prediction", name, "?", 1, 0, "", text) for name, text in (("time", given), ("rate", "501.7")))
+    return Grade(Path(student), assignment="small", student=student, members=(student,), expected=right, parts=parts)
+
+
+def test_equal_predictions_are_named_unless_the_same_is_right_for_both():
+    anna, bo, near, di = _predicted("anna", 7.8, "8.203"), _predicted("bo", 9.2, "8.203"), _predicted("near", 7.81, "8.203"), _predicted("di", 9.2, "8.204")
+
+    (found,) = classwide.findings(bo, [anna, bo, di])
+    assert (found.code, found.says) == (Code.EQUAL_LOGS, 'found the predictions of "anna", each with the same digits; expected one\'s own')
+    assert list(classwide.findings(anna, [anna, near])) == []
+
+
+def test_a_write_up_of_numbers_costs_seconds_in_a_class_of_60():
+    stream = random.Random(1)
+    write_up = " ".join(f"{stream.randint(100_000, 999_999)}.{number:06d}" for number in range(70_000))
+    drawn = [{f"answer {number}": stream.uniform(1, 1e6) for number in range(250)} for _ in range(60)]
+
+    def work() -> int:
+        others = [made(f"s{number}", numbers) for number, numbers in enumerate(drawn)]
+        one = made("writer", drawn[0], write_up)
+        return len(list(classwide.findings(one, [one, *others])))
+
+    assert limited(work, Limits(cpu_s=30)) >= 0

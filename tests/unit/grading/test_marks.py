@@ -1,0 +1,109 @@
+"""marks.csv: what a person gives becomes the final grade, and nothing that a person wrote is lost."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scpslab.errors import UsageError
+from scpslab_course.grading.grade import Code, Finding, Grade, Part, Status
+from scpslab_course.grading.marks import Marks
+
+PARTS = (
+    Part("answer", "bdp", "What?", 2, 1.0, "nearly", "100 kB"),
+    Part("answer", "why", "Why?", 4, None, "a person marks it", "So."),
+    Part("write-up", "write-up.md", "The write-up.", 3, None, "a person marks it", "# Mine"),
+)
+ANNA = Grade(Path("anna.tar.gz"), "5c" * 32, "small", "anna", ("anna",), parts=PARTS)
+HELD = replace(ANNA, sha256="7e" * 32, student="bo", members=("bo",), findings=(Finding(Code.EDITED_RESULTS, "found others"),))
+
+
+def rows(path):
+    return list(csv.DictReader(path.open(newline="")))
+
+
+def fill(path, points, delimiter=","):
+    """Writes the points, and a comment each, as a spreadsheet saves them."""
+    found = rows(path)
+    for row in found:
+        row["points"] = points.get((row["student"], row["part"]), "")
+        row["comment"] = f"of {row['part']}, indeed" if row["points"] else ""
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.DictWriter(file, found[0], delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(found)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_points_of_a_person_make_a_final_grade(tmp_path, delimiter):
+    path = tmp_path / "marks.csv"
+    assert Marks(path).write([ANNA, HELD]) == 5
+    assert [(row["student"], row["part"], row["of"]) for row in rows(path)] == [
+        ("anna", "answer why", "4"),
+        ("anna", "write-up write-up.md", "3"),
+        ("bo", "held", ""),
+        ("bo", "answer why", "4"),
+        ("bo", "write-up write-up.md", "3"),
+    ]
+    given = {("anna", "answer why"): "2,5", ("anna", "write-up write-up.md"): "3", ("bo", "held"): "Accept"}
+    fill(path, given, delimiter)
+    before = path.read_bytes()
+
+    marks = Marks(path)
+    anna, bo = marks.applied(ANNA), marks.applied(HELD)
+    assert (anna.score, anna.most, anna.waiting, anna.is_final) == (6.5, 9, 0, True)
+    assert [part.comment for part in anna.parts] == ["nearly", "of answer why, indeed", "of write-up write-up.md, indeed"]
+    assert (bo.status, bo.waiting, bo.is_final) == (Status.GRADED, 7, False)
+    assert (marks.problems, marks.write([anna, bo])) == ({}, 2)
+    # Nothing has to be added, so the file is left as who marks has saved it.
+    assert path.read_bytes() == before
+
+
+def test_who_hands_in_again_is_marked_again_and_old_points_stay(tmp_path):
+    path = tmp_path / "marks.csv"
+    Marks(path).write([ANNA])
+    fill(path, {("anna", "answer why"): "4"})
+    again = replace(ANNA, sha256="00" * 32)
+
+    marks = Marks(path)
+    assert marks.applied(again).waiting == 7
+    assert marks.write([again]) == 2
+    assert [row["points"] for row in rows(path)] == ["4", "", "", ""]
+
+
+@pytest.mark.parametrize("points", ["5", "-1", "nan", "inf", "many"])
+def test_points_that_cannot_be_are_told_with_their_line_and_do_not_count(tmp_path, points):
+    path = tmp_path / "marks.csv"
+    Marks(path).write([ANNA])
+    fill(path, {("anna", "answer why"): points})
+
+    marks = Marks(path)
+    assert marks.applied(ANNA).waiting == 7
+    assert "expected 0 to 4" in marks.problems[2]
+
+
+def test_a_line_of_a_part_that_is_marked_without_a_person_counts_and_an_unknown_one_is_told(tmp_path):
+    path = tmp_path / "marks.csv"
+    Marks(path).write([ANNA])
+    path.write_text(path.read_text().replace("answer why,4,", "answer bdp,2,2").replace("write-up write-up.md,3,", "answer wyh,4,4"))
+
+    marks = Marks(path)
+    assert [part.earned for part in marks.applied(ANNA).parts] == [2, None, None]
+    assert "Did you mean answer why?" in marks.problems[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("student,points\nanna,3\n", ":1: found other columns"),
+        ("submission,student,assignment,part,of,points,comment\na,b\n", ":2: found 2 fields; expected 7"),
+        ("submission,student,assignment,part,of,points,comment\n" + "x,anna,small,answer why,4,1,\n" * 2, ":3: found .answer why. of .anna. again"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(tmp_path, text, says):
+    (tmp_path / "marks.csv").write_text(text)
+    with pytest.raises(UsageError, match=says):
+        Marks(tmp_path / "marks.csv")

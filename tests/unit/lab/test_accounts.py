@@ -1,0 +1,31 @@
+"""Accounts name what keeps them from closing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from scpslab.lab.accounts import Accounts
+from scpslab.lab.stages import ARRIVAL_COUNTERS, ENTRY_COUNTERS
+
+
+def written(tmp_path: Any, pieces: int) -> list[str]:
+    """What is said of a direction that carried two packets, and had some of them in one piece."""
+    counters = dict.fromkeys((*ENTRY_COUNTERS, *ARRIVAL_COUNTERS), 0) | {"offered_packets": 2, "delivered_packets": 2}
+    plan = SimpleNamespace(delay_ns=0, delay_table=None)
+    network = SimpleNamespace(
+        directions=[SimpleNamespace(link="hop", name="data", plan=plan)],
+        managed_queues=dict,
+        account=lambda _: dict(counters),
+        pieces=lambda _: pieces,
+        stages=SimpleNamespace(drawn_out=lambda _: False),
+    )
+    context = SimpleNamespace(network=network, folders=SimpleNamespace(records=tmp_path), now_ns=lambda: 0)
+    return Accounts(context).write()  # type: ignore[arg-type]
+
+
+def test_a_kernel_that_cuts_packets_up_behind_the_queue_is_named(tmp_path):
+    assert written(tmp_path, 0) == []
+    (said,) = written(tmp_path, 3)
+    assert said.startswith("hop.data: found 3 pieces of several packets (UDP segmentation offload)")
+    assert said.endswith("Use engine virtual or live, or switch the program's offload off")

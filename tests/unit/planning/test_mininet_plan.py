@@ -1,0 +1,112 @@
+"""A network that a Mininet script describes: read strictly, and made a plan that any reader of plans takes."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from scpslab import plan as plans
+from scpslab.errors import ScenarioError
+from scpslab.plan.error_models.packet_loss import PacketLoss
+from scpslab.plan.mininet import Described, MininetScript
+from scpslab.plan.schema import PlanError
+from scpslab.planning.mininet import EMPTY, plan_of
+
+SCRIPT = MininetScript(file="net.py", code="", topo=None, test="cli", commands="", described="")
+PLAIN = {"mac": None, "rate_bps": None, "limit_packets": 1000, "delay_ns": 0, "jitter_ns": 0, "loss": 0.0}
+SHAPED = PLAIN | {"rate_bps": 10**7, "delay_ns": 5 * 10**6, "jitter_ns": 10**6, "loss": 0.01, "limit_packets": 50}
+
+
+def end(node, number, ip=None, **said):
+    return PLAIN | {"node": node, "interface": f"{node}-eth{number}", "ip": ip} | said
+
+
+FIELDS: dict[str, Any] = {
+    "nodes": [{"name": name, "kind": kind, "gateway": None} for name, kind in (("h1", "host"), ("s1", "switch"), ("x1", "switch"), ("h2", "host"))],
+    "links": [
+        {"ends": [end("h1", 0, "10.0.0.1/8"), end("s1", 1)]},
+        {"ends": [end("s1", 2, **SHAPED), end("x1", 1, **SHAPED | {"rate_bps": 10**6})]},
+        {"ends": [end("h2", 0, "10.0.0.2/8", mac="00:00:00:00:00:02"), end("x1", 2)]},
+    ],
+    "notes": [],
+}
+
+
+def changed(*way: Any, value: Any) -> Described:
+    fields = deepcopy(FIELDS)
+    place = fields
+    for step in way[:-1]:
+        place = place[step]
+    place[way[-1]] = value
+    return Described.read(fields)
+
+
+def test_rates_delays_and_losses_are_those_of_the_sending_end():
+    plan = plan_of(Described.read(FIELDS), SCRIPT, 1, 60)
+
+    assert plans.parse(plans.text(plan)) == plan
+    assert [link.name for link in plan.links] == ["h1-s1", "s1-x1", "h2-x1"]
+    first, shaped, last = plan.links
+    # The relay of the link has a name that no node of the script has.
+    assert (first.via, shaped.via, last.via) == (None, "x1x", None)
+    assert [end.interface for end in shaped.ends] == ["s1-eth2", "x1-eth1"]
+    assert (last.ends[0].mac, last.ends[0].ip) == ("00:00:00:00:00:02", "10.0.0.2/8")
+    there, back = shaped.directions
+    assert (there.name, there.rate_bps, there.overhead_bytes, there.delay_ns) == ("to-x1", 10**7, 14, 5 * 10**6)
+    assert (back.name, back.rate_bps) == ("to-s1", 10**6)
+    assert there.queue is not None
+    assert (there.queue.limit_packets, there.queue.discipline) == (50, "drop-tail")
+    assert there.errors is not None
+    assert back.errors is not None
+    assert (there.errors.settings, there.errors.seed == back.errors.seed) == (PacketLoss(loss=0.01), False)
+    assert first.directions[0].errors is first.directions[0].queue is first.directions[0].rate_bps is None
+
+
+def test_only_the_seed_changes_what_is_drawn():
+    described = Described.read(FIELDS)
+    assert plan_of(described, SCRIPT, 1, 60) == plan_of(described, SCRIPT, 1, 60)
+    assert plan_of(described, SCRIPT, 2, 60).links != plan_of(described, SCRIPT, 1, 60).links
+    assert plan_of(EMPTY, SCRIPT, 1, 60).links == ()
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "words"),
+    [
+        (("links", 1, "ends", 0, "jitter_ns"), 6 * 10**6, "s1-eth2: found jitter of 6000000 ns on a delay of 5000000 ns"),
+        (("links", 1, "ends", 0, "delay_ns"), 10**15, "found a delay of"),
+        (("links", 1, "ends", 0, "rate_bps"), 7, "expected a multiple of 8"),
+        (("links", 1, "ends", 0, "node"), "s9", "s9"),
+        (("links", 2, "ends", 0, "ip"), "10.0.0.1/8", "10.0.0.1"),
+        (("links", 2, "ends", 1, "interface"), "s1-eth1", 'found "s1-eth1" twice'),
+        (("nodes", 1, "name"), "h1", "found the name a second time"),
+        (("nodes", 0, "gateway"), "10.9.9.9", "10.9.9.9"),
+        (("links", 0), FIELDS["links"][1] | {"ends": [end("s1", 3), end("x1", 3)]}, "found a loop of switches"),
+    ],
+)
+def test_networks_that_cannot_be_are_refused(way, value, words):
+    with pytest.raises(ScenarioError, match="net.py: ") as refused:
+        plan_of(changed(*way, value=value), SCRIPT, 1, 60)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("way", "value"),
+    [
+        (("nodes", 0, "name"), "../../etc/passwd"),
+        (("nodes", 0, "kind"), "scps-router"),
+        (("nodes",), []),
+        (("nodes",), FIELDS["nodes"] * 100),
+        (("links",), FIELDS["links"] * 100),
+        (("links", 0, "ends", 0, "interface"), "a" * 16),
+        (("links", 0, "ends", 0, "loss"), 1.5),
+        (("links", 0, "ends", 0, "rate_bps"), -8),
+        (("links", 0, "ends"), [end("h1", 0)]),
+        (("notes",), ["\x1b[2J"]),
+        (("script",), "rm"),
+    ],
+)
+def test_what_is_no_description_is_not_read(way, value):
+    with pytest.raises(PlanError):
+        changed(*way, value=value)

@@ -1,0 +1,70 @@
+"""Runs whose bit errors were drawn by the rules of 0.3.0 are called that, and never edited."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scpslab.cli import verify as command
+from scpslab.errormodels import VECTOR_RULES
+from scpslab.plan.error_models.independent import Independent
+from scpslab.results.archive import read_archive, write_archive
+from scpslab.running.command import other_vectors, program
+from scpslab.running.verify import Comparison
+from scpslab_course.grading.grade import Code
+from scpslab_course.grading.rerun import Rerun
+from scpslab_course.grading.runs import against_rerun
+
+# A run of one cell, as an older version made it.
+OLD_RUN = Path(__file__).parents[2] / "data" / "formats" / "run-1"
+
+
+@pytest.fixture
+def old(tmp_path):
+    run = read_archive(write_archive([OLD_RUN], tmp_path / "old.tar.gz"))[0]
+    return replace(run, plans={name: with_errors(plan) for name, plan in run.plans.items()}, manifest=run.manifest | {"program": {"version": "0.3.0"}})
+
+
+def with_errors(plan):
+    """The plan with independent errors on its link."""
+    (link,) = plan.links
+    directions = [replace(one, errors=replace(one.errors, model="independent", settings=Independent(ber=1e-6))) for one in link.directions]
+    return replace(plan, links=(replace(link, directions=tuple(directions)),))
+
+
+def test_a_run_of_today_has_the_rules_of_today(old):
+    assert other_vectors({"program": program()}, old.plans.values()) == ""
+    assert program()["vectors"] == VECTOR_RULES
+
+
+def test_a_run_of_0_3_0_with_bit_errors_is_named(old):
+    assert other_vectors(old.manifest, old.plans.values()) == "made with 0.3.0, whose error vectors began elsewhere: run again"
+    assert other_vectors({}, old.plans.values()) != ""
+
+
+def test_a_run_without_bit_errors_is_not(old, tmp_path):
+    run = read_archive(write_archive([OLD_RUN], tmp_path / "clean.tar.gz"))[0]
+
+    assert other_vectors(run.manifest, run.plans.values()) == ""
+
+
+def test_a_grader_calls_it_another_version(old):
+    cell = next(iter(old.plans))
+    mine = Rerun(dict.fromkeys(old.digest.files, "0" * 64), (), (), (cell,), is_whole=True, manifest={"cells": old.manifest["cells"]})
+
+    (finding,) = against_rerun({"small": old}, {}, {"small": mine})
+
+    assert finding.code == Code.OTHER_VERSION
+    assert "made with 0.3.0, whose error vectors began elsewhere: run again" in str(finding)
+
+
+def test_verify_says_so(old, capsys):
+    comparison = Comparison(
+        "run", (), ("cells/r1/captures/a.pcap",), (), (), False, (), cells=("r1",), of=1, because=other_vectors(old.manifest, old.plans.values())
+    )
+
+    command._say(comparison)
+
+    assert "run: made with 0.3.0, whose error vectors began elsewhere: run again" in capsys.readouterr().out

@@ -1,0 +1,139 @@
+"""What an archive may cost before its first cell runs, whatever it holds: 512 MiB, and a minute of a processor for 10 MB."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import random
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+from scpslab.errors import ResultError
+from scpslab.limited import Limits, limited
+from scpslab.results.archive import write_archive
+from scpslab.running import RunOptions
+from scpslab.running import verify as module
+from scpslab.running.verify import verify
+
+MIB = 1 << 20
+# Verifies an archive; writes what was said, the largest resident size in bytes, and the CPU seconds. The peak is read from the kernel's own account of
+# this program: what getrusage calls so holds the size of the process that started it.
+VERIFY = """
+import json, resource, sys
+from pathlib import Path
+from scpslab.errors import ResultError
+from scpslab.running import RunOptions
+from scpslab.running.verify import verify
+try:
+    (found,) = verify(Path(sys.argv[1]), RunOptions(jobs=1))
+    said = " ".join(found.contradictions)
+except ResultError as error:
+    said = str(error)
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+print(json.dumps([said, max(peak, children.ru_maxrss) << 10, own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime]))
+"""
+PLAN, RESOLVED, MANIFEST = "/plan.json", "/scenario.resolved.yaml", "/manifest.json"
+
+
+@pytest.fixture
+def members(run_fake, tmp_path):
+    """A run, packed: its members by name."""
+    with tarfile.open(write_archive([run_fake("links/transfer").folder], tmp_path / "a.tar.gz")) as tar:
+        return {member.name: tar.extractfile(member).read() for member in tar}
+
+
+def packed(members, path, before=tuple, inputs=()):
+    """An archive with the right digests, behind some bytes."""
+    contents = json.loads(members["archive.json"]) if members["archive.json"][:1] == b"{" else None
+    if contents and not inputs:
+        (run,) = contents["runs"]
+        for names in (run["files"], run["inputs"]):
+            names |= {name: hashlib.sha256(members[f"{run['run']}/{name}"]).hexdigest() for name in names if f"{run['run']}/{name}" in members}
+    if contents:
+        contents["runs"][0]["inputs"] |= {name: hashlib.sha256(members[f"{contents['runs'][0]['run']}/{name}"]).hexdigest() for name in inputs}
+        members["archive.json"] = json.dumps(contents).encode()
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, 0) as zipped:
+        for part in before():
+            zipped.write(part)
+        with tarfile.open(fileobj=zipped, mode="w") as tar:
+            for name, content in members.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def header(kind, size):
+    """A tar header that says that a long name follows, with it; packed to no more than a hundredth."""
+
+    def content():
+        entry = tarfile.TarInfo("././@LongLink")
+        entry.type, entry.size = kind, size
+        noise = random.Random(1).randbytes(MIB)
+        yield entry.tobuf(tarfile.GNU_FORMAT)
+        yield from (noise if at % 100 == 0 else bytes(MIB) for at in range(size >> 20))
+
+    return content
+
+
+def ended(end):
+    """The name of the one member that ends so."""
+    return lambda members: next(name for name in members if name.endswith(end))
+
+
+def replaced(end, *parts):
+    """The members with another file: a text, the next one so many times, and a last one."""
+    start, again, times, last = (*parts, b"", 0, b"")[:4]
+    return lambda members: members | {(ended(end)(members) if end != "archive.json" else end): start + again * times + last}
+
+
+def with_topologies(members):
+    """The members with 14 files of 60 MB that would be kept in memory."""
+    run = ended(MANIFEST)(members).split("/")[0]
+    noise = random.Random(1).randbytes(MIB)
+    return members | {f"{run}/t{number}.py": noise + bytes(59 * MIB) for number in range(14)}
+
+
+@pytest.mark.parametrize(
+    ("change", "before", "says"),
+    [
+        (replaced(RESOLVED, b"x: [", b"[],", 2_000_000, b"]\n"), tuple, "found more than 200000 values"),
+        (replaced(RESOLVED, b"", b"[", 100_000, b""), tuple, "found deeper nesting"),
+        (replaced(MANIFEST, b'{"a":[', b"[],", 20_000_000, b"[]]}"), tuple, "manifest.json: found more than 1000000 values"),
+        (replaced(PLAN, b"[", b"{},", 20_000_000, b"{}]"), tuple, "plan.json: found more than 1000000 values"),
+        (replaced("archive.json", b"[", b"[],", 20_000_000, b"[]]"), tuple, "archive.json: found more than 1000000 values"),
+        (dict, header(tarfile.GNUTYPE_LONGNAME, 300 * MIB), "found a header of 314572800 bytes"),
+        (dict, header(tarfile.XHDTYPE, 300 * MIB), "found a header of 314572800 bytes"),
+        (dict, header(tarfile.XGLTYPE, 300 * MIB), "which is neither a file nor a folder"),
+        (dict, header(tarfile.GNUTYPE_SPARSE, MIB), "which is neither a file nor a folder"),
+        (with_topologies, tuple, "found a need for more than 448 MiB of memory"),
+    ],
+    ids=["yaml", "deep yaml", "manifest", "plan", "contents", "long name", "pax", "global pax", "sparse", "kept files"],
+)
+def test_an_archive_of_any_content_takes_little_memory_and_time(members, tmp_path, change, before, says):
+    path = tmp_path / "b.tar.gz"
+
+    def make():
+        changed = change(members)
+        packed(changed, path, before, [name.partition("/")[2] for name in changed if name.endswith(".py")])
+
+    # In processes of their own: what this one has grown to would count.
+    limited(make, Limits(memory_bytes=4 << 30))
+    verified = subprocess.run([sys.executable, "-c", VERIFY, path], capture_output=True, text=True, check=True, timeout=600)
+    said, resident, cpu_s = json.loads(verified.stdout)
+    assert says in said
+    assert resident <= 512 * MIB
+    assert cpu_s <= 60
+
+
+def test_an_archive_whose_reading_takes_too_long_is_refused(members, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CPU_S", 3)
+    path = packed(replaced(RESOLVED, b"x: [", b"[],", 190_000, b"]\n")(members), tmp_path / "b.tar.gz")
+    with pytest.raises(ResultError, match=r"b.tar.gz: found no end within 1 s of CPU time; expected an archive that can be read"):
+        verify(path, RunOptions(jobs=1))

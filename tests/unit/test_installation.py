@@ -1,0 +1,45 @@
+"""What users of a wheel are told to type: the wheel's file, never a name that a stranger may take; and no `make`, which they do not have."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from scpslab import installation
+from scpslab.doctor import machine
+
+ROOT = Path(__file__).parents[2]
+# A command that asks an index for scpslab: the name, without a folder, a version or an ending.
+BY_NAME = re.compile(r"""pip install(?! [^`\n]*--no-index)[^`\n|#]*[ "']scpslab(?:\[[a-z,]+\])?["'`.\s]""")
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_an_extra_is_added_to_the_wheel_that_was_installed(monkeypatch, tmp_path, found):
+    wheel = tmp_path / "with blanks" / "scpslab-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    if found:
+        wheel.touch()
+    noted = f'{{"url": "{wheel.as_uri()}", "archive_info": {{}}}}'
+    monkeypatch.setattr(metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: noted))
+    monkeypatch.setattr(installation, "IS_INSTALLED", True)
+    said = installation.add_extra("dask")
+    assert said.endswith(f'-m pip install "{wheel}[dask]"' if found else '….whl[dask]"')
+
+
+def test_no_page_and_no_message_asks_an_index_for_the_name():
+    assert BY_NAME.search('pip install "scpslab[dask]"')
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "assignments").rglob("*.md"), ROOT / "README.md"]
+    assert [f"{file}: {found[0]}" for file in files if (found := BY_NAME.search(file.read_text()))] == []
+
+
+def test_doctor_says_where_nobody_may_write(monkeypatch, tmp_path):
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "home" / ".cache"))
+    assert machine.disk().state == "ok"
+    monkeypatch.setattr(machine.os, "access", lambda path, mode: path != tmp_path)
+    found = machine.disk()
+    assert (found.state, found.fix) == ("missing", "set SCPSLAB_CACHE to a folder that you may write to")
+    assert str(tmp_path) in found.found
