@@ -16,10 +16,11 @@ from meter import Cost, Meter, take_in_orphans
 from rich.console import Console
 from rich.table import Table
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
+from scpslab.scenario import planning
 from scpslab.setup.images import DOCKER, cache_dir, find
 
 ROUNDS, FURTHER = 3, 4

@@ -19,9 +19,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
+from scpslab.scenario import planning
 
 SIZES = (4_000_000, 40_000_000)
 ROUNDS = 3

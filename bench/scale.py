@@ -97,9 +97,9 @@ def plans(folder: Path, cells: float = 10**5) -> None:
 def cost(_: Path, runs: str) -> None:
     """Cost RUNS: for each scenario in a folder of runs, what `plan --cost` says before and after other runs, beside the seconds that its cells took."""
     from scpslab import plan as plans  # noqa: PLC0415
-    from scpslab.planning import expected  # noqa: PLC0415
-    from scpslab.runfolder import CellFiles, RunFolder  # noqa: PLC0415
     from scpslab.running.measured import Measured  # noqa: PLC0415
+    from scpslab.runs import CellFiles, RunFolder  # noqa: PLC0415
+    from scpslab.scenario.planning import expected  # noqa: PLC0415
 
     print("| scenario | cells | took | plan alone | with runs of other scenarios |")
     totals = [0.0, 0.0, 0.0]

@@ -22,23 +22,15 @@ FILE_LINES = 700
 FUNCTION_LINES = 75
 RUST_FILE_LINES = 800
 BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "constants", "manager"}
-# The guest has a plain Python with Mininet: what runs there may import nothing else.
-GUEST_PARTS = ("lab", "plan", "topology")
-GUEST_IMPORTS = {
-    "mininet",
-    "scpslab.kinds",
-    "scpslab.lab",
-    "scpslab.topology",
-    "scpslab.units",
-    "scpslab.names",
-    "scpslab.plan",
-    "scpslab.project",
-    "scpslab.strict_json",
-}
+# Data flows one way (docs/ARCHITECTURE.md): a package may import those before it, and none after it.
+ORDER = ("core", "documents", "plan", "lab", "scenario", "setup", "runs", "engine", "analysis", "running", "doctor", "kinds", "cli")
+# A kind's folder is in several layers: what a file in it may import is what that layer may.
+LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metrics.py": "analysis"}
+MOST_ARROWS = 50
+# The door for topology files of users and of archives.
+DOORS = ("topology",)
 # setup/job.py: something moves in a terminal while a build takes its minutes, whoever asked for it.
 PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab/setup/job.py", "scpslab_course/cli/")
-# What a lab, on whatever kernel, knows nothing of.
-LAB_ALONE = {"workloads", "probes", "scenario", "planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"}
 # Pages that code and documents cite by section (`scps-tp §4.4`) or by requirement (`apparatus A-10`), under the names they are cited by.
 CITED_PAGES = {
     "scps-tp": "docs/protocol/scps-tp.md",
@@ -49,34 +41,7 @@ CITED_PAGES = {
     "link-model": "docs/link-model.md",
 }
 FOREIGN_SOURCES = r"(?:RFC \d+|draft-[a-z-]+|[A-Z][a-z]+(?: and [A-Z][a-z]+)? (?:19|20)\d\d)"
-# Data flows one way (docs/ARCHITECTURE.md): a package may import none of those on its right.
-LATER = {
-    "documents": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan", "errormodels", "disciplines"},
-    "plan": LAB_ALONE | {"topology", "lab"},
-    "presets": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "topology", "plan"},
-    "stacks": LAB_ALONE | {"lab", "hostlab", "setup", "topology"},
-    "lab": LAB_ALONE | {"hostlab", "setup", "stacks", "presets", "errormodels", "disciplines"},
-    "hostlab": LAB_ALONE | {"setup", "stacks", "presets", "errormodels", "disciplines", "topology"},
-    "topology": LAB_ALONE | {"lab", "hostlab", "setup"},
-    "workloads": LAB_ALONE - {"workloads"} | {"lab", "hostlab", "setup", "topology", "errormodels", "disciplines"},
-    "probes": LAB_ALONE - {"probes"} | {"lab", "hostlab", "setup", "stacks", "presets", "errormodels", "disciplines"},
-    "scenario": {"planning", "engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
-    "planning": {"engine", "running", "results", "figures", "claims", "report", "cli", "doctor"},
-    "disciplines": LAB_ALONE,
-    "errormodels": LAB_ALONE,
-    "setup": LAB_ALONE,
-    "engine": LAB_ALONE - {"engine"},
-    "runfolder": LAB_ALONE | {"lab", "hostlab", "setup", "stacks", "presets", "topology", "plan"},
-    "running": {"figures", "claims", "report", "cli", "doctor"},
-    "results": {"engine", "running", "figures", "claims", "report", "cli", "doctor"},
-    "figures": {"engine", "running", "claims", "report", "cli", "doctor"},
-    "claims": {"engine", "running", "report", "cli", "doctor"},
-    "report": {"engine", "running", "cli", "doctor"},
-    "doctor": {"cli"},
-}
-
-
-# The same within the package beside the laboratory, which may import all of it but these.
+# Within the package beside the laboratory: what a part of it may not import.
 COURSE_LATER = {"course": {"grading", "cli", "autograder"}, "grading": {"cli", "autograder"}, "autograder": {"cli"}}
 
 
@@ -111,26 +76,51 @@ def imports(path: Path) -> Iterator[tuple[str, int]]:
                 yield f"{node.module}.{name.name}", node.lineno
 
 
-def test_guest_code_imports_only_what_the_guest_has():
-    wrong = []
-    for part in GUEST_PARTS:
-        for path in (PACKAGE / part).rglob("*.py"):
-            for module, line in imports(path):
-                top = module.split(".")[0]
-                mine = any(module == allowed or module.startswith(allowed + ".") for allowed in GUEST_IMPORTS)
-                if not (mine or module == "scpslab" or top in sys.stdlib_module_names):
-                    wrong.append(f"{where(path, line)}: {module}")
-    assert wrong == []
+def layer(path: Path) -> str:
+    """The package whose imports a file may have; "" for what is in none: the package itself, and doors."""
+    parts = path.relative_to(PACKAGE).parts
+    if len(parts) == 1:
+        return ""
+    return LAYERS.get(path.name, "kinds") if parts[0] == "kinds" else parts[0]
 
 
-def test_the_lab_program_has_with_it_what_it_imports():
-    shipped = {f"scpslab.{part.removesuffix('.py')}" for part in bundle.PARTS}
-    wrong = []
-    for path, name in bundle.sources():
+def layer_of_module(module: str) -> str:
+    """The same of a module's name, which may end in a name within the module."""
+    words = module.split(".")
+    if words[0] != "scpslab" or len(words) < 2 or words[1] in DOORS:
+        return ""
+    if words[1] != "kinds":
+        return words[1] if words[1] in ORDER else ""
+    return next((LAYERS[f"{word}.py"] for word in words[4:] if f"{word}.py" in LAYERS), "")
+
+
+def arrows() -> dict[tuple[str, str], list[str]]:
+    """From each package to those that it imports, with the places."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        here = layer(path)
         for module, line in imports(path):
-            if module.startswith("scpslab.") and not any(module == part or module.startswith(part + ".") for part in shipped):
-                wrong.append(f"{where(path, line)}: {name} imports {module}")
+            there = layer_of_module(module)
+            if here and there and here != there:
+                found.setdefault((here, there), []).append(f"{where(path, line)}: {module}")
+    return found
+
+
+def test_guest_code_imports_only_what_the_guest_has():
+    """The guest has a plain Python with Mininet, and the files of the bundle."""
+    shipped = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for _, name in bundle.sources()} | {"scpslab.lab.run_lab"}
+    wrong = []
+    for path, _ in bundle.sources():
+        for module, line in imports(path):
+            top = module.split(".")[0]
+            mine = top == "mininet" or module in shipped or module.rpartition(".")[0] in shipped
+            if not (mine or top in sys.stdlib_module_names):
+                wrong.append(f"{where(path, line)}: {module}")
     assert wrong == []
+
+
+def test_the_guest_has_no_more_of_a_kind_than_its_plan_and_its_part_of_the_lab():
+    assert {file.name for file, name in bundle.sources() if name.startswith("scpslab/kinds/")} == {"__init__.py", "plan.py", "lab.py"}
 
 
 def test_what_is_installed_to_run_is_imported_by_the_program():
@@ -143,20 +133,30 @@ def test_what_is_installed_to_run_is_imported_by_the_program():
     assert [name for name in wanted if not re.search(rf"^\s*(?:from|import) {modules.get(name, name)}\b", text, re.MULTILINE)] == []
 
 
+def test_the_tree_is_the_order():
+    """What is in the package is what the order lists."""
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+    assert folders == set(ORDER)
+    assert {path.stem for path in PACKAGE.glob("*.py")} == {"__init__", "__main__", *DOORS}
+
+
 def test_data_flows_one_way():
-    wrong = []
-    for package, later in LATER.items():
-        for path in (PACKAGE / package).rglob("*.py"):
-            for module, line in imports(path):
-                words = module.split(".")
-                if words[0] == "scpslab" and len(words) > 1 and words[1] in later:
-                    wrong.append(f"{where(path, line)}: {package} imports {module}")
+    wrong = [place for (here, there), places in arrows().items() if ORDER.index(there) > ORDER.index(here) for place in places]
     for package, later in COURSE_LATER.items():
         for path in (COURSE / package).rglob("*.py"):
             wrong += [
                 f"{where(path, line)}: {module}" for module, line in imports(path) if module.split(".")[:2] in [["scpslab_course", name] for name in later]
             ]
     assert wrong == []
+
+
+def test_few_packages_know_each_other():
+    assert len(arrows()) <= MOST_ARROWS
+
+
+def test_kinds_are_folders_that_say_nothing():
+    assert [where(path) for path in (PACKAGE / "kinds").rglob("__init__.py") if path.read_text()] == []
+    assert [where(path) for path in (PACKAGE / "kinds").rglob("*.py") if path.name not in {"__init__.py", *LAYERS}] == []
 
 
 def test_the_laboratory_imports_nothing_of_the_course():

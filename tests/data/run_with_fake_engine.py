@@ -11,9 +11,9 @@ from pathlib import Path
 
 from scpslab import plan as plans
 from scpslab.cli import app
+from scpslab.core.scratch import scratch
 from scpslab.engine import CellRun, Engine
 from scpslab.running import runner
-from scpslab.scratch import scratch
 
 
 class Fake(Engine):

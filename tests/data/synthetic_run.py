@@ -22,10 +22,12 @@ from typing import Any
 import dpkt
 
 from scpslab import plan as plans
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey
-from scpslab.plan.workloads.bulk import Bulk
+from scpslab.scenario import planning
+
+from scpslab.kinds.workloads.bulk.plan import Bulk
 
 SCENARIO = Path(__file__).parent / "fig04-golden.yaml"
 EPOCH_NS = 1_700_000_000_000_000_000

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from scpslab.analysis.capture import read_packets
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import read, write
 from scpslab.plan.cell import CellKey, Limits
-from scpslab.results.capture import read_packets
+from scpslab.plan.topology import catalogue
+from scpslab.plan.topology.layout import Layout, layout
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.runner import RunResult
-from scpslab.topology import catalogue
-from scpslab.topology.layout import Layout, layout
 from tests.lab import forks
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
@@ -130,4 +130,4 @@ def run_network(
 def results_of_this_test_only(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keeps the user's cache of results out of tests, and tests out of it."""
     folder = tmp_path_factory.mktemp("results")
-    monkeypatch.setattr("scpslab.running.store.cache_dir", lambda: folder)
+    monkeypatch.setattr("scpslab.runs.store.cache_dir", lambda: folder)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.running.executors.local import LocalExecutor
+from scpslab.scenario import planning
 
 PLANS = Path(__file__).parents[1] / "same_bytes"
 MEMORY = Path("/dev/shm")

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from scpslab.results.archive import write_archive
 from scpslab.running import RunOptions
+from scpslab.runs.archive import write_archive
 from scpslab_course.course import answers, issue
 from scpslab_course.course.assignment import Assignment, Marking, load_assignment, load_marking, names
 from scpslab_course.course.expected import Expected, expected

@@ -10,9 +10,9 @@ import tarfile
 import pytest
 
 from scpslab.cli import app
-from scpslab.results.archive import read_archive, write_archive
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.verify import verify
+from scpslab.runs.archive import read_archive, write_archive
 
 pytestmark = pytest.mark.lab
 ONE_CELL = ["repeats=1", "sweep.ber.values=[1e-5]", "workloads.transfer.size=20 kB"]

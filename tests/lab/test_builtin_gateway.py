@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scpslab.results.run import RunCell, open_run
+from scpslab.analysis.run import RunCell, open_run
 from scpslab.running import RunOptions, run_scenario
 from tests.lab.forks import digests
 from tests.lab.terminal import Terminal

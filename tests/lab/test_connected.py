@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.results.capture import read_packets
+from scpslab.analysis.capture import read_packets
 from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab

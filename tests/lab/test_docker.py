@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.results.collect import measure
-from scpslab.results.run import open_run
+from scpslab.analysis.collect import measure
+from scpslab.analysis.run import open_run
 from scpslab.running import RunOptions, run_scenario
 from scpslab.setup.images import DOCKER, cache_dir, find
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.analysis.capture import read_packets
 from scpslab.plan import Plan
-from scpslab.results.capture import read_packets
 from tests.lab.forks import is_completed, plans_of_file, prepared, run, with_seed
 from tests.lab.test_snapshots import ALL_KINDS, cells_of
 

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from scpslab.results.run import open_run
+from scpslab.analysis.run import open_run
 from scpslab.running import RunOptions, run_scenario
 
 pytestmark = pytest.mark.lab

@@ -12,8 +12,9 @@ import os
 import pytest
 
 from scpslab import plan as plans
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.engine.live import LiveEngine
+from scpslab.scenario import planning
 from scpslab.setup import ensure
 from tests.lab.guest_machine import program_folder
 from tests.lab.test_docker import images_can_be_had

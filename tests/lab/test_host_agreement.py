@@ -10,10 +10,10 @@ import os
 import pytest
 from rich.console import Console
 
+from scpslab.analysis.compare import Options, compare_runs
+from scpslab.analysis.compare_texts import as_table
+from scpslab.analysis.table import read_results
 from scpslab.engine import ENGINES
-from scpslab.results.compare import Options, compare_runs
-from scpslab.results.compare_texts import as_table
-from scpslab.results.table import read_results
 from scpslab.running import RunOptions, run_scenario
 from tests.lab.guest_machine import HostInGuest
 

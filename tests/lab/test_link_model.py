@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scpslab.errormodels.vector import gap_vector, lost_packets
+from scpslab.core.seeds import stream
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
 from scpslab.running import RunOptions, run_scenario
-from scpslab.seeds import stream
+from scpslab.scenario.errors.vector import gap_vector, lost_packets
 from tests.lab.conftest import ERRORS, capture, datagrams
 
 pytestmark = pytest.mark.lab

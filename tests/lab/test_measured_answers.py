@@ -8,8 +8,8 @@ from statistics import mean
 
 import pytest
 
+from scpslab.core.units import parse
 from scpslab.running import RunOptions
-from scpslab.units import parse
 from scpslab_course.course.assignment import find, load_assignment, load_marking
 from scpslab_course.course.expected import expected
 from scpslab_course.course.practice import read_practice

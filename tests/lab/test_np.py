@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scpslab.results.collect import measure
-from scpslab.results.run import open_run
+from scpslab.analysis.collect import measure
+from scpslab.analysis.run import open_run
 from tests.lab.conftest import run_text
 from tests.lab.test_determinism import digests
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from scpslab.figures.canvas import words_in
-from scpslab.project import ROOT
+from scpslab.analysis.figures.canvas import words_in
+from scpslab.core.project import ROOT
 from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab

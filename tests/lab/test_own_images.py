@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.analysis.run import open_run
+from scpslab.analysis.table import as_csv, read_results, summarise
+from scpslab.core.version import version
 from scpslab.engine import ENGINES
-from scpslab.results.run import open_run
-from scpslab.results.table import as_csv, read_results, summarise
 from scpslab.running import RunOptions, run_scenario
 from scpslab.setup.images import ensure
-from scpslab.version import version
 from tests.lab.guest_machine import HostInGuest
 
 pytestmark = pytest.mark.lab

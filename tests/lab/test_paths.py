@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.plan.nodes import Router, Switch
 from scpslab.plan.paths import Flow, flow, paths_of
-from scpslab.topology import catalogue
-from scpslab.topology.interfaces import addresses
+from scpslab.plan.topology import catalogue
+from scpslab.plan.topology.interfaces import addresses
+from scpslab.scenario import planning
 from tests.lab.conftest import Outcome
 from tests.lab.guest_machine import HostInGuest
 

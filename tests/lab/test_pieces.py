@@ -8,8 +8,8 @@ from ipaddress import ip_address
 import numpy as np
 import pytest
 
-from scpslab.results.capture import read_packets
-from scpslab.results.run import open_run
+from scpslab.analysis.capture import read_packets
+from scpslab.analysis.run import open_run
 from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab

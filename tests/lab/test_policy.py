@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.results import archive
-from scpslab.results.run import RunCell, open_run
-from scpslab.results.table import read_results
+from scpslab.analysis.run import RunCell, open_run
+from scpslab.analysis.table import read_results
 from scpslab.running.rebuilt import contradictions
+from scpslab.runs import archive
 from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab

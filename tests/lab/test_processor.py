@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from scpslab.project import ROOT
+from scpslab.core.project import ROOT
 from scpslab.setup import ensure
 from tests.lab.conftest import run_text
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from scpslab.plan import write
-from scpslab.plan.disciplines.red import SLOPE_LIMIT, burst_packets, is_possible
 from tests.lab.conftest import KEY, LIMITS, datagrams, point_to_point, run_network, run_text
+
+from scpslab.kinds.disciplines.red.plan import SLOPE_LIMIT, burst_packets, is_possible
 
 pytestmark = pytest.mark.lab
 # One in 2^30 for each byte between the thresholds: half of it is more than tc takes.

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from scpslab.analysis.run import open_run
+from scpslab.core.scratch import scratch
 from scpslab.engine.confinement import LAUNCHER, protections, template_launcher
 from scpslab.engine.template import Template
 from scpslab.engine.uml import ROOT_ARGUMENTS
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.results.run import open_run
-from scpslab.scratch import scratch
 from scpslab.setup import Images, ensure
 from scpslab.setup.images import PROJECT
 from tests.lab.conftest import run_text

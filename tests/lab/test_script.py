@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scpslab.results.run import open_run
+from scpslab.analysis.run import open_run
 from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from scpslab.analysis.collect import measure
+from scpslab.analysis.run import open_run
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import read, write
-from scpslab.results.collect import measure
-from scpslab.results.run import open_run
+from scpslab.plan.topology import catalogue
+from scpslab.plan.topology.layout import layout
 from scpslab.running import RunOptions, run_scenario
-from scpslab.topology import catalogue
-from scpslab.topology.layout import layout
 from tests.lab.conftest import ERRORS, KEY, LIMITS, Outcome, capture, datagrams, run_network
 from tests.lab.test_determinism import digests
 

@@ -11,9 +11,10 @@ import time
 import pytest
 import yaml
 
-from scpslab import planning, scenario
+from scpslab import scenario
+from scpslab.core.scratch import MEMORY
 from scpslab.running import RunOptions, run_scenario
-from scpslab.scratch import MEMORY
+from scpslab.scenario import planning
 from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, ROOT, Terminal, left_of
 from tests.lab.test_docker import needs_images
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.results.loss_table import as_csv
-from scpslab.results.lost_packets import find_losses
-from scpslab.results.run import open_run
+from scpslab.analysis.loss_table import as_csv
+from scpslab.analysis.lost_packets import find_losses
+from scpslab.analysis.run import open_run
 from scpslab.running import RunOptions
 from scpslab_course.course import practice
 from scpslab_course.course.assignment import find, load_assignment, load_marking

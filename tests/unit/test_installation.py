@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scpslab import installation
+from scpslab.core import installation
 from scpslab.doctor import machine
 
 ROOT = Path(__file__).parents[2]

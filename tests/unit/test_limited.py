@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from scpslab.errors import ResultError
-from scpslab.limited import LimitError, Limits, limited
-from scpslab.runfolder import NewerFormat
+from scpslab.core.errors import ResultError
+from scpslab.core.limited import LimitError, Limits, limited
+from scpslab.runs import NewerFormat
 
 SMALL = Limits(memory_bytes=128 << 20, cpu_s=1, wall_s=20, answer_bytes=1 << 20)
 

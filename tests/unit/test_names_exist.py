@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from scpslab import planning, results, scenario
-from scpslab.claims import QUESTIONS, load_all
-from scpslab.claims.evidence import same
-from scpslab.claims.load import Paper
-from scpslab.figures.plots import MODELS
-from scpslab.figures.recipe import load_all as load_recipes
-from scpslab.results.metrics import FAMILIES, losses, np, serial, sp
+from scpslab import analysis as results
+from scpslab import scenario
+from scpslab.analysis.claims import QUESTIONS, load_all
+from scpslab.analysis.claims.evidence import same
+from scpslab.analysis.claims.load import Paper
+from scpslab.analysis.figures.plots import MODELS
+from scpslab.analysis.figures.recipe import load_all as load_recipes
+from scpslab.analysis.metrics import FAMILIES, losses, np, serial, sp
+from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
 from scpslab.scenario.model.sweep import axis_values

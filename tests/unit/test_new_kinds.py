@@ -9,7 +9,7 @@ import pytest
 from tests.lab.copied_tree import ROOT, SORTS, CopiedTree, NewKind
 
 from scpslab import scenario
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 from scpslab.scenario.reference import schema
 
 PRINT_SCHEMA = "import json; from scpslab.scenario.reference import schema; print(json.dumps(schema()))"
@@ -66,8 +66,8 @@ def test_a_misspelled_kind_or_key_is_refused_with_the_right_word(kind, tree):
 
 
 def test_a_line_behind_none_that_is_there_is_refused(kind, tree):
-    with pytest.raises(AssertionError, match=r"lines.yaml: found the line 'x = 1' 0 times in names.py; expected it once"):
-        tree.add_line(kind, file="names.py", after="x = 1", line="x = 2")
+    with pytest.raises(AssertionError, match=r"lines.yaml: found the line 'x = 1' 0 times in core/names.py; expected it once"):
+        tree.add_line(kind, file="core/names.py", after="x = 1", line="x = 2")
 
 
 def test_contributing_names_every_place_that_the_kind_is_in(kind):
@@ -76,5 +76,8 @@ def test_contributing_names_every_place_that_the_kind_is_in(kind):
     assert len(rows) == 1
     _, files, registry = rows[0].strip("| ").split(" | ")
 
-    assert [str(source) for source in kind.sources if f"{source.parent}/" not in files] == []
+    for source in kind.sources:
+        is_folder = source.parts[0] == "kinds"
+        assert f"{source.parents[1 if is_folder else 0]}/" in files, source
+        assert source.name == "__init__.py" or not is_folder or f"`{source.name}`" in files, source
     assert [entry["file"] for entry in kind.lines if entry["file"] not in registry] == []

@@ -8,15 +8,17 @@ from typing import Any, get_args
 import pytest
 from tools import same_bytes
 
-from scpslab import planning, scenario
-from scpslab.disciplines import DISCIPLINES
-from scpslab.errormodels import MODELS
+from scpslab import scenario
 from scpslab.plan import write
-from scpslab.presets import PRESETS
+from scpslab.plan.topology import catalogue
+from scpslab.scenario import planning
+from scpslab.scenario.disciplines import DISCIPLINES
+from scpslab.scenario.errors import MODELS
 from scpslab.scenario.model import Probe, Workload
-from scpslab.stacks import STACKS
-from scpslab.stacks.scps import CONGESTION_OF
-from scpslab.topology import catalogue
+from scpslab.scenario.presets import PRESETS
+from scpslab.scenario.stacks import STACKS
+
+from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
 
 
 @pytest.fixture(scope="module")

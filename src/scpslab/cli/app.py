@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.terminal import harmless
-from scpslab.errors import CapabilityError, ScpslabError
-from scpslab.installation import add_extra
-from scpslab.version import version
+from scpslab.core.errors import CapabilityError, ScpslabError
+from scpslab.core.installation import add_extra
+from scpslab.core.version import version
 
 # Command to the module that registers it, and the first line of its help; in the order of --help.
 COMMANDS = {

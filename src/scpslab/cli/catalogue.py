@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.cli.tables import table_console
+from scpslab.plan.topology import catalogue
+from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
-from scpslab.stacks import STACKS
-from scpslab.topology import catalogue
+from scpslab.scenario.stacks import STACKS
 
 
 class What(StrEnum):

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from scpslab.claims import QUESTIONS, Evidence, Paper, Verdict, evaluate, load, load_all, load_beside, scoreboard
-from scpslab.claims.words import strange_words
+from scpslab.analysis.claims import QUESTIONS, Evidence, Paper, Verdict, evaluate, load, load_all, load_beside, scoreboard
+from scpslab.analysis.claims.words import strange_words
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
 from scpslab.cli.tables import Format, as_markdown, print_for_programs, table_console
+from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.documents import one_of
-from scpslab.errors import ScenarioError, UsageError
-from scpslab.runfolder import runs_of
+from scpslab.runs import runs_of
 
 NAMED = 4
 ANALYSIS = QUESTIONS.parent

@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from scpslab import hostlab, units
-from scpslab.engine import host
-from scpslab.errors import CapabilityError, LabError, UsageError
-from scpslab.runfolder import RunFolder, held
-from scpslab.running.store import DAY_S, RESULTS, Store
+from scpslab.core import units
+from scpslab.core.errors import CapabilityError, LabError, UsageError
+from scpslab.engine import host, hostlab
+from scpslab.runs import RunFolder, held
+from scpslab.runs.store import DAY_S, RESULTS, Store
 from scpslab.setup import cache_dir
 
 CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab", "packed")}

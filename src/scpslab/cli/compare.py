@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
+from scpslab.analysis import compare as comparing
+from scpslab.analysis import compare_texts
+from scpslab.analysis.effects import Method
+from scpslab.analysis.table import read_results
 from scpslab.cli.results import split
 from scpslab.cli.tables import Format, print_numbers
-from scpslab.errors import UsageError
-from scpslab.results import compare as comparing
-from scpslab.results import compare_texts
-from scpslab.results.effects import Method
-from scpslab.results.table import read_results
-from scpslab.runfolder import find_run
+from scpslab.core.errors import UsageError
+from scpslab.runs import find_run
 
 
 def register(app: typer.Typer) -> None:

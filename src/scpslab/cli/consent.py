@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from scpslab.errors import UsageError
-from scpslab.ownership import somebody_elses
+from scpslab.core.errors import UsageError
+from scpslab.core.ownership import somebody_elses
 from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.cli.remaining import in_words
-from scpslab.errors import ResultError
-from scpslab.planning import Cost
-from scpslab.planning.estimate import PACKET_S, START_S
-from scpslab.runfolder import RunFolder
-from scpslab.runfolder.find import RUNS
+from scpslab.core.errors import ResultError
 from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured
+from scpslab.runs import RunFolder
+from scpslab.runs.find import RUNS
+from scpslab.scenario import planning
 from scpslab.scenario.campaign import Member, is_campaign, load_campaign
+from scpslab.scenario.planning import Cost
+from scpslab.scenario.planning.estimate import PACKET_S, START_S
 from scpslab.scenario.topologies import OnDisk
 
 CORES = (1, 4, 16, 64, 256)

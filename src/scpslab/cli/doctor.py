@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from scpslab.cli.tables import plain_console
+from scpslab.core.errors import CapabilityError, UsageError
 from scpslab.doctor import examine
 from scpslab.engine import ENGINES
-from scpslab.errors import CapabilityError, UsageError
 
 COLOURS = {"ok": "green", "warning": "yellow", "missing": "red"}
 

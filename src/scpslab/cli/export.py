@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.terminal import printable
-from scpslab.errors import ResultError, UsageError
-from scpslab.results.archive import SUFFIX, write_archive
-from scpslab.runfolder import find_run, runs_of
+from scpslab.core.errors import ResultError, UsageError
+from scpslab.runs import find_run, runs_of
+from scpslab.runs.archive import SUFFIX, write_archive
 
 GZIP = b"\x1f\x8b"
 

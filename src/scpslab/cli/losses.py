@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
+from scpslab.analysis import loss_table
+from scpslab.analysis.capture import read_records
+from scpslab.analysis.lost_packets import Losses, capture_file, find_losses
+from scpslab.analysis.pcapng import annotated
+from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.cli.tables import Format, print_numbers
+from scpslab.core.errors import ResultError, UsageError
 from scpslab.documents.places import one_of
-from scpslab.errors import ResultError, UsageError
-from scpslab.plan.probes.capture import Capture
-from scpslab.results import loss_table
-from scpslab.results.capture import read_records
-from scpslab.results.lost_packets import Losses, capture_file, find_losses
-from scpslab.results.pcapng import annotated
-from scpslab.results.run import Run, RunCell, open_run
-from scpslab.runfolder import find_run
+from scpslab.runs import find_run
+
+from scpslab.kinds.probes.capture.plan import Capture
 
 NAMED = 5
 

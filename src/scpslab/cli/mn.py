@@ -9,22 +9,22 @@ from typing import Annotated
 
 import typer
 
-from scpslab import names, strict_json, units
 from scpslab.cli.notes import Notes, warn
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless
+from scpslab.core import names, strict_json, units
+from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.scratch import scratch
 from scpslab.engine import INTERACTIVE
 from scpslab.engine.base import CellRun, Engine, Interrupted
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.errors import ScenarioError, UsageError
 from scpslab.lab.place import END_OF_SCRIPT
 from scpslab.plan import Plan
 from scpslab.plan.cell import LONGEST_S
 from scpslab.plan.mininet import Described, MininetScript, Test
 from scpslab.plan.values import LONGEST_TEXT
-from scpslab.planning.mininet import EMPTY, plan_of
-from scpslab.runfolder import CellFiles
-from scpslab.scratch import scratch
+from scpslab.runs import CellFiles
+from scpslab.scenario.planning.mininet import EMPTY, plan_of
 
 ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": INTERACTIVE["live"]}
 # The first run only builds objects; a script that computes for longer, or for ever, is ended.

@@ -12,13 +12,14 @@ import typer
 from rich.console import Console
 from rich.prompt import Prompt
 
-from scpslab import planning, scenario, units
+from scpslab import scenario
 from scpslab.cli.results import split
 from scpslab.cli.terminal import harmless, printable
+from scpslab.core import units
+from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.names import is_name
 from scpslab.documents.places import one_of
-from scpslab.errors import ScenarioError, UsageError
-from scpslab.names import is_name
-from scpslab.scenario import fresh
+from scpslab.scenario import fresh, planning
 
 SUFFIXES = (".yaml", ".yml")
 DEFAULTS = fresh.Choices("")

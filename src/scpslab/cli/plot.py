@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from scpslab.analysis.figures import draw
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
-from scpslab.errors import ResultError
-from scpslab.figures import draw
-from scpslab.runfolder import find_run
+from scpslab.core.errors import ResultError
+from scpslab.runs import find_run
 
 NOT_DRAWN_EXIT = 1
 

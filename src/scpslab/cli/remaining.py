@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from scpslab.planning.estimate import Expected
+from scpslab.scenario.planning.estimate import Expected
 
 MINUTE_S, HOUR_S = 60, 3600
 # A shorter run needs no forecast.

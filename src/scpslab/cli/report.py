@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from scpslab.analysis.report import write_report
 from scpslab.cli.notes import warn
-from scpslab.report import write_report
-from scpslab.runfolder import RunFolder, find_run, is_campaign
+from scpslab.runs import RunFolder, find_run, is_campaign
 
 
 def register(app: typer.Typer) -> None:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from scpslab.analysis import table
+from scpslab.analysis.table import read_results, summarise
 from scpslab.cli.tables import Format, print_numbers
-from scpslab.results import table
-from scpslab.results.table import read_results, summarise
-from scpslab.runfolder import find_run
+from scpslab.runs import find_run
 
 
 def register(app: typer.Typer) -> None:

@@ -9,16 +9,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from scpslab import figures, results
+from scpslab import analysis as results
+from scpslab.analysis import figures
 from scpslab.cli.consent import ask_for_host
 from scpslab.cli.notes import warn
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.validate import todays_name
+from scpslab.core.errors import ResultError, UsageError
 from scpslab.documents.places import one_of
 from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
-from scpslab.errors import ResultError, UsageError
 from scpslab.running import RunOptions, run_campaign, run_scenario
 from scpslab.running.command import DEFAULT_ENGINE
 from scpslab.running.executors import EXECUTORS

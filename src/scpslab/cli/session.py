@@ -13,9 +13,9 @@ from tempfile import gettempdir
 
 import yaml
 
-from scpslab.runfolder import CellFiles
+from scpslab.core.scratch import replace_text
+from scpslab.runs import CellFiles
 from scpslab.scenario.topologies import is_path
-from scpslab.scratch import replace_text
 
 TRANSCRIPT = "transcript.jsonl"
 FILE, FOLDER = stat.S_IFREG, stat.S_IFDIR

@@ -10,21 +10,23 @@ from typing import Annotated
 import typer
 import yaml
 
-from scpslab import planning, scenario, units
+from scpslab import scenario
 from scpslab.cli.notes import Notes
 from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import plain_console
 from scpslab.cli.validate import TRUST_HELP
+from scpslab.core import units
+from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.scratch import scratch
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.engine.base import Interrupted
-from scpslab.errors import ScenarioError, UsageError
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits, Prompt
 from scpslab.plan.nodes import Host
 from scpslab.plan.plan import Containers
-from scpslab.planning.containers import DOCKER_MEMORY_MIB
+from scpslab.scenario import planning
+from scpslab.scenario.planning.containers import DOCKER_MEMORY_MIB
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
-from scpslab.scratch import scratch
 
 MEMORY_MIB = 512
 INTERRUPTED_EXIT = 130

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scpslab.analysis import table
+from scpslab.analysis.table import Summary
 from scpslab.cli.terminal import harmless
-from scpslab.results import table
-from scpslab.results.table import Summary
 
 WIDE = 180
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from pathlib import Path
 
-from scpslab.errors import UsageError
+from scpslab.core.errors import UsageError
 
 # Controls, invisible format characters (they turn the direction of text) and halves of surrogate pairs.
 OBEYED = frozenset({"Cc", "Cf", "Cs"})

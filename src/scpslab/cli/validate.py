@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from scpslab import planning, scenario
+from scpslab import scenario
+from scpslab.analysis import checks
 from scpslab.cli.remaining import LONG_S, forecast
 from scpslab.cli.terminal import harmless
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 from scpslab.plan import Plan
-from scpslab.results import checks
+from scpslab.scenario import planning
 from scpslab.scenario.altered import changes_conditions
 from scpslab.scenario.campaign import is_campaign, load_campaign
 from scpslab.scenario.topologies import OnDisk

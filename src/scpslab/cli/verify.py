@@ -10,11 +10,11 @@ import typer
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless, printable
-from scpslab.runfolder import find_run
 from scpslab.running import RunOptions
 from scpslab.running.sample import Sample
 from scpslab.running.verify import LONGEST_WALL_S, Comparison
 from scpslab.running.verify import verify as run_again
+from scpslab.runs import find_run
 
 DIFFERENT_EXIT = 1
 MOST_SHOWN = 20

@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from scpslab.core.errors import CapabilityError
+from scpslab.core.installation import PACKAGES, SETUP
 from scpslab.doctor import sandbox
 from scpslab.doctor.finding import Finding
 from scpslab.doctor.surroundings import Surroundings, look, on_windows_disk
@@ -20,9 +22,7 @@ from scpslab.doctor.tracing import ptrace
 from scpslab.engine import memory
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, SLOWER, is_accelerated
-from scpslab.errors import CapabilityError
-from scpslab.hostlab.capabilities import missing
-from scpslab.installation import PACKAGES, SETUP
+from scpslab.engine.hostlab.capabilities import missing
 from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, carried, compare, find, place, system_cache
 
 MEMORY_FOLDER = Path("/dev/shm")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from scpslab.core.errors import ScpslabError
+from scpslab.core.installation import SETUP
 from scpslab.doctor.finding import Finding
 from scpslab.engine.confinement import protections
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.errors import ScpslabError
-from scpslab.installation import SETUP
 from scpslab.setup import ensure
 from scpslab.setup.images import PARTS, TOOLS, cache_dir, find
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from scpslab.core.errors import ScenarioError
 from scpslab.documents.yaml_lines import KeyPath, dotted
-from scpslab.errors import ScenarioError
 
 T = TypeVar("T")
 # A longer list is not read: of more names, only the nearest are shown.

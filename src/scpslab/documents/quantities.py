@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
-from scpslab import units
+from scpslab.core import units
 
 PACKETS = re.compile(r"^\s*(\d+)\s*packets?\s*$")
 # A name of the project's, or the path of a file: "mine.py" alone could be either.

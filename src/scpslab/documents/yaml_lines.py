@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 
 KeyPath = tuple[str | int, ...]
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.

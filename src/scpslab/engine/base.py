@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from scpslab.errors import UsageError
+from scpslab.core.errors import UsageError
 from scpslab.plan import Plan
 
 

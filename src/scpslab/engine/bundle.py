@@ -7,14 +7,21 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from scpslab.project import PACKAGE, ROOT
-from scpslab.scratch import scratch
+from scpslab.core.folders import whole_folder
+from scpslab.core.project import PACKAGE, ROOT
+from scpslab.core.scratch import scratch
 from scpslab.setup import Images, Program
-from scpslab.setup.folders import whole_folder
 
-PARTS = ("__init__.py", "kinds.py", "names.py", "project.py", "strict_json.py", "units.py", "lab", "plan", "topology")
+PARTS = (
+    "__init__.py",
+    "topology.py",
+    *("core/__init__.py", "core/kinds.py", "core/names.py", "core/project.py", "core/strict_json.py", "core/units.py"),
+    *("plan", "lab", "kinds"),
+)
+# What the guest has of a kind: a changed metric, or a changed key of a scenario, recomputes no cell.
+KIND_LAYERS = {"__init__.py", "plan.py", "lab.py"}
 # What makes a cell's input of its plan: the vectors of bit errors, the input's folder, the words of the kernel's command line.
-INPUT_PARTS = ("errormodels", "engine/cell_folder.py", "engine/uml.py", "engine/vectors.py", "engine/virtual.py")
+INPUT_PARTS = ("scenario/errors", "kinds/errors", "engine/cell_folder.py", "engine/uml.py", "engine/vectors.py", "engine/virtual.py")
 COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell spends time on it."""
 
 import compileall
@@ -30,7 +37,8 @@ open("/cell/out/status.json", "w").write('{"status": "%s"}' % ("completed" if do
 
 def sources() -> list[tuple[Path, str]]:
     """Every file of the bundle with its place in it, in a fixed order."""
-    found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in _files(PACKAGE, PARTS)]
+    modules = [(file, name) for file, name in _files(PACKAGE, PARTS) if "kinds" not in file.parent.parts or file.name in KIND_LAYERS]
+    found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in modules]
     return found + [(file, f"topologies/{file.name}") for file in sorted((ROOT / "topologies").glob("*.py"))]
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from scpslab import plan as plans
+from scpslab.core.names import UNFINISHED
 from scpslab.lab.place import OUT
-from scpslab.names import UNFINISHED
 from scpslab.plan import Plan
-from scpslab.runfolder import CellFiles
+from scpslab.runs import CellFiles
 
 CONSOLE_LINES_KEPT = 12
 # What the lab kernel says when this machine lacks something, and what to do then.

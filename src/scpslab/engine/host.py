@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
+from scpslab.core.errors import CapabilityError, LabError
+from scpslab.core.folders import whole_folder
 from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.hostlab import HostLab, dead_labs, remove
+from scpslab.engine.hostlab.capabilities import missing
 from scpslab.engine.needs import Needs, own_images
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.terminal import SessionConsole
 from scpslab.engine.wall_clock import on_the_wall_clock
-from scpslab.errors import CapabilityError, LabError
-from scpslab.hostlab import HostLab, dead_labs, remove
-from scpslab.hostlab.capabilities import missing
 from scpslab.lab import docker
 from scpslab.plan import Plan
 from scpslab.setup import ensure_stack, ensure_tools, trust
-from scpslab.setup.folders import whole_folder
 from scpslab.setup.own_images import find_image
 
 # Not under a folder that each node has for itself (/run, /tmp, /mnt).
@@ -31,7 +31,7 @@ PROGRAM = "run_lab.py"
 
 
 class HostEngine(ProcessEngine):
-    """Runs a cell as a lab of this machine (scpslab.hostlab). Results are measurements, not reproductions."""
+    """Runs a cell as a lab of this machine (scpslab.engine.hostlab). Results are measurements, not reproductions."""
 
     name: ClassVar[str] = "host"
     deterministic: ClassVar[bool] = False

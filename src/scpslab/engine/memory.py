@@ -6,8 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
-from scpslab.scratch import memory_places
+from scpslab.core.errors import CapabilityError
+from scpslab.core.scratch import memory_places
 
 # A guest of the default size that uses all of it.
 NEEDED_BYTES = 700 * 10**6

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from scpslab.core.errors import LabError
 from scpslab.engine.uml import Session
-from scpslab.errors import LabError
 
 LONGEST_ANSWER = 200
 ANSWER_LIMIT_S = 30.0

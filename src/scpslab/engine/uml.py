@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from scpslab.core.errors import CapabilityError, LabError
+from scpslab.core.scratch import scratch
 from scpslab.engine import memory
 from scpslab.engine.appliance import native
 from scpslab.engine.base import LabProcess
@@ -27,12 +29,10 @@ from scpslab.engine.needs import Needs, own_images
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.standstill import standstill
 from scpslab.engine.terminal import SessionConsole
-from scpslab.errors import CapabilityError, LabError
 from scpslab.lab.place import OUT
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellKey, Limits
-from scpslab.runfolder import CellFiles
-from scpslab.scratch import scratch
+from scpslab.runs import CellFiles
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 from scpslab.setup.images import parts_facts
 from scpslab.setup.own_images import OwnImage, archive, find_image, lend

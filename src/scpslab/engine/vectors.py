@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scpslab.errormodels.vector import bit_map, gap_vector, lost_packets
-from scpslab.names import file_name
+from scpslab.core.names import file_name
 from scpslab.plan import Plan
+from scpslab.scenario.errors.vector import bit_map, gap_vector, lost_packets
 
 
 def write_vectors(plan: Plan, folder: Path) -> None:

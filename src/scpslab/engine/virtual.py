@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from scpslab.core.scratch import scratch
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.job import Job
 from scpslab.engine.appliance.machine import SLOWER, MachineCell, Parts, find_qemu, is_accelerated
@@ -27,7 +28,6 @@ from scpslab.engine.terminal import SessionConsole
 from scpslab.engine.uml import COMPILE_LIMITS, UmlEngine
 from scpslab.lab import template as networks
 from scpslab.plan import Plan
-from scpslab.scratch import scratch
 from scpslab.setup import cache_dir, ensure_appliance
 
 # Within a template's folder: where it boots, and its cells.

@@ -9,6 +9,7 @@ import json
 import shutil
 from typing import Any
 
+from scpslab.core.names import file_name
 from scpslab.lab import environment, probes, services, workloads
 from scpslab.lab.accounts import Accounts
 from scpslab.lab.clock import SECOND_NS, Epoch
@@ -21,14 +22,14 @@ from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.records import Records, Trace
 from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
-from scpslab.lab.services.np_router import NpRouter
 from scpslab.lab.space import Space
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
 from scpslab.lab.workloads.base import Workload
-from scpslab.names import file_name
 from scpslab.plan import Plan
 from scpslab.plan.nodes import ScpsRouter, Switch
+
+from scpslab.kinds.services.np_router.lab import NpRouter
 
 STOP_LIMIT_NS = 30 * SECOND_NS
 VECTORS = CELL / "vectors"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.space import GAPS_KEPT
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, delay_options, slot_of
-from scpslab.plan.error_models.clustered import Clustered
-from scpslab.plan.error_models.independent import Independent
+
+from scpslab.kinds.errors.clustered.plan import Clustered
+from scpslab.kinds.errors.independent.plan import Independent
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork

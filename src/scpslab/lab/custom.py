@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from scpslab.plan.cell import CellKey, Limits
-from scpslab.topology.description import Network
-from scpslab.topology.layout import layout
-from scpslab.topology.parameters import Parameters
+from scpslab.plan.topology.description import Network
+from scpslab.plan.topology.layout import layout
+from scpslab.plan.topology.parameters import Parameters
 
 KEY = CellKey(id="mn", scenario="mn", axes={}, repeat=1, kernel_seed="")
 LIMITS = Limits(virtual_s=10**9, wall_s=10**9, memory_mib=512)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 from typing import Any
 
+from scpslab.core.names import file_name
 from scpslab.lab import bpf
 from scpslab.lab.docker import Container
 from scpslab.lab.nodes import FORWARDING, LabNode
 from scpslab.lab.place import CGROUP, LABTOOL, WORK, WORK_OUTSIDE
-from scpslab.names import file_name
 from scpslab.plan import nodes as planned
 
 SECOND_NS = 10**9

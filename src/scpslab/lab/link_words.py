@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from scpslab import units
+from scpslab.core import units
 from scpslab.lab.changes import ChangeError
 from scpslab.plan.links import Link
 

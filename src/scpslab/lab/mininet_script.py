@@ -1,4 +1,4 @@
-"""A user's Mininet script in the guest. It runs twice: to say what its network is, and on that network (planning/mininet.py makes the plan between).
+"""A user's Mininet script in the guest. It runs twice: to say what its network is, and on that network (scenario/planning/mininet.py makes the plan between).
 
 The script finds Mininet's own modules; `Mininet`, `CLI`, links and controllers are those of this file. The first run ends where the network is first used.
 """

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scpslab.plan.workloads.policy import DATA_HEADER_BYTES
+from scpslab.kinds.workloads.policy.plan import DATA_HEADER_BYTES
 
 _DATA = struct.Struct(">IIQ")
 _ANSWER = struct.Struct(">IIQIIB")

@@ -7,18 +7,28 @@ import traceback
 from typing import Any
 
 from scpslab import plan as plans
-from scpslab.lab import snapshot
+from scpslab.lab import disciplines, probes, services, snapshot, workloads
 from scpslab.lab.cell import LabCell, finish
 from scpslab.lab.place import CELL, WORK
 from scpslab.lab.shell import interact, run_script
 from scpslab.lab.template import FILE, Template
-from scpslab.plan import Plan
+from scpslab.plan import Plan, error_models, stacks
+from scpslab.plan import probes as planned_probes
+from scpslab.plan import workloads as planned_workloads
+
+# What is loaded before the snapshot is there in every cell, and costs none of them anything.
+LAYERS = (
+    *(planned_workloads.WORKLOADS, planned_probes.PROBES, error_models.MODELS, stacks.STACKS),
+    *(workloads.KINDS, services.KINDS, probes.KINDS, disciplines.DISCIPLINES),
+)
 
 
 def main() -> int:
     """Runs /cell/plan.json; where there is a template, sets it up first, for many cells. Exit code 0 when a status was written."""
     WORK.mkdir(parents=True, exist_ok=True)
     try:
+        for layer in LAYERS:
+            layer.load()
         status = _run(_go_on_from_template()) if (CELL / FILE).exists() else _alone(_plan())
     except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs
         (WORK / "logs").mkdir(exist_ok=True)

@@ -21,7 +21,8 @@ from typing import Any
 
 from mininet.cli import CLI
 
-from scpslab import units
+from scpslab.core import units
+from scpslab.core.names import file_name
 from scpslab.lab import iperf
 from scpslab.lab.changes import ChangeError, LinkChanges
 from scpslab.lab.link_words import as_text, link_between, read_change
@@ -32,7 +33,6 @@ from scpslab.lab.records import Records
 from scpslab.lab.replaced import Replaced
 from scpslab.lab.services.base import Services
 from scpslab.lab.watch import Watch
-from scpslab.names import file_name
 from scpslab.plan.nodes import Host
 
 LOOK_AGAIN_S = 0.5

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scpslab.names import file_name
+from scpslab.core.names import file_name
 
 
 class Records:

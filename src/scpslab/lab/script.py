@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 import subprocess
 
+from scpslab.core.names import file_name
 from scpslab.lab.changes import LinkChanges
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records
-from scpslab.names import file_name
 from scpslab.plan.script import LinkStep, RunStep, Step
 
 NOT_FOUND = 127  # what sh says of a command that is not there, POSIX.1-2017 2.8.2

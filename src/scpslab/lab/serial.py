@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scpslab.core.names import file_name
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.loop import Loop
 from scpslab.lab.netlink import Netlink
@@ -21,7 +22,6 @@ from scpslab.lab.network import LabNetwork, route_metrics
 from scpslab.lab.place import PROGRAMS
 from scpslab.lab.records import Records
 from scpslab.lab.serial_options import channel_errors, channel_options, crossing_ns, pppd_options
-from scpslab.names import file_name
 from scpslab.plan import serial_links as planned
 from scpslab.plan.routes import Route
 

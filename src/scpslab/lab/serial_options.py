@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scpslab.names import file_name
+from scpslab.core.names import file_name
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
 from scpslab.plan.serial_links import SerialDirection, SerialLink

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scpslab.names import file_name
+from scpslab.core.names import file_name
 from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import ScpsEnd
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
 
-from scpslab.names import file_name
+from scpslab.core.names import file_name
 from scpslab.plan import Plan
 from scpslab.plan.schema import Range
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
+from scpslab.core.names import file_name
 from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.disciplines.base import ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.lab.space import Space
-from scpslab.names import file_name
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction, Disorder
 
 FIRST_INDEX = 1000

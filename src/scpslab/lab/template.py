@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from scpslab import plan as plans
-from scpslab import strict_json
+from scpslab.core import strict_json
 from scpslab.lab.space import Space
 from scpslab.plan import Plan, schema
 from scpslab.plan.cell import CellKey, Limits

@@ -11,8 +11,9 @@ from typing import Any
 from scpslab.lab.netlink import NLM_DUMP, Netlink, attributes
 from scpslab.lab.netns import inside
 from scpslab.lab.network import ROOT, LabNetwork
-from scpslab.lab.probes.tcp_info import INET_DIAG_INFO, SOCK_DIAG_BY_FAMILY, STATES, fields
 from scpslab.plan.links import LOSS_CAUSES
+
+from scpslab.kinds.probes.tcp_info.lab import INET_DIAG_INFO, SOCK_DIAG_BY_FAMILY, STATES, fields
 
 BARS = " ▁▂▃▄▅▆▇█"
 KEPT = 40

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from scpslab import strict_json
+from scpslab.core import strict_json
 from scpslab.plan import schema
 from scpslab.plan.consistency import problems
 from scpslab.plan.plan import FORMAT, Plan

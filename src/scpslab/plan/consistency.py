@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from scpslab import names
+from scpslab.core import names
 from scpslab.plan.cell import Limits
 from scpslab.plan.disciplines import DISCIPLINES, Queue, settings_of
 from scpslab.plan.links import Direction, Link

@@ -73,7 +73,7 @@ class Paths:
             NoPathError: a node has no route, drops the packets, does not forward them, or they go in circles.
         """
         if self._has_np:
-            # Routers of SCPS-NP have tables of their own, which lead over the fewest links (planning/np.py).
+            # Routers of SCPS-NP have tables of their own, which lead over the fewest links (scenario/planning/np.py).
             return way(self._links, start, end)
         here, hops, passed = start, list[Hop](), [start]
         while here != end:

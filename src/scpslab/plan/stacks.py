@@ -1,14 +1,11 @@
-"""The registry of stacks, and the `scps` program at the end of a transfer.
-
-A stack is one line in STACKS: its name, and what carries TCP on its hosts. All else is in its file, `stacks/<name>.py`. The line stands here because the
-guest reads plans too, without what a scenario's models need.
-"""
+"""Stacks as plans know them, and the `scps` program at the end of a transfer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated
 
+from scpslab.core.kinds import Layer
 from scpslab.plan.np import NpEnd
 from scpslab.plan.schema import Misfit, Text
 from scpslab.plan.sp import SpEnd
@@ -27,11 +24,7 @@ KERNEL = Carrier()
 # A `scps` program at each end of a transfer, with an address of its own (ScpsEnd).
 SCPS = Carrier(runs_scps=True)
 IMAGE = Carrier(is_own_image=True)
-STACKS: dict[str, Carrier] = {
-    "kernel": KERNEL,
-    "scps": SCPS,
-    "image": IMAGE,
-}
+STACKS: Layer[Carrier] = Layer("stacks", "plan")
 # Stacks of earlier versions, and what to say to somebody whose file names one.
 GONE = {
     "scps-ri": "which left after version 0.3.0: the project builds no program that it may not pass on; expected another stack, such as image with an image "

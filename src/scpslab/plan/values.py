@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Annotated
 
-from scpslab import names
+from scpslab.core import names
+from scpslab.core.units import LARGEST
 from scpslab.plan.schema import Range, Scalar, Text
-from scpslab.units import LARGEST
 
 LONGEST_TEXT = 1 << 16
 LONGEST_LABEL = 300

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scpslab.names import file_label, file_name
-from scpslab.runfolder import CampaignFolder, held
+from scpslab.core.names import file_label, file_name
 from scpslab.running.command import command, program
 from scpslab.running.events import CampaignDone, CampaignFailed, CampaignInterrupted, CampaignStarted, Event, Listener, Note, Tally
 from scpslab.running.runner import RunOptions, RunResult, ScenarioRun
+from scpslab.runs import CampaignFolder, held
 from scpslab.scenario.campaign import Campaign, load_campaign
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from scpslab.errors import LabError, UsageError
+from scpslab.core.errors import LabError, UsageError
 
 LOCAL = "local"
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?[A-Za-z0-9.\-\[\]:_]+:[0-9]{1,5}", re.ASCII)

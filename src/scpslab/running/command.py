@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scpslab.errormodels import VECTOR_RULES
-from scpslab.names import shown
+from scpslab.core.names import shown
+from scpslab.core.version import commit, version
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
-from scpslab.version import commit, version
+from scpslab.scenario.errors import VECTOR_RULES
 
 DEFAULT_ENGINE = "virtual"
 

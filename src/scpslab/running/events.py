@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scpslab.planning import Expected
+from scpslab.scenario.planning import Expected
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scpslab import plan as plans
-from scpslab.errors import ResultError
+from scpslab.core.errors import ResultError
 from scpslab.plan import Plan, PlanError
-from scpslab.planning import expected
-from scpslab.runfolder import CellFiles, RunFolder
-from scpslab.running.store import cell_key
+from scpslab.runs import CellFiles, RunFolder
+from scpslab.runs.store import cell_key
+from scpslab.scenario.planning import expected
 
 # Of each run, so many cells say how fast others are; reading a plan takes a millisecond.
 SAMPLE = 10

@@ -11,7 +11,7 @@ import pickletools
 from types import SimpleNamespace
 from typing import Any
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 
 # What honest messages cannot do without: the type of bytes, and nothing. They are known by their own bytes, so that no pickle is loaded for them either.
 HARMLESS = {pickle.dumps(value, protocol): value for value in (bytes, None) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scpslab.lab.template import Template
 from scpslab.plan import Plan
-from scpslab.planning import expected
+from scpslab.scenario.planning import expected
 
 # No vectors of bit errors are drawn to compare networks; where they need more room, a part has a second template of the same network.
 NO_VECTORS = Path("/nonexistent")

@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from scpslab import plan as plans
-from scpslab import planning, scenario
-from scpslab.errormodels import vector_file
-from scpslab.errors import ScenarioError
+from scpslab import scenario
+from scpslab.core.errors import ScenarioError
+from scpslab.core.folders import TOPOLOGIES
+from scpslab.core.scratch import scratch
 from scpslab.plan import Plan
-from scpslab.plan.error_models.vector_file import VectorFile
 from scpslab.plan.schema import shown
-from scpslab.plan.workloads.policy import Policy, is_policy_name
-from scpslab.results.archive import OWN_TOPOLOGY, ArchivedRun
-from scpslab.runfolder.run import TOPOLOGIES, VECTORS
+from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun
+from scpslab.runs.run import VECTORS
+from scpslab.scenario import planning
 from scpslab.scenario.recorded import Recorded
 from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
-from scpslab.scratch import scratch
+
+from scpslab.kinds.errors.vector_file import scenario as vector_file
+from scpslab.kinds.errors.vector_file.plan import VectorFile
+from scpslab.kinds.workloads.policy.plan import Policy, is_policy_name
 
 
 def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from scpslab import plan as plans
-from scpslab import strict_json
+from scpslab.core import strict_json
+from scpslab.core.errors import CapabilityError, ResultError, ScpslabError
+from scpslab.core.scratch import places, remove_dead, scratch
 from scpslab.engine import ENGINES, CellRun, Engine
 from scpslab.engine.base import Interrupted
-from scpslab.errors import CapabilityError, ResultError, ScpslabError
 from scpslab.plan import Plan, PlanError, schema
 from scpslab.plan.schema import Range
 from scpslab.plan.values import LONGEST_TEXT, CellId, PlainText
-from scpslab.running.store import cell_key, packed
-from scpslab.scratch import places, remove_dead, scratch
+from scpslab.runs.store import cell_key, packed
 
 # A batch that has become so long, or so large, ends: what is left of it becomes another one.
 MOST_S, MOST_BYTES = 60.0, 32 << 20

@@ -12,26 +12,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from scpslab import analysis as results
 from scpslab import plan as plans
-from scpslab import planning, results, scenario
+from scpslab import scenario
+from scpslab.core.errors import CapabilityError, LabError, ResultError, UsageError
+from scpslab.core.scratch import places, remove_dead
+from scpslab.core.units import UnitError, parse
 from scpslab.engine import ENGINES, CellRun, Engine
 from scpslab.engine.needs import not_promised, own_images
-from scpslab.errormodels import vector_file
-from scpslab.errors import CapabilityError, LabError, ResultError, UsageError
 from scpslab.plan import Plan
-from scpslab.runfolder import NewerFormat, RunFolder, held
-from scpslab.runfolder.find import RUNS
-from scpslab.runfolder.run import FILE, TOOK, VECTORS
 from scpslab.running.command import DEFAULT_ENGINE, command, program
 from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted
 from scpslab.running.executors import EXECUTORS
 from scpslab.running.rebuilt import vectors_of
 from scpslab.running.shard import DONE, FOLDER, Shard
-from scpslab.running.store import LIMIT, DamagedEntryError, Store, cell_key, stores
+from scpslab.runs import NewerFormat, RunFolder, held
+from scpslab.runs.find import RUNS
+from scpslab.runs.run import FILE, TOOK, VECTORS
+from scpslab.runs.store import LIMIT, DamagedEntryError, Store, cell_key, stores
+from scpslab.scenario import planning
 from scpslab.scenario.model import Check
 from scpslab.scenario.topologies import OnDisk
-from scpslab.scratch import places, remove_dead
-from scpslab.units import UnitError, parse
+
+from scpslab.kinds.errors.vector_file import scenario as vector_file
 
 # A cell that failed is tried again; the others are results.
 KEPT = ("completed", "incomplete", "unsupported")

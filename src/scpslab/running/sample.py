@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from scpslab.errors import UsageError
+from scpslab.core.errors import UsageError
 
 
 def shuffled(items: Iterable[tuple[str, ...]], key: bytes, context: str = "") -> list[tuple[str, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from scpslab.errors import UsageError
+from scpslab.core.errors import UsageError
 from scpslab.plan import Plan
 from scpslab.running.parts import cut
 

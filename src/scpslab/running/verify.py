@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scpslab.analysis.collect import rows_as_csv
+from scpslab.analysis.run import each_cell
+from scpslab.core.errors import ResultError
+from scpslab.core.limited import LimitError, Limits, limited
+from scpslab.core.names import shown
+from scpslab.core.scratch import scratch
 from scpslab.engine import ENGINES
 from scpslab.engine.needs import not_promised
-from scpslab.errors import ResultError
-from scpslab.limited import LimitError, Limits, limited
-from scpslab.names import shown
-from scpslab.results.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
-from scpslab.results.collect import rows_as_csv
-from scpslab.results.run import each_cell
-from scpslab.runfolder.run import CELLS, RESULTS, VECTORS
 from scpslab.running.command import other_vectors
 from scpslab.running.events import Listener
 from scpslab.running.rebuilt import contradictions, stored_vectors, vectors_of
 from scpslab.running.runner import LARGEST_VECTOR, PlansRun, RunOptions
 from scpslab.running.sample import Sample
-from scpslab.scratch import scratch
+from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
+from scpslab.runs.run import CELLS, RESULTS, VECTORS
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from scpslab import units
+from scpslab.core import units
+from scpslab.core.errors import ScenarioError
 from scpslab.documents.document import read
-from scpslab.errors import ScenarioError
 from scpslab.scenario.load import FOLDER, FORM, load
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.resolve import resolved_yaml

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scpslab.core.errors import ScenarioError
+from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
 from scpslab.documents.complaints import validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue
-from scpslab.errors import ScenarioError
-from scpslab.names import EXPECTED, LONGEST_CELL, is_name, shown
+from scpslab.plan.topology.description import Network
 from scpslab.scenario.load import Scenario, check
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.model.sweep import axis_values, settings_at
 from scpslab.scenario.paths import PathError, set_value, without_left_out
-from scpslab.topology.description import Network
 
 # All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is probably a mistake.
 MOST_CELLS = 100_000

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from scpslab import units
+from scpslab.core import units
 from scpslab.documents.places import Places, one_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.np import LAN
+from scpslab.plan.topology import description as topology
 from scpslab.scenario import link_rules
 from scpslab.scenario.ends import with_routes
 from scpslab.scenario.model import LinkStep, RunStep, ScenarioFile
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.service_rules import service_problems
+from scpslab.scenario.stacks import STACKS
 from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.traffic import LARGEST_MTU, images_of_others, names_twice, probe_problems, too_late, too_little_memory, workload_problems
-from scpslab.stacks import STACKS
-from scpslab.topology import description as topology
 
 Problem = tuple[KeyPath, str]
 

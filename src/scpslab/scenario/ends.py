@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from scpslab import workloads
+from scpslab.core.names import node_and_link
 from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath
-from scpslab.names import node_and_link
 from scpslab.plan.nodes import Host
 from scpslab.plan.paths import NoPathError, Paths
+from scpslab.plan.topology.description import Network
+from scpslab.plan.topology.interfaces import Address, addresses
+from scpslab.plan.topology.layout import layout
+from scpslab.plan.topology.routes import RouteError, WordError, address, routes
 from scpslab.plan.ways import Way
 from scpslab.plan.workloads import WORKLOADS
+from scpslab.scenario import workloads
 from scpslab.scenario.model import ScenarioFile
-from scpslab.stacks import plan_node
-from scpslab.topology.description import Network
-from scpslab.topology.interfaces import Address, addresses
-from scpslab.topology.layout import layout
-from scpslab.topology.routes import RouteError, WordError, address, routes
-from scpslab.workloads import Workload
+from scpslab.scenario.stacks import plan_node
+from scpslab.scenario.workloads import Workload
 
 Problem = tuple[KeyPath, str]
 

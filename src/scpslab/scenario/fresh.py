@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from scpslab import workloads
+from scpslab.core.errors import UsageError
 from scpslab.documents.places import one_of
-from scpslab.errors import UsageError
 from scpslab.plan.paths import Paths
 from scpslab.plan.stacks import STACKS as CARRIERS
+from scpslab.plan.topology import catalogue
+from scpslab.plan.topology.description import Network
+from scpslab.plan.topology.interfaces import Address, addresses
+from scpslab.plan.topology.layout import layout
+from scpslab.plan.topology.parameters import Parameter
 from scpslab.plan.ways import Hop
-from scpslab.presets import PRESETS
-from scpslab.stacks import STACKS
-from scpslab.stacks.kernel import Congestion, KernelHost
-from scpslab.topology import catalogue
-from scpslab.topology.description import Network
-from scpslab.topology.interfaces import Address, addresses
-from scpslab.topology.layout import layout
-from scpslab.topology.parameters import Parameter
+from scpslab.scenario import workloads
+from scpslab.scenario.presets import PRESETS
+from scpslab.scenario.stacks import STACKS
+
+from scpslab.kinds.stacks.kernel.scenario import Congestion, KernelHost
 
 TEXT = """\
 kind: scenario

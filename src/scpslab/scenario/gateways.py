@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scpslab import workloads
-from scpslab.names import node_and_link
+from scpslab.core.names import node_and_link
+from scpslab.scenario import workloads
 from scpslab.scenario.model import CommandService, GatewayService, RunStep, ScenarioFile
-from scpslab.stacks import plan_node
+from scpslab.scenario.stacks import plan_node
 
 NAME = "gateway-{host}"
 

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import KeyPath, dotted
+from scpslab.plan.topology.description import Network
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.model.sweep import Cases, Values, axis_values, settings_at
 from scpslab.scenario.paths import PathError, leaves_out, places_of, set_value
-from scpslab.stacks import STACKS, stack
-from scpslab.topology.description import Network
+from scpslab.scenario.stacks import STACKS, stack
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from scpslab import units
-from scpslab.disciplines import DISCIPLINES, MARKING
+from scpslab.core import units
 from scpslab.documents.places import one_of
 from scpslab.documents.quantities import PositiveDuration, limit_of
 from scpslab.documents.yaml_lines import KeyPath
-from scpslab.errormodels import MODELS
 from scpslab.plan import disciplines
+from scpslab.plan.topology import description as topology
+from scpslab.scenario.disciplines import DISCIPLINES, MARKING
+from scpslab.scenario.errors import MODELS
 from scpslab.scenario.model import Direction, Queue, ScenarioFile
-from scpslab.topology import description as topology
 
 Problem = tuple[KeyPath, str]
 LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars

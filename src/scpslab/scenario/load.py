@@ -9,20 +9,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from scpslab.core.errors import ScenarioError
+from scpslab.core.project import ROOT
 from scpslab.documents.complaints import validated
 from scpslab.documents.document import read
 from scpslab.documents.places import Places, one_of
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import Form, KeyPath
-from scpslab.errors import ScenarioError
-from scpslab.project import ROOT
+from scpslab.plan.topology.description import Network
 from scpslab.scenario.consistency import describe, idle_skips, problems
 from scpslab.scenario.labels import Given, lies
 from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value, without_left_out
 from scpslab.scenario.renamed import current_name
 from scpslab.scenario.topologies import OnDisk, Topologies
-from scpslab.topology.description import Network
 
 FOLDER = ROOT / "scenarios"
 FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scpslab.core.names import node_and_link
 from scpslab.documents.places import Places, one_of
 from scpslab.documents.yaml_lines import KeyPath, dotted, read_value
-from scpslab.names import node_and_link
-from scpslab.topology.description import Network
+from scpslab.plan.topology.description import Network
 
 # The kind of workload that stands for other people's traffic: who sends it is no party of the experiment.
 CROSS_TRAFFIC = "congestion"

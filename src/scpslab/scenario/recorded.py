@@ -13,14 +13,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from scpslab.core.errors import ScenarioError
+from scpslab.core.folders import TOPOLOGIES as NAME
 from scpslab.documents.parts import Part
-from scpslab.errors import ScenarioError
-from scpslab.runfolder.run import TOPOLOGIES as NAME
+from scpslab.plan.topology import Network, Parameter, Parameters
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.load import Scenario
 from scpslab.scenario.model import sweep
 from scpslab.scenario.topologies import OnDisk, OwnTopology, Topologies, Topology, TopologyError, Values, is_path, of_the_project, wrong_with
-from scpslab.topology import Network, Parameter, Parameters
 
 FORMAT: Literal[1] = 1
 AGAIN = "Export the run again."

@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scpslab import probes, workloads
 from scpslab.documents.described import schema_of, tables
-from scpslab.scenario import model
-from scpslab.stacks import STACKS
-from scpslab.stacks.scps import SpSettings
+from scpslab.scenario import model, probes, workloads
+from scpslab.scenario.stacks import STACKS
+
+from scpslab.kinds.stacks.scps.scenario import SpSettings
 
 SCHEMA_ID = "scenario.schema.json"
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (

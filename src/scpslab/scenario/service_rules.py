@@ -7,9 +7,9 @@ from ipaddress import IPv4Network
 
 from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan.topology.description import Network
+from scpslab.plan.topology.interfaces import addresses
 from scpslab.scenario.model import GatewayService, ScenarioFile
-from scpslab.topology.description import Network
-from scpslab.topology.interfaces import addresses
 
 # What every link of IPv4 carries whole (RFC 791 §3.1), and what a TUN device takes.
 MTU_LEAST, MTU_MOST = 576, 65_535

@@ -18,13 +18,13 @@ from pathlib import Path
 from types import ModuleType
 
 from scpslab import plan as plans
+from scpslab.core.ownership import somebody_elses
+from scpslab.core.project import PACKAGE
 from scpslab.documents.places import one_of
-from scpslab.ownership import somebody_elses
 from scpslab.plan import PlanError
 from scpslab.plan.cell import CellKey, Limits
-from scpslab.project import PACKAGE
-from scpslab.topology import Network, Parameter, Parameters, catalogue
-from scpslab.topology.layout import layout
+from scpslab.plan.topology import Network, Parameter, Parameters, catalogue
+from scpslab.plan.topology.layout import layout
 
 PAGE = "docs/write-a-topology.md"
 SUFFIX = ".py"

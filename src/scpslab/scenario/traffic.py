@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from scpslab import probes, workloads
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
-from scpslab.probes import folder_of, name_of
+from scpslab.plan.topology import description as topology
+from scpslab.scenario import probes, workloads
 from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, survey, there_and_back
 from scpslab.scenario.gateways import NAME as GATEWAY
 from scpslab.scenario.gateways import gateway_hosts
 from scpslab.scenario.model import GatewayService, ScenarioFile
+from scpslab.scenario.probes import folder_of, name_of
 from scpslab.scenario.rates import mtu_bytes, slowest_bps
-from scpslab.topology import description as topology
-from scpslab.workloads import Surroundings, Workload
+from scpslab.scenario.workloads import Surroundings, Workload
 
 Problem = tuple[KeyPath, str]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from scpslab.errors import ScpslabError
+from scpslab.core.errors import ScpslabError
 from scpslab.setup.from_wheel import take
 from scpslab.setup.images import PARTS, cache_dir, compare, ensure, ensure_programs, find, timings
 from scpslab.setup.pack import pack

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
-from scpslab.installation import PACKAGES
+from scpslab.core.errors import CapabilityError
+from scpslab.core.installation import PACKAGES
 from scpslab.setup.job import Job
 
 SUITE = "trixie"

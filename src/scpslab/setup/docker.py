@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 from scpslab.setup import stack
 from scpslab.setup.apt import download
 from scpslab.setup.guest import SOURCE_DATE_EPOCH, lines

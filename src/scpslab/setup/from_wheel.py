@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from scpslab.errors import UsageError
-from scpslab.project import PARTS_INDEX
-from scpslab.scratch import scratch
+from scpslab.core.errors import UsageError
+from scpslab.core.project import PARTS_INDEX
+from scpslab.core.scratch import scratch
 from scpslab.setup import packed
 from scpslab.setup.images import CARRIED, cache_dir, place, recipe_hash, unpack
 

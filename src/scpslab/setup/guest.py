@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 from scpslab.setup import notices, versions
 from scpslab.setup.apt import SUITE, Apt, Place, places
 from scpslab.setup.job import Job

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scpslab import project
-from scpslab.errors import CapabilityError
+from scpslab.core import project
+from scpslab.core.errors import CapabilityError
+from scpslab.core.folders import whole_folder
 from scpslab.setup import docker, guest, kernel, packed, published, stack, system, tools, trust
-from scpslab.setup.folders import whole_folder
 from scpslab.setup.job import Job
 
 PROJECT = project.ROOT

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from scpslab.errors import CapabilityError
-from scpslab.installation import PACKAGES
+from scpslab.core.errors import CapabilityError
+from scpslab.core.installation import PACKAGES
 
 LAST_LINES = 6
 # How long the programs of an interrupted build may take to end.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 from scpslab.setup import source, versions
 from scpslab.setup.job import Job
 

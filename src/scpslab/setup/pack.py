@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
+from scpslab.core.folders import whole_folder
+from scpslab.core.version import commit
 from scpslab.setup import notices, packed
-from scpslab.setup.folders import whole_folder
 from scpslab.setup.images import APPLIANCE, CARRIED, MADE, Part, cache_dir, ensure, ensure_appliance, ensure_stack, find, link_or_copy, made, place
 from scpslab.setup.packed import Packed
-from scpslab.version import commit
 
 # Beside the parts in the cache: the archives, because packing takes minutes.
 FOLDER = "packed"

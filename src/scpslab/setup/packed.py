@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scpslab.errors import CapabilityError
-from scpslab.installation import pip_install
-from scpslab.project import PARTS_INDEX
-from scpslab.scratch import replace_text
+from scpslab.core.errors import CapabilityError
+from scpslab.core.installation import pip_install
+from scpslab.core.project import PARTS_INDEX
+from scpslab.core.scratch import replace_text
 
 INDEX = PARTS_INDEX.name
 FORMAT = 1
@@ -71,7 +71,7 @@ def pack(part: Packed, files: Iterable[Path], base: Path, folder: Path) -> None:
 
 
 def write_index(parts: Iterable[Packed], program: Mapping[str, Any], folder: Path) -> None:
-    """Writes the list of the parts in `folder`, with the commit of the program that they are for (`scpslab.version` reads it)."""
+    """Writes the list of the parts in `folder`, with the commit of the program that they are for (`scpslab.core.version` reads it)."""
     rows = [asdict(part) for part in sorted(parts, key=lambda part: part.name)]
     replace_text(folder / INDEX, json.dumps({"format": FORMAT, "program": program, "parts": rows}, indent=1) + "\n")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scpslab.scratch import replace_text, scratch
+from scpslab.core.scratch import replace_text, scratch
 from scpslab.setup import guest, kernel, published, versions
 from scpslab.setup.apt import Apt, Place, mirror, sources_line
 from scpslab.setup.images import CARRIED, GUEST, KERNEL, PROJECT, PUBLISHED, Part, cache_dir, made

@@ -12,7 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 
 LINE = re.compile(r"([a-z]+) ([0-9a-f]{16}) ([0-9a-f]{64}) (\S.*)", re.ASCII)
 COMMENT = "# The SHA-256 of the parts that results were published with, and what they were made with; written by make published (docs/decisions/0021)."

@@ -6,7 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 from scpslab.setup.apt import Apt, Place, places
 from scpslab.setup.job import Job
 from scpslab.setup.versions import Package, Versions, of_file

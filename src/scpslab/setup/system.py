@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
-from scpslab.scratch import replace_text
+from scpslab.core.errors import CapabilityError
+from scpslab.core.scratch import replace_text
 
 CHECKED = "checked"
 

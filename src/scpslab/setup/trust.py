@@ -7,7 +7,7 @@ import pwd
 import stat
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 
 ROOT = 0
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 
 FILE = "versions.txt"
 DATE = re.compile(r"date (\d{8}T\d{6}Z)", re.ASCII)

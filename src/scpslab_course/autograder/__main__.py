@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from scpslab.errors import ScpslabError
-from scpslab.names import shown
+from scpslab.core.errors import ScpslabError
+from scpslab.core.names import shown
+from scpslab.core.scratch import replace_text, scratch
 from scpslab.running import RunOptions
-from scpslab.scratch import replace_text, scratch
 from scpslab_course.autograder.handed_in import submission_of, users
 from scpslab_course.autograder.layout import COURSE, METADATA, RESULTS, ROOT, SOURCE, STUDENTS, SUBMISSION
 from scpslab_course.autograder.prepare import prepare

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import yaml
 
-from scpslab.errors import ScenarioError
-from scpslab.names import shown
-from scpslab.results.csv_text import csv_text
-from scpslab.scratch import OWNER_S
+from scpslab.analysis.csv_text import csv_text
+from scpslab.core.errors import ScenarioError
+from scpslab.core.names import shown
+from scpslab.core.scratch import OWNER_S
 from scpslab_course.autograder import layout
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking, load_marking
 from scpslab_course.course.folder import FILE, OWN, Course

@@ -8,8 +8,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from scpslab.errors import ScpslabError, UsageError
-from scpslab.names import shown
+from scpslab.core.errors import ScpslabError, UsageError
+from scpslab.core.names import shown
 from scpslab_course.course.roster import Student
 from scpslab_course.grading.submission import SUFFIX
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.engine.virtual import VirtualEngine
+from scpslab.scenario import planning
 from scpslab_course.course.draw import Whose, drawn
 from scpslab_course.course.folder import Course
 from scpslab_course.course.issue import NOBODY

@@ -11,11 +11,11 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from scpslab.errors import CapabilityError, UsageError
-from scpslab.installation import add_extra
+from scpslab.core.errors import CapabilityError, UsageError
+from scpslab.core.installation import add_extra
+from scpslab.core.version import version
 from scpslab.setup import cache_dir
 from scpslab.setup.images import parts_facts
-from scpslab.version import version
 from scpslab_course.autograder.build import Wheels
 
 # What grading imports: pictures are not drawn, so that the largest libraries stay away.

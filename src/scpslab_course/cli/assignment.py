@@ -11,13 +11,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from scpslab import figures, results
+from scpslab import analysis as results
+from scpslab.analysis import figures
 from scpslab.cli.notes import warn
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_summary, table_console
 from scpslab.cli.terminal import harmless, printable
+from scpslab.core.errors import UsageError
 from scpslab.documents.places import one_of
-from scpslab.errors import UsageError
 from scpslab.running import RunOptions
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import originals

@@ -12,10 +12,10 @@ from scpslab.cli.notes import warn
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import table_console
 from scpslab.cli.terminal import harmless, printable
+from scpslab.core.errors import ScenarioError
+from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
-from scpslab.errors import ScenarioError
 from scpslab.running import RunOptions
-from scpslab.scratch import replace_text, scratch
 from scpslab_course.cli.gradescope import gradescope
 from scpslab_course.course import practice as practices
 from scpslab_course.course.assignment import INSTRUCTOR, PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking

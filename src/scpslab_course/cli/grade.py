@@ -12,11 +12,11 @@ import typer
 
 from scpslab.cli.notes import warn
 from scpslab.cli.terminal import harmless, printable
-from scpslab.errors import UsageError
-from scpslab.names import file_label, file_name
+from scpslab.core.errors import UsageError
+from scpslab.core.names import file_label, file_name
+from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
-from scpslab.scratch import private_folder, replace_text, scratch
 from scpslab_course.course.folder import load_course
 from scpslab_course.course.roster import read_roster
 from scpslab_course.course.secret import FILE as SECRET

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.terminal import harmless, printable
-from scpslab.errors import UsageError
-from scpslab.scratch import scratch
+from scpslab.core.errors import UsageError
+from scpslab.core.scratch import scratch
 from scpslab_course.autograder.build import check_emails, write_archive
 from scpslab_course.autograder.wheels import collect
 from scpslab_course.course.folder import load_course

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scpslab.core.errors import ScenarioError
 from scpslab.documents import Form, Places, one_of
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import read_content
-from scpslab.errors import ScenarioError
 from scpslab_course.course.given import GivenError
 from scpslab_course.course.model import Answer, AssignmentFile
 from scpslab_course.course.scoring import read_given

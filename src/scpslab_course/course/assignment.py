@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from scpslab.core.errors import ScenarioError
+from scpslab.core.names import is_name
+from scpslab.core.project import ROOT
 from scpslab.documents import Form, KeyPath, Places, load, one_of, read
 from scpslab.documents.quantities import AxisValue
-from scpslab.errors import ScenarioError
-from scpslab.names import is_name
-from scpslab.project import ROOT
 from scpslab.scenario.load import FORM as SCENARIO_FORM
-from scpslab.workloads.policy import read_policy
 from scpslab_course.course.consistency import differences, policies_of, problems, sources, unknown_scenarios
 from scpslab_course.course.expression import Formula, FormulaError, advised, parse
 from scpslab_course.course.marking import MarkingFile
 from scpslab_course.course.model import FILE, MARKING, SCENARIO_SUFFIX, AssignmentFile, split_target
 from scpslab_course.course.numbers import NAMES, OF_RESULTS
+
+from scpslab.kinds.workloads.policy.scenario import read_policy
 
 FOLDER = ROOT / "assignments"
 HANDOUT, STARTER, PRACTICE = "handout.md", "starter", "practice.json"

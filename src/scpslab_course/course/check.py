@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scpslab.errors import ScenarioError
-from scpslab.names import shown
+from scpslab.core.errors import ScenarioError
+from scpslab.core.names import shown
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab_course.course import answers

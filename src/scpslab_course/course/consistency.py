@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from scpslab.documents import Complaint, KeyPath, one_of, read
-from scpslab.plan.workloads.policy import is_policy_name
 from scpslab.scenario.load import FORM as SCENARIO_FORM
 from scpslab_course.course.draw import DrawError, count_of, value_at
 from scpslab_course.course.expression import Formula as ReadFormula
@@ -14,6 +13,8 @@ from scpslab_course.course.expression import FormulaError, advised, parse
 from scpslab_course.course.marking import Item, MarkingFile, Scoring, Word
 from scpslab_course.course.model import FILE, MARKING, SCENARIO_SUFFIX, Answer, AssignmentFile, Choice, ChoiceAnswer, Formula, Parameter, Trial, split_target
 from scpslab_course.course.numbers import NAMES, OF_RESULTS
+
+from scpslab.kinds.workloads.policy.plan import is_policy_name
 
 
 def problems(file: AssignmentFile, folder: Path) -> Iterator[Complaint]:

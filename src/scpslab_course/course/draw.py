@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from scpslab import units
+from scpslab.core import units
 from scpslab.documents.quantities import AxisValue
 from scpslab_course.course.expression import FormulaError, parse
 from scpslab_course.course.model import Choice, Formula, Parameter, Range, Seed

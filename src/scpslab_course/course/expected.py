@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from scpslab.core.errors import ScenarioError
 from scpslab.documents import KeyPath
 from scpslab.documents.quantities import AxisValue
-from scpslab.errors import ScenarioError
 from scpslab.plan.schema import Kinds, Range, Scalar
 from scpslab.plan.values import Label, PlainText
 from scpslab_course.course.assignment import Assignment, Marking

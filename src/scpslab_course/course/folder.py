@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field
 
+from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.names import is_name
+from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, load
 from scpslab.documents.parts import Part, key
-from scpslab.errors import ScenarioError, UsageError
-from scpslab.names import is_name
-from scpslab.scratch import private_folder, replace_text
 from scpslab_course.course import secret
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, find, load_assignment

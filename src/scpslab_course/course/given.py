@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from scpslab import units
-from scpslab.names import shown
+from scpslab.core import units
+from scpslab.core.names import shown
 
 # Possessive: whatever follows a number, spaces are looked at once. What is before and behind is stripped first.
 NUMBER = re.compile(r"([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)\s*+((?!\d).*)", re.ASCII | re.DOTALL)

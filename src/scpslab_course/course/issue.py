@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scpslab.analysis.csv_text import csv_text, no_formula
+from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents.quantities import AxisValue
-from scpslab.errors import ScenarioError, UsageError
-from scpslab.results.csv_text import csv_text, no_formula
-from scpslab.scratch import private_folder, replace_text
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import Assignment, Marking
 from scpslab_course.course.draw import Whose, drawn

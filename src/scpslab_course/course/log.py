@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from scpslab import strict_json
+from scpslab.core import strict_json
 from scpslab.plan import schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import Label, PlainText, Seed

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from scpslab.errors import UsageError
-from scpslab.scratch import replace_bytes
+from scpslab.core.errors import UsageError
+from scpslab.core.scratch import replace_bytes
 from scpslab_course.course.assignment import INSTRUCTOR, STARTER, Assignment
 
 LARGEST_FILE, MOST_FILES = 4 << 20, 200

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from scpslab import strict_json
-from scpslab.errors import ScenarioError
+from scpslab.core import strict_json
+from scpslab.core.errors import ScenarioError
 from scpslab.plan import schema
 from scpslab.plan.schema import PlanError, Range
 from scpslab.plan.values import PlainText

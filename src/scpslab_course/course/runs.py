@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scpslab import results
+from scpslab import analysis as results
+from scpslab.analysis.resends import resend_columns
+from scpslab.analysis.run import open_run
+from scpslab.core.errors import ResultError
+from scpslab.core.scratch import scratch
 from scpslab.documents.quantities import AxisValue
-from scpslab.errors import ResultError
-from scpslab.results.archive import digests_of
-from scpslab.results.resends import resend_columns
-from scpslab.results.run import open_run
-from scpslab.runfolder import RunFolder
-from scpslab.runfolder.run import CELLS
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.events import Listener
 from scpslab.running.runner import ScenarioRun
-from scpslab.running.store import DamagedEntryError, stores
-from scpslab.scratch import scratch
+from scpslab.runs import RunFolder
+from scpslab.runs.archive import digests_of
+from scpslab.runs.run import CELLS
+from scpslab.runs.store import DamagedEntryError, stores
 from scpslab_course.course.assignment import Assignment
 from scpslab_course.course.numbers import Rows
 

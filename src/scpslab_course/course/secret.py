@@ -14,7 +14,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from scpslab.errors import UsageError
+from scpslab.core.errors import UsageError
 
 FILE = "secret"
 LENGTH = 32

@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from scpslab import planning, results, scenario
+from scpslab import analysis as results
+from scpslab import scenario
+from scpslab.analysis.run import open_run
+from scpslab.core.errors import ScenarioError
+from scpslab.core.scratch import scratch
 from scpslab.documents.quantities import AxisValue
-from scpslab.errors import ScenarioError
-from scpslab.results.run import open_run
 from scpslab.running.events import Listener
 from scpslab.running.runner import PlansRun, RunOptions
-from scpslab.scratch import scratch
-from scpslab.workloads.policy import read_policy
+from scpslab.scenario import planning
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
 from scpslab_course.course.expression import Formula, FormulaError, advised, parse
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
 from scpslab_course.course.numbers import NAMES, Row, base_value, functions
+
+from scpslab.kinds.workloads.policy.scenario import read_policy
 
 CORRECT = "Correct the formula."
 NOT_HANDED_IN = "not handed in"

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from scpslab import strict_json
+from scpslab.core import strict_json
 from scpslab.plan import schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import AxisValue, Label, Name, Seed

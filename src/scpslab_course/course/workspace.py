@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scpslab.errors import ScenarioError, ScpslabError, UsageError
-from scpslab.scratch import replace_text
+from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
+from scpslab.core.scratch import replace_text
 from scpslab_course.course import answers, log
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import STARTER, Assignment, find, load_assignment

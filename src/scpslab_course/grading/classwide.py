@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from scpslab.core.names import shown
 from scpslab.documents.quantities import AxisValue
-from scpslab.names import shown
 from scpslab_course.course.expected import Expected
 from scpslab_course.course.numbers import base_value
 from scpslab_course.course.workspace import BLANK_WRITE_UP

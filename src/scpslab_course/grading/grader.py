@@ -12,11 +12,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from scpslab.errors import ScpslabError
-from scpslab.limited import LimitError, Limits, limited
-from scpslab.results.archive import ArchivedRun
+from scpslab.core.errors import ScpslabError
+from scpslab.core.limited import LimitError, Limits, limited
 from scpslab.running.events import Listener
 from scpslab.running.runner import RunOptions
+from scpslab.runs.archive import ArchivedRun
 from scpslab_course.course import answers as answer_files
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import read_answers

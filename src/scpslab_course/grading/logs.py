@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from scpslab.results.archive import ArchivedRun
-from scpslab.runfolder.run import RESULTS
+from scpslab.runs.archive import ArchivedRun
+from scpslab.runs.run import RESULTS
 from scpslab_course.course import log
 from scpslab_course.course.log import Line, LogError, recorded_results, was_interrupted
 from scpslab_course.course.variant import Variant

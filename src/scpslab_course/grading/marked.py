@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scpslab.names import shown
+from scpslab.core.names import shown
 from scpslab_course.course.assignment import STARTER, Assignment, Marking
 from scpslab_course.course.check import given_predictions
 from scpslab_course.course.expected import Expected, RightNumber, RightWord

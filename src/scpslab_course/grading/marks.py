@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from scpslab.analysis.csv_text import csv_text, no_formula
+from scpslab.core.errors import UsageError
+from scpslab.core.names import shown
+from scpslab.core.scratch import replace_text
 from scpslab.documents import one_of
-from scpslab.errors import UsageError
-from scpslab.names import shown
-from scpslab.results.csv_text import csv_text, no_formula
-from scpslab.scratch import replace_text
 from scpslab_course.grading.grade import Grade, Part, Status
 
 COLUMNS = ("submission", "student", "assignment", "part", "of", "points", "comment")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from scpslab import planning, scenario
-from scpslab.errors import UsageError
+from scpslab import scenario
+from scpslab.core.errors import UsageError
 from scpslab.plan import Plan
+from scpslab.scenario import planning
 from scpslab_course.course.assignment import Assignment
 from scpslab_course.course.variant import Variant, unfit
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scpslab import results, scenario
-from scpslab.errors import LabError
+from scpslab import analysis as results
+from scpslab import scenario
+from scpslab.core.errors import LabError
 from scpslab.plan import Plan
-from scpslab.results.archive import digests_of
-from scpslab.runfolder import RunFolder
 from scpslab.running.events import Listener
 from scpslab.running.runner import PlansRun, RunOptions
 from scpslab.running.sample import shuffled
+from scpslab.runs import RunFolder
+from scpslab.runs.archive import digests_of
 from scpslab_course.course.assignment import Assignment, Marking
 from scpslab_course.course.numbers import OF_RESULTS, Row
 from scpslab_course.course.runs import rows_of

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import PurePosixPath
 
-from scpslab.errors import ResultError
-from scpslab.names import shown
-from scpslab.results.archive import ArchivedRun
-from scpslab.results.archive_members import MemberError, read_members
-from scpslab.runfolder.cell import CAPTURES, PLAN
-from scpslab.runfolder.run import CELLS, RESULTS
+from scpslab.core.errors import ResultError
+from scpslab.core.names import shown
 from scpslab.running.command import DEFAULT_ENGINE, other_vectors
+from scpslab.runs.archive import ArchivedRun
+from scpslab.runs.archive_members import MemberError, read_members
+from scpslab.runs.cell import CAPTURES, PLAN
+from scpslab.runs.run import CELLS, RESULTS
 from scpslab_course.grading.grade import Code, Finding
 from scpslab_course.grading.rerun import Plans, Rerun
 from scpslab_course.grading.submission import RUNS_LIMITS

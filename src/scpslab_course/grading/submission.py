@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from scpslab import strict_json
-from scpslab.errors import ResultError, UsageError
-from scpslab.names import file_label, file_name
+from scpslab.core import strict_json
+from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.names import file_label, file_name
+from scpslab.core.scratch import scratch
 from scpslab.plan import schema
 from scpslab.plan.schema import PlanError, Range, Text
 from scpslab.plan.values import Label, Name, Seed
-from scpslab.results.archive import ArchivedRun, read_archive, write_archive
-from scpslab.results.archive_members import Limits, MemberError, is_member_name, read_members
-from scpslab.scratch import scratch
+from scpslab.runs.archive import ArchivedRun, read_archive, write_archive
+from scpslab.runs.archive_members import Limits, MemberError, is_member_name, read_members
 from scpslab_course.course import answers
 from scpslab_course.course.model import AssignmentFile
 from scpslab_course.course.workspace import LOG, VARIANT, WRITE_UP, Workspace

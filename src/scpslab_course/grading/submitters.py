@@ -7,8 +7,8 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scpslab.errors import ScenarioError
-from scpslab.names import is_name, shown
+from scpslab.core.errors import ScenarioError
+from scpslab.core.names import is_name, shown
 
 COLUMNS = ("file", "student")
 LARGEST_BYTES = 1 << 20

@@ -4,7 +4,7 @@ a ── r ── b
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Network, Parameters
+from scpslab.plan.topology import Network, Parameters
 
 PARAMETERS = Parameters()
 

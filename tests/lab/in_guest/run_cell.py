@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, "/opt/scpslab/source")
 from scpslab import plan as plans
-from scpslab.hostlab import HostLab
+from scpslab.engine.hostlab import HostLab
 from scpslab.lab import docker
 
 PROGRAMS = Path("/var/lib/scpslab/programs")

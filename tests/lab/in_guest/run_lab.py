@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, "/opt/scpslab/source")
-from scpslab.hostlab import dead_labs, labs, owned, remove
+from scpslab.engine.hostlab import dead_labs, labs, owned, remove
 from scpslab.lab import docker
 
 PROGRAMS = Path("/var/lib/scpslab/programs")

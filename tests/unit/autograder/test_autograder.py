@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.errors import ScenarioError, ScpslabError, UsageError
-from scpslab.version import version
+from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
+from scpslab.core.version import version
 from scpslab_course.autograder import __main__ as container
 from scpslab_course.autograder.build import Wheels, write_archive
 from scpslab_course.autograder.handed_in import submission_of, users

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.claims import Evidence, evaluate
-from scpslab.claims.evidence import Row
-from scpslab.claims.load import load
+from scpslab.analysis.claims import Evidence, evaluate
+from scpslab.analysis.claims.evidence import Row
+from scpslab.analysis.claims.load import load
 
 HEAD = """kind: claims
 version: 1

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from scpslab.claims import Outcome
-from scpslab.claims.scoreboard import as_csv, as_json, as_table, decided, scores
+from scpslab.analysis.claims import Outcome
+from scpslab.analysis.claims.scoreboard import as_csv, as_json, as_table, decided, scores
 
 VALUE = """    checks:
       - kind: value

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.claims import QUESTIONS, Evidence, evaluate, load_all
-from scpslab.claims.contradictions import load_contradictions
-from scpslab.claims.load import load
-from scpslab.claims.numbers import NUMBERS
-from scpslab.claims.relations import RELATIONS
-from scpslab.errors import ScenarioError
-from scpslab.figures.plots import MODELS
-from scpslab.figures.recipe import load_all as load_recipes
+from scpslab.analysis.claims import QUESTIONS, Evidence, evaluate, load_all
+from scpslab.analysis.claims.contradictions import load_contradictions
+from scpslab.analysis.claims.load import load
+from scpslab.analysis.claims.numbers import NUMBERS
+from scpslab.analysis.claims.relations import RELATIONS
+from scpslab.analysis.figures.plots import MODELS
+from scpslab.analysis.figures.recipe import load_all as load_recipes
+from scpslab.analysis.metrics import FAMILIES, np
+from scpslab.core.errors import ScenarioError
 from scpslab.plan.links import LOSS_CAUSES
-from scpslab.planning import plan
-from scpslab.results.metrics import FAMILIES, np
 from scpslab.scenario import cells
 from scpslab.scenario import load as load_scenario
+from scpslab.scenario.planning import plan
 
 CLAIM = """  - id: one
     weight: headline

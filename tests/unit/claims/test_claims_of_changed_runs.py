@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from scpslab import scenario
-from scpslab.claims import Evidence
-from scpslab.claims.model import Series
-from scpslab.results.collect import BEFORE_AXES
+from scpslab.analysis.claims import Evidence
+from scpslab.analysis.claims.model import Series
+from scpslab.analysis.collect import BEFORE_AXES
 from scpslab.scenario.altered import altered
 
 

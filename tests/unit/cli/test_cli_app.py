@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import errors
 from scpslab.cli import app
-from scpslab.presets import PRESETS
-from scpslab.stacks import scps
+from scpslab.core import errors
+from scpslab.scenario.presets import PRESETS
+
+from scpslab.kinds.stacks.scps import scenario as scps
 
 DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
 

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from scpslab.analysis.figures.canvas import Words, new_figure, save
 from scpslab.cli.app import complain
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, table_console
 from scpslab.cli.validate import validate
-from scpslab.errors import ScenarioError
-from scpslab.figures.canvas import Words, new_figure, save
+from scpslab.core.errors import ScenarioError
 from scpslab.running.events import CampaignStarted, CellDone, RunInterrupted, RunStarted
 
 EVIL = ["[/b] closes nothing", "[red]not red[/red]", ":smile:", "a [link=x] b"]

@@ -8,9 +8,9 @@ import os
 import pytest
 from rich.console import Console
 
-from scpslab import ownership
 from scpslab.cli import consent
-from scpslab.errors import UsageError
+from scpslab.core import ownership
+from scpslab.core.errors import UsageError
 
 SCENARIO = "kind: scenario\nversion: 1\ntitle: one\ntopology: point_to_point\n"
 CAMPAIGN = "kind: campaign\nversion: 1\ntitle: two\nruns:\n- {scenario: one.yaml}\n"

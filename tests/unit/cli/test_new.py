@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
-from scpslab import planning, scenario, workloads
-from scpslab.scenario import fresh
-from scpslab.topology import catalogue
+from scpslab import scenario
+from scpslab.plan.topology import catalogue
+from scpslab.scenario import fresh, planning, workloads
 
 EVERYTHING = list(itertools.product(fresh.networks(), fresh.workload_kinds()))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab import planning, scenario, units
+from scpslab import scenario
 from scpslab.cli.session import transcript
-from scpslab.errors import ScenarioError
+from scpslab.core import units
+from scpslab.core.errors import ScenarioError
 from scpslab.plan import write
+from scpslab.scenario import planning
 
 STEPS = [
     {"at": "220 ms", "do": "run", "node": "h1", "command": "iperf3 -c 10.0.0.2 -t 12", "required": False},

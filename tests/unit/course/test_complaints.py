@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.unit.course.conftest import ASSIGNMENT, MARKING
 
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 from scpslab_course.course.assignment import load_assignment, load_marking
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: ([\w.\[\]-]+: )?found .+; expected .+[.?]")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies
 
-from scpslab.limited import Limits, limited
+from scpslab.core.limited import Limits, limited
 from scpslab_course.course.expected import Mistake, NearEnough, RightNumber, RightWord
 from scpslab_course.course.given import GivenError, interval, number
 from scpslab_course.course.marking import Distance, Interval, LogRatio, Word

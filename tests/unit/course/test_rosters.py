@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 from scpslab_course.course.roster import parties, read_roster
 
 

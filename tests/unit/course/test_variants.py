@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.errors import ScenarioError, UsageError
+from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import variant as variants
 from scpslab_course.course.draw import Whose, drawn
 from scpslab_course.course.folder import load_course, make_course

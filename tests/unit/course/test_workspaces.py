@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from scpslab.errors import ScenarioError, UsageError
+from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import log
 from scpslab_course.course.answers import blank, read_answers
 from scpslab_course.course.assignment import find, load_assignment, names

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from scpslab import scratch
+from scpslab.core import scratch
+from scpslab.core.errors import CapabilityError
 from scpslab.doctor.machine import judge_memory_folder, judge_other_folder
 from scpslab.doctor.surroundings import Surroundings
 from scpslab.engine import memory
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.errors import CapabilityError
 
 BARE = Surroundings("Debian")
 DOCKER = Surroundings("Debian", "docker")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from scpslab import scenario
-from scpslab.claims.load import load as load_claims
+from scpslab.analysis.claims.load import load as load_claims
+from scpslab.analysis.figures.plots import MODELS
+from scpslab.analysis.figures.recipe import load as load_recipe
+from scpslab.core.errors import ScenarioError
 from scpslab.documents import load
-from scpslab.errors import ScenarioError
-from scpslab.figures.plots import MODELS
-from scpslab.figures.recipe import load as load_recipe
 from scpslab.scenario.campaign import load_campaign
 from scpslab_course.course.assignment import FORM as ASSIGNMENT_FORM
 from scpslab_course.course.assignment import MARKING_FORM

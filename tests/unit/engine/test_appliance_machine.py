@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.core.errors import CapabilityError
 from scpslab.doctor.machine import judge_appliance
 from scpslab.engine.appliance import machine as machine_module
 from scpslab.engine.appliance import machines as machines_module
@@ -21,7 +22,6 @@ from scpslab.engine.appliance.machines import Machines
 from scpslab.engine.appliance.parts import copy_program
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.uml import no_network
-from scpslab.errors import CapabilityError
 
 PLAN = no_network({"wall_s": 5, "memory_mib": 64})
 # What every script begins with: `folder` is where the machine's exchange is.

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.core.project import PACKAGE
 from scpslab.engine.bundle import INPUT_PARTS, PARTS, bundle_hash, input_hash, sources
 from scpslab.engine.needs import Needs
 from scpslab.engine.uml import no_network
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.project import PACKAGE
 from scpslab.setup import Images
 
 # What these say is in the plan by then (the keys of scenarios), or only in messages.

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import pytest
 
+from scpslab.core.errors import UsageError
 from scpslab.engine import CellRun
 from scpslab.engine.base import Interrupted
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.errors import UsageError
 from scpslab.plan import Plan, write
 from scpslab.plan.cell import CellKey, Limits
-from scpslab.runfolder import CellFiles
+from scpslab.runs import CellFiles
 
 LIMITS = Limits(virtual_s=60, wall_s=60, memory_mib=512)
 PLAN = Plan(

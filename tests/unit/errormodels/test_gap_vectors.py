@@ -10,16 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scpslab.errormodels import MODELS as KINDS
-from scpslab.errormodels import ErrorModel
-from scpslab.errormodels.draws import Draws
-from scpslab.errormodels.vector import bit_map, gap_vector
-from scpslab.errormodels.vector_file import gaps_of_bits
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 from scpslab.plan.error_models import MODELS, Errors
-from scpslab.plan.error_models.clustered import Clustered
-from scpslab.plan.error_models.independent import Independent
-from scpslab.plan.error_models.vector_file import VectorFile
+from scpslab.scenario.errors import MODELS as KINDS
+from scpslab.scenario.errors import ErrorModel
+from scpslab.scenario.errors.draws import Draws
+from scpslab.scenario.errors.vector import bit_map, gap_vector
+
+from scpslab.kinds.errors.clustered.plan import Clustered
+from scpslab.kinds.errors.independent.plan import Independent
+from scpslab.kinds.errors.vector_file.plan import VectorFile
+from scpslab.kinds.errors.vector_file.scenario import gaps_of_bits
 
 N = 400_000
 BURST_TOLERANCE = 0.03

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scpslab.errormodels.vector import gap_vector, lost_packets
+from scpslab.core.seeds import stream
 from scpslab.plan.error_models import Errors
-from scpslab.plan.error_models.packet_loss import PacketLoss
-from scpslab.seeds import stream
+from scpslab.scenario.errors.vector import gap_vector, lost_packets
+
+from scpslab.kinds.errors.packet_loss.plan import PacketLoss
 
 SEEDS, PACKETS = 4_000, 100
 

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scpslab.errormodels import draws, gilbert_elliott
-from scpslab.errormodels.draws import Draws
-from scpslab.errormodels.vector import gap_vector
+from scpslab.core.seeds import stream
 from scpslab.plan.error_models import MODELS, Errors
-from scpslab.seeds import stream
+from scpslab.scenario.errors import draws
+from scpslab.scenario.errors.draws import Draws
+from scpslab.scenario.errors.vector import gap_vector
+
+from scpslab.kinds.errors.gilbert_elliott import scenario as gilbert_elliott
 
 SEEDS, PACKETS, PACKET_BITS = 10_000, 100, 12_000
 # Numbers in the vectors of these tests: few, but more than the errors in so many packets.

@@ -8,14 +8,14 @@ import shutil
 
 import pytest
 
-from scpslab.claims import load_beside
+from scpslab.analysis.claims import load_beside
+from scpslab.analysis.figures.drawing import draw
+from scpslab.analysis.figures.plots import MODELS, metric_vs_axis
+from scpslab.analysis.figures.recipe import RECIPES, load
+from scpslab.analysis.figures.source import Source
+from scpslab.analysis.report import write_report
 from scpslab.cli import app
-from scpslab.errors import ScenarioError, UsageError
-from scpslab.figures.drawing import draw
-from scpslab.figures.plots import MODELS, metric_vs_axis
-from scpslab.figures.recipe import RECIPES, load
-from scpslab.figures.source import Source
-from scpslab.report import write_report
+from scpslab.core.errors import ScenarioError, UsageError
 
 RECIPE = """\
 kind: figure
@@ -141,7 +141,7 @@ def test_a_bad_recipe_of_the_project_costs_only_itself(run_dir, tmp_path, monkey
     folder = tmp_path / "recipes"
     shutil.copytree(RECIPES, folder)
     (folder / "fy97-fig05.yaml").write_text("a: [\n")
-    monkeypatch.setattr("scpslab.figures.found.RECIPES", folder)
+    monkeypatch.setattr("scpslab.analysis.figures.found.RECIPES", folder)
     names, warned = drawn(run_dir)
     assert "fy97-fig04.svg" in names
     assert [line.partition(":")[0].rpartition("/")[2] for line in warned] == ["fy97-fig05.yaml"]

@@ -13,19 +13,20 @@ import pytest
 from matplotlib.text import Text
 
 from scpslab import plan as plans
-from scpslab import planning, scenario
-from scpslab.errors import ScenarioError
-from scpslab.figures import draw
-from scpslab.figures.canvas import Picture, words_in
-from scpslab.figures.conditions import Conditions, differences
-from scpslab.figures.facts import facts_of, said
-from scpslab.figures.marks import mark_sentences, marks_of
-from scpslab.figures.plots import MODELS, PLOTS
-from scpslab.figures.plots.metric_vs_axis import MetricVsAxis, _axes, _is_meant
-from scpslab.figures.recipe import RECIPES, CellRecipe, load, load_all
-from scpslab.figures.source import NothingToDrawError, Source, _fits
-from scpslab.figures.words import origin
-from scpslab.results.run import RunCell
+from scpslab import scenario
+from scpslab.analysis.figures import draw
+from scpslab.analysis.figures.canvas import Picture, words_in
+from scpslab.analysis.figures.conditions import Conditions, differences
+from scpslab.analysis.figures.facts import facts_of, said
+from scpslab.analysis.figures.marks import mark_sentences, marks_of
+from scpslab.analysis.figures.plots import MODELS, PLOTS
+from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis, _axes, _is_meant
+from scpslab.analysis.figures.recipe import RECIPES, CellRecipe, load, load_all
+from scpslab.analysis.figures.source import NothingToDrawError, Source, _fits
+from scpslab.analysis.figures.words import origin
+from scpslab.analysis.run import RunCell
+from scpslab.core.errors import ScenarioError
+from scpslab.scenario import planning
 
 RECIPE_NAMES = sorted(load_all(MODELS))
 # What a recipe may not say of a run: quantities with units, and words for a condition.

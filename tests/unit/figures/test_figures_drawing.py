@@ -7,12 +7,12 @@ import json
 import pytest
 from matplotlib.figure import Figure
 
-from scpslab.errors import ResultError, UsageError
-from scpslab.figures import draw
-from scpslab.figures.plots import metric_vs_axis
-from scpslab.figures.plots.metric_vs_axis import _Positions
-from scpslab.figures.source import NothingToDrawError, Source, axis_number
-from scpslab.results.statistics import Group
+from scpslab.analysis.figures import draw
+from scpslab.analysis.figures.plots import metric_vs_axis
+from scpslab.analysis.figures.plots.metric_vs_axis import _Positions
+from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_number
+from scpslab.analysis.statistics import Group
+from scpslab.core.errors import ResultError, UsageError
 
 CELL = "stack=reno,ber=1e-05,r1"
 

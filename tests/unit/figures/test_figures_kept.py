@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from scpslab import figures
-from scpslab.figures import drawing, kept
-from scpslab.results.collect import collect
+from scpslab.analysis import figures
+from scpslab.analysis.collect import collect
+from scpslab.analysis.figures import drawing, kept
 
 BER = "fy97-fig04.png"
 

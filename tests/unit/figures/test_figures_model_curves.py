@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scpslab.errors import ResultError, UsageError
-from scpslab.figures import draw
-from scpslab.figures.model_curves import METRICS, Path, floor_s, mathis_s, path_of, pftk_s
-from scpslab.figures.plots import MODELS, metric_vs_axis
-from scpslab.figures.recipe import RECIPES, load
-from scpslab.figures.source import Source
-from scpslab.results.run import open_cell
+from scpslab.analysis.figures import draw
+from scpslab.analysis.figures.model_curves import METRICS, Path, floor_s, mathis_s, path_of, pftk_s
+from scpslab.analysis.figures.plots import MODELS, metric_vs_axis
+from scpslab.analysis.figures.recipe import RECIPES, load
+from scpslab.analysis.figures.source import Source
+from scpslab.analysis.run import open_cell
+from scpslab.core.errors import ResultError, UsageError
 
 # 100 ms, 1 % loss, 1460-byte segments; 1460 + 40 bytes on a line of 100 Mbit/s take 0.12 ms.
 PATH = Path(total_bytes=1_460_000, segment_bytes=1460, header_bytes=40, overhead_bytes=0, rate_bps=100_000_000, rtt_s=0.1, loss=0.01)

@@ -12,14 +12,15 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from scpslab import plan as plans
-from scpslab.figures import draw
-from scpslab.figures.canvas import COLOURS
-from scpslab.figures.plots import MODELS, over_time, time_sequence
-from scpslab.figures.recipe import RECIPES, load
-from scpslab.figures.source import Source, flow_at
-from scpslab.plan.probes.tcp_info import TcpInfo
-from scpslab.plan.probes.verdicts import Verdicts
-from scpslab.results.run import open_cell
+from scpslab.analysis.figures import draw
+from scpslab.analysis.figures.canvas import COLOURS
+from scpslab.analysis.figures.plots import MODELS, over_time, time_sequence
+from scpslab.analysis.figures.recipe import RECIPES, load
+from scpslab.analysis.figures.source import Source, flow_at
+from scpslab.analysis.run import open_cell
+
+from scpslab.kinds.probes.tcp_info.plan import TcpInfo
+from scpslab.kinds.probes.verdicts.plan import Verdicts
 
 CELL, OTHER = "stack=reno,ber=1e-05,r1", "stack=bbr,ber=1e-05,r1"
 

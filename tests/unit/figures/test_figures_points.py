@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from scpslab import plan as plans
-from scpslab import planning, scenario
-from scpslab.errors import ResultError
-from scpslab.figures import draw
-from scpslab.figures.plots import MODELS, PLOTS, over_time, points
-from scpslab.figures.recipe import RECIPES, load
-from scpslab.figures.source import Source, flow_at
-from scpslab.results.run import open_cell
-from scpslab.results.table import read_results
+from scpslab import scenario
+from scpslab.analysis.figures import draw
+from scpslab.analysis.figures.plots import MODELS, PLOTS, over_time, points
+from scpslab.analysis.figures.recipe import RECIPES, load
+from scpslab.analysis.figures.source import Source, flow_at
+from scpslab.analysis.run import open_cell
+from scpslab.analysis.table import read_results
+from scpslab.core.errors import ResultError
+from scpslab.scenario import planning
 
 
 def drawn(run_dir, **keys):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.errors import ScenarioError, UsageError
-from scpslab.figures.found import find
-from scpslab.figures.plots import MODELS
-from scpslab.figures.recipe import RECIPES, load, load_all
+from scpslab.analysis.figures.found import find
+from scpslab.analysis.figures.plots import MODELS
+from scpslab.analysis.figures.recipe import RECIPES, load, load_all
+from scpslab.core.errors import ScenarioError, UsageError
 
 RECIPE = """
 kind: figure

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab.limited import Limits, limited
+from scpslab.core.limited import Limits, limited
 from scpslab_course.course.expected import Expected
 from scpslab_course.grading import classwide
 from scpslab_course.grading.classwide import _Index, _is_rounded

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.errors import UsageError
+from scpslab.core.errors import UsageError
 from scpslab_course.grading.grade import Code, Finding, Grade, Part, Status
 from scpslab_course.grading.marks import Marks
 

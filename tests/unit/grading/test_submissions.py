@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scpslab.errors import ResultError
+from scpslab.core.errors import ResultError
 from scpslab_course.grading import submission
 
 MEMBERS = {

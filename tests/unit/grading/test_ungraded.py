@@ -10,7 +10,7 @@ import tarfile
 
 import pytest
 
-from scpslab.limited import Limits
+from scpslab.core.limited import Limits
 from scpslab_course.course import issue, variant
 from scpslab_course.course.assignment import load_marking
 from scpslab_course.course.secret import Secret

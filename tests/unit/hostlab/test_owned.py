@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from scpslab.hostlab import owned
+from scpslab.engine.hostlab import owned
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from scpslab.lab.serial_options import channel_errors, channel_options, crossing_ns, pppd_options
 from scpslab.plan import schema
 from scpslab.plan.serial_links import SerialLink
-from scpslab.topology import catalogue
-from scpslab.topology.layout import layout
+from scpslab.plan.topology import catalogue
+from scpslab.plan.topology.layout import layout
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.lab.space import GAPS_KEPT, VERDICT_LOG_ENTRIES, Space
 from scpslab.lab.template import Template
 from scpslab.plan import Plan, read, write
@@ -16,10 +16,12 @@ from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.links import Disorder
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import SERIAL_HOP, NpHop, NpHost
-from scpslab.plan.probes.verdicts import Verdicts
 from scpslab.plan.script import RunStep
-from scpslab.topology import catalogue
-from scpslab.topology.layout import layout
+from scpslab.plan.topology import catalogue
+from scpslab.plan.topology.layout import layout
+from scpslab.scenario import planning
+
+from scpslab.kinds.probes.verdicts.plan import Verdicts
 
 KEY = CellKey(id="r1", scenario="test", axes={"ber": 1e-5}, repeat=1, kernel_seed="5c" * 32)
 LIMITS = Limits(virtual_s=60, wall_s=60, memory_mib=512)

@@ -8,8 +8,8 @@ import pytest
 
 from scpslab.plan.paths import NoPathError, Paths
 from scpslab.plan.routes import NO_OPTIONS, Route
-from scpslab.topology import Direction, Network, Serial, catalogue
-from scpslab.topology.layout import layout
+from scpslab.plan.topology import Direction, Network, Serial, catalogue
+from scpslab.plan.topology.layout import layout
 
 
 def diamond(*routes):

@@ -10,14 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scpslab import plan as plans
-from scpslab import planning, probes, scenario, stacks, workloads
+from scpslab import scenario
 from scpslab.cli.shell import shell_plan
 from scpslab.engine.wall_clock import on_the_wall_clock
 from scpslab.plan import PlanError
 from scpslab.plan.probes import PROBES
 from scpslab.plan.stacks import STACKS
+from scpslab.plan.topology import catalogue
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.topology import catalogue
+from scpslab.scenario import planning, probes, stacks, workloads
 
 
 def some_cells(name):

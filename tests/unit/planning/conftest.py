@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.plan import write
+from scpslab.scenario import planning
 
 SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text()
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
+from scpslab.scenario import planning
 
 SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text()
 NONE = SMALL.replace("model: independent, ber: 1e-6", "model: none").replace("links.hop.*", "links.hop.data")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.plan import write
+from scpslab.scenario import planning
 
 HOP = ("preset: fy97-reno}\n  h2: {preset: fy97-reno", "preset: modern, initial_window: 3, rto_min: 1 s}\n  h2: {preset: modern, mss: 600 B, quick_ack: true")
 NONE = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None, "quickack": None}

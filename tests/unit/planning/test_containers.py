@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.plan import PlanError, read, write
+from scpslab.scenario import planning
 
 NP_LANS = Path(__file__).parents[2] / "data/np-lans/np-lans.yaml"
 

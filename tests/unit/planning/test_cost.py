@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.cli.cost import cost_text
-from scpslab.planning import Cost
+from scpslab.scenario import planning
+from scpslab.scenario.planning import Cost
 
 NAME = "links/transfer"
 

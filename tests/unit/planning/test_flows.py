@@ -6,11 +6,12 @@ import re
 
 import pytest
 
-from scpslab import planning, scenario
-from scpslab.errors import ScenarioError
+from scpslab import scenario
+from scpslab.core.errors import ScenarioError
 from scpslab.plan import read, write
 from scpslab.plan.paths import flow, paths_of
 from scpslab.plan.schema import PlanError
+from scpslab.scenario import planning
 
 HEAD = "kind: scenario\nversion: 1\ntitle: T\ntopology: one_way_satellite\nworkloads:\n"
 TRANSFER = "  - {kind: bulk, name: transfer, from: server, to: home.sat, size: 20 kB}\n"

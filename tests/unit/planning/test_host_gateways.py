@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.cli.shell import shell_plan
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 from scpslab.plan import read, write
+from scpslab.scenario import planning
 
 SCENARIO = """kind: scenario
 version: 1

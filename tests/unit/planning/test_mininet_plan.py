@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from scpslab import plan as plans
-from scpslab.errors import ScenarioError
-from scpslab.plan.error_models.packet_loss import PacketLoss
+from scpslab.core.errors import ScenarioError
 from scpslab.plan.mininet import Described, MininetScript
 from scpslab.plan.schema import PlanError
-from scpslab.planning.mininet import EMPTY, plan_of
+from scpslab.scenario.planning.mininet import EMPTY, plan_of
+
+from scpslab.kinds.errors.packet_loss.plan import PacketLoss
 
 SCRIPT = MininetScript(file="net.py", code="", topo=None, test="cli", commands="", described="")
 PLAIN = {"mac": None, "rate_bps": None, "limit_packets": 1000, "delay_ns": 0, "jitter_ns": 0, "loss": 0.0}

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario
-from scpslab.errors import ScenarioError
+from scpslab import scenario
+from scpslab.core.errors import ScenarioError
 from scpslab.lab.np_settings import end_file, router_file
 from scpslab.plan import parse, text, write
+from scpslab.scenario import planning
 
 NP_LANS = Path(__file__).parents[2] / "data/np-lans/np-lans.yaml"
 BASE = """kind: scenario

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario, units, workloads
+from scpslab import scenario
+from scpslab.core import units
 from scpslab.plan import write
+from scpslab.plan.topology import catalogue
+from scpslab.plan.topology.layout import layout
 from scpslab.plan.workloads import Traffic
-from scpslab.topology import catalogue
-from scpslab.topology.layout import layout
+from scpslab.scenario import planning, workloads
 
 CONTRACT = (Path(__file__).parents[3] / "docs" / "plan-format.md").read_text()
 WORKLOAD_KEYS = {

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.lab.probes.scps_trace import Trace, samples
 from scpslab.plan import write
-from scpslab.stacks.scps import CONGESTION_OF
+from scpslab.scenario import planning
+
+from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
 
 SETTINGS = Path(__file__).parents[3] / "stack" / "crates" / "scps-cli" / "src" / "settings.rs"
 FY97 = ("sweep={}", "repeats=1")

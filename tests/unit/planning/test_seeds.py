@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab.seeds import stream, uniform
+from scpslab.core.seeds import stream, uniform
 
 SWEEP = "ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}"
 STACKS = "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: bbr}}}\n"

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import planning, scenario
-from scpslab.errors import ScenarioError
+from scpslab import scenario
+from scpslab.core.errors import ScenarioError
 from scpslab.lab.sp_settings import master_key, sp_file, why, write_sp
 from scpslab.plan import parse, text, write
+from scpslab.scenario import planning
 
 BASE = """kind: scenario
 version: 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.topology import Network
-from scpslab.topology.layout import layout
-from scpslab.topology.routes import routes
+from scpslab.plan.topology import Network
+from scpslab.plan.topology.layout import layout
+from scpslab.plan.topology.routes import routes
 
 
 def two_ways():

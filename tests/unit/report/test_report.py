@@ -10,12 +10,12 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
-from scpslab.claims import Evidence, evaluate, load_all
-from scpslab.claims.load import load
+from scpslab.analysis.claims import Evidence, evaluate, load_all
+from scpslab.analysis.claims.load import load
+from scpslab.analysis.report import write_report
+from scpslab.analysis.report.content import Content, check_lines, gather
+from scpslab.analysis.report.page import render
 from scpslab.cli.app import program
-from scpslab.report import write_report
-from scpslab.report.content import Content, check_lines, gather
-from scpslab.report.page import render
 
 
 class Page(html.parser.HTMLParser):

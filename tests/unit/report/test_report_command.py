@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.report.content import safe_command
-from scpslab.report.page import render
+from scpslab.analysis.report.content import safe_command
+from scpslab.analysis.report.page import render
+from scpslab.core.version import commit_of, version
 from scpslab.running.command import command
-from scpslab.version import commit_of, version
 
 FAKE = Path(__file__).parents[2] / "data" / "run_with_fake_engine.py"
 SETTINGS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from scpslab.analysis.checks import evaluate
 from scpslab.cli import run
-from scpslab.errors import ResultError
-from scpslab.results.checks import evaluate
+from scpslab.core.errors import ResultError
 from scpslab.running.runner import RunResult
 from scpslab.scenario.model import Check
 

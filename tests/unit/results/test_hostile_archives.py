@@ -17,12 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scpslab import plan as plan_format
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.cli import app
-from scpslab.errors import ResultError
+from scpslab.core.errors import ResultError
 from scpslab.plan import write
-from scpslab.results import archive_members
-from scpslab.results.archive import read_archive
+from scpslab.runs import archive_members
+from scpslab.runs.archive import read_archive
+from scpslab.scenario import planning
 
 PLAN = json.loads(json.dumps(write(planning.plan(scenario.cells(scenario.load("links/round-trip:test"))[0]))))
 CELL = PLAN["cell"]["id"]

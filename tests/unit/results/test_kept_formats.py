@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from scpslab import plan, scenario
-from scpslab.results import archive
-from scpslab.results.collect import rows_as_csv
-from scpslab.results.run import open_run
-from scpslab.runfolder import FORMAT as RUN_FORMAT
+from scpslab.analysis.collect import rows_as_csv
+from scpslab.analysis.run import open_run
+from scpslab.runs import FORMAT as RUN_FORMAT
+from scpslab.runs import archive
 from scpslab.scenario.model import ScenarioFile
 
 ROOT = Path(__file__).parents[3]

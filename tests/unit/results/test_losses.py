@@ -16,12 +16,13 @@ import pytest
 from typer.testing import CliRunner
 
 from scpslab import plan as plans
+from scpslab.analysis.loss_table import as_csv, as_json
+from scpslab.analysis.lost_packets import Losses, find_losses
+from scpslab.analysis.run import open_cell
 from scpslab.cli.app import program
 from scpslab.plan.links import CORRUPT, QUEUE
-from scpslab.plan.probes.verdicts import Verdicts
-from scpslab.results.loss_table import as_csv, as_json
-from scpslab.results.lost_packets import Losses, find_losses
-from scpslab.results.run import open_cell
+
+from scpslab.kinds.probes.verdicts.plan import Verdicts
 
 LOG = "verdicts-hop-data"
 # Ordinals among the data packets, resent ones included.

@@ -9,9 +9,9 @@ import tarfile
 
 import pytest
 
-from scpslab.errors import ResultError
-from scpslab.results import collect
-from scpslab.results.archive import digests_of, read_archive, write_archive
+from scpslab.analysis import collect
+from scpslab.core.errors import ResultError
+from scpslab.runs.archive import digests_of, read_archive, write_archive
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scpslab.errors import ResultError
-from scpslab.results.capture import SYN, parse_packets, read_packets, split_connections
-from scpslab.results.traces import flow_of
+from scpslab.analysis.capture import SYN, parse_packets, read_packets, split_connections
+from scpslab.analysis.traces import flow_of
+from scpslab.core.errors import ResultError
 
 
 def pcap(frames, *, link_type=1, magic=0xA1B23C4D, order="<", t_ns=None):

@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from scpslab import plan as plans
-from scpslab.errors import ResultError
-from scpslab.plan.workloads.congestion import Congestion
-from scpslab.plan.workloads.iperf3 import Iperf3
-from scpslab.plan.workloads.ping import Ping
-from scpslab.results import collect
-from scpslab.results.metrics.bulk import report_pct
-from scpslab.results.run import natural, open_run
-from scpslab.runfolder import CellFiles, find_run
+from scpslab.analysis import collect
+from scpslab.analysis.run import natural, open_run
+from scpslab.core.errors import ResultError
+from scpslab.runs import CellFiles, find_run
+
+from scpslab.kinds.workloads.bulk.metrics import report_pct
+from scpslab.kinds.workloads.congestion.plan import Congestion
+from scpslab.kinds.workloads.iperf3.plan import Iperf3
+from scpslab.kinds.workloads.ping.plan import Ping
 
 
 def rows_of(path):

@@ -14,15 +14,16 @@ import pytest
 from scipy import stats
 
 from scpslab import plan as plans
-from scpslab import planning, scenario
+from scpslab import scenario
+from scpslab.analysis import compare as comparing
+from scpslab.analysis.compare import Options, compare_axis, compare_runs
+from scpslab.analysis.compare_texts import as_csv, as_json, as_table, notes
+from scpslab.analysis.csv_text import csv_text
+from scpslab.analysis.effects import Method
+from scpslab.analysis.table import Results, read_results
 from scpslab.cli.tables import as_markdown
-from scpslab.errors import ResultError, UsageError
-from scpslab.results import compare as comparing
-from scpslab.results.compare import Options, compare_axis, compare_runs
-from scpslab.results.compare_texts import as_csv, as_json, as_table, notes
-from scpslab.results.csv_text import csv_text
-from scpslab.results.effects import Method
-from scpslab.results.table import Results, read_results
+from scpslab.core.errors import ResultError, UsageError
+from scpslab.scenario import planning
 
 
 def results(name, cells, metric="transfer_s", axis="ber"):

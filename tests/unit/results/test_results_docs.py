@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scpslab.figures.plots import PLOTS
+from scpslab.analysis.figures.plots import PLOTS
+from scpslab.analysis.metrics import FAMILIES
 from scpslab.plan.links import LOSS_CAUSES
-from scpslab.results.metrics import FAMILIES
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from scpslab.results import ranks
-from scpslab.results.effects import NO_EFFECT, Method, completion_p, effect, needed
-from scpslab.results.statistics import holm, paired_p, ratio_of_pairs
+from scpslab.analysis import ranks
+from scpslab.analysis.effects import NO_EFFECT, Method, completion_p, effect, needed
+from scpslab.analysis.statistics import holm, paired_p, ratio_of_pairs
 
 VALUES = st.lists(st.floats(0.1, 1000).map(lambda value: round(value, 3)), min_size=2, max_size=8)
 PAIRS = st.integers(2, 8).flatmap(lambda n: st.tuples(*(st.lists(st.integers(1, 50).map(float), min_size=n, max_size=n),) * 2))

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from scpslab import plan as plans
-from scpslab import planning, scenario
-from scpslab.results.collect import measure
-from scpslab.results.run import open_run
+from scpslab import scenario
+from scpslab.analysis.collect import measure
+from scpslab.analysis.run import open_run
+from scpslab.scenario import planning
 
 FILE = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab", "lost_bytes": 0, "duplicated_bytes": 0, "damaged_bytes": 0}
 OPEN = {"command": "open 10.7.0.1 2121", "status": "complete", "seconds": 0.25}

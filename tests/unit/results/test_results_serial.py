@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from scpslab import plan as plans
-from scpslab import planning, scenario
-from scpslab.results.collect import measure
-from scpslab.results.run import open_run
+from scpslab import scenario
+from scpslab.analysis.collect import measure
+from scpslab.analysis.run import open_run
+from scpslab.scenario import planning
 
 CLIENT = {"event": "client", "command": "get", "bytes": 10_000, "before_transfer_s": 0.5, "total_s": 1.5}
 FILE = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab"}

@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
-from scpslab.results import collect
-from scpslab.results.metrics.shape import flights
+from scpslab.analysis import collect
+from scpslab.analysis.metrics.shape import flights
 
 AXES = {"stack": "reno", "ber": "0"}
 

@@ -5,19 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import special, stats
 
-from scpslab.results.statistics import (
-    clopper_pearson,
-    difference_p,
-    fisher_exact,
-    group_rows,
-    holm,
-    mean_of,
-    ratio_of,
-    spread_of,
-    sum_of,
-    t_quantile,
-    welch,
-)
+from scpslab.analysis.statistics import clopper_pearson, difference_p, fisher_exact, group_rows, holm, mean_of, ratio_of, spread_of, sum_of, t_quantile, welch
 
 
 @pytest.mark.parametrize(("degrees_of_freedom", "quantile"), [(1, 12.706), (4, 2.776), (9, 2.262), (15, 2.131), (29, 2.045), (120, 1.980)])

@@ -10,14 +10,14 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from scpslab.analysis import collect
+from scpslab.analysis.figures import draw
+from scpslab.analysis.figures.canvas import words_in
+from scpslab.analysis.statistics import group_rows, mean_of
+from scpslab.analysis.table import as_csv, as_json, read_results, summarise, with_interval
 from scpslab.cli.app import program
 from scpslab.cli.tables import print_summary
-from scpslab.errors import ResultError, UsageError
-from scpslab.figures import draw
-from scpslab.figures.canvas import words_in
-from scpslab.results import collect
-from scpslab.results.statistics import group_rows, mean_of
-from scpslab.results.table import as_csv, as_json, read_results, summarise, with_interval
+from scpslab.core.errors import ResultError, UsageError
 
 
 def printed(run_dir, **choices):

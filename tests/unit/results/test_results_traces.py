@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scpslab.results.capture import parse_packets, read_packets, split_connections
-from scpslab.results.traces import binned_rate, flight_bytes, flow_of, queue_estimate, round_trips, transfer_times
-from scpslab.results.xpl import time_sequence
+from scpslab.analysis.capture import parse_packets, read_packets, split_connections
+from scpslab.analysis.traces import binned_rate, flight_bytes, flow_of, queue_estimate, round_trips, transfer_times
+from scpslab.analysis.xpl import time_sequence
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from cut_network import CutNetwork
 
-from scpslab.errors import LabError, ResultError, UsageError
+from scpslab.core.errors import LabError, ResultError, UsageError
 from scpslab.running import clusters, no_pickles, remote
 from scpslab.running.events import CellDone, CellStarted, Note
 from scpslab.running.executors.dask import DaskExecutor, Patience, _Run

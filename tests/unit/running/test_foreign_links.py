@@ -7,9 +7,9 @@ import shutil
 import pytest
 from matplotlib.figure import Figure
 
-from scpslab.errors import ScenarioError, UsageError
-from scpslab.figures.canvas import save
-from scpslab.project import ROOT
+from scpslab.analysis.figures.canvas import save
+from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.project import ROOT
 
 PRIVATE = "of this machine"
 

@@ -22,12 +22,12 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.core.errors import ScpslabError
+from scpslab.core.limited import Limits, limited
 from scpslab.engine.vectors import write_vectors
-from scpslab.errors import ScpslabError
-from scpslab.limited import Limits, limited
-from scpslab.results.archive import write_archive
 from scpslab.running import RunOptions
 from scpslab.running.verify import verify
+from scpslab.runs.archive import write_archive
 
 DRAWS = int(os.environ.get("SCPSLAB_HOSTILE_PLANS", "200"))
 COMPARED = 50

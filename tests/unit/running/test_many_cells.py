@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from scpslab.results.collect import rows_as_csv
-from scpslab.results.run import each_cell, open_run
-from scpslab.runfolder import RunFolder
+from scpslab.analysis.collect import rows_as_csv
+from scpslab.analysis.run import each_cell, open_run
 from scpslab.running.events import CellDone
+from scpslab.runs import RunFolder
 
 CELLS = 240
 MANY = ["repeats=80"]

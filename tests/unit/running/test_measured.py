@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from scpslab import planning, scenario
-from scpslab.planning import expected
+from scpslab import scenario
 from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, SAMPLE, Measured
+from scpslab.scenario import planning
+from scpslab.scenario.planning import expected
 
 NAME, VARIANT = "links/transfer", "links/transfer:variant"
 

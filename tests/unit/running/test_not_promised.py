@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from scpslab.cli.verify import _say
-from scpslab.results.archive import write_archive
 from scpslab.running import RunOptions
 from scpslab.running.events import Note
 from scpslab.running.verify import verify
+from scpslab.runs.archive import write_archive
 
 SAYS = "found hosts with images of others (scpslab/scps-host:"
 

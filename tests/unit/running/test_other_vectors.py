@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from scpslab.cli import verify as command
-from scpslab.errormodels import VECTOR_RULES
-from scpslab.plan.error_models.independent import Independent
-from scpslab.results.archive import read_archive, write_archive
 from scpslab.running.command import other_vectors, program
 from scpslab.running.verify import Comparison
+from scpslab.runs.archive import read_archive, write_archive
+from scpslab.scenario.errors import VECTOR_RULES
 from scpslab_course.grading.grade import Code
 from scpslab_course.grading.rerun import Rerun
 from scpslab_course.grading.runs import against_rerun
+
+from scpslab.kinds.errors.independent.plan import Independent
 
 # A run of one cell, as an older version made it.
 OLD_RUN = Path(__file__).parents[2] / "data" / "formats" / "run-1"

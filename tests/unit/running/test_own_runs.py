@@ -11,11 +11,11 @@ import tarfile
 
 import pytest
 
-from scpslab.errors import ResultError, ScenarioError
-from scpslab.results.archive import read_archive, write_archive
+from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.running import RunOptions
 from scpslab.running.rebuilt import contradictions
 from scpslab.running.verify import verify
+from scpslab.runs.archive import read_archive, write_archive
 
 TOPOLOGY = """\
 from scpslab.topology import Direction, Network, Parameters, Queue, rate

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from scpslab import planning, scenario
-from scpslab.results.archive import ArchivedRun, RunDigest
+from scpslab import scenario
 from scpslab.running.rebuilt import contradictions
+from scpslab.runs.archive import ArchivedRun, RunDigest
+from scpslab.scenario import planning
 from scpslab.scenario.resolve import resolved_yaml
 
 ONE_BER = "sweep.ber.values=[1e-5]"

@@ -7,10 +7,11 @@ import json
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.engine import ENGINES
 from scpslab.running import remote
-from scpslab.running.store import unpack
+from scpslab.runs.store import unpack
+from scpslab.scenario import planning
 
 
 @pytest.fixture

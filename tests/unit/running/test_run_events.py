@@ -7,9 +7,9 @@ import json
 import pytest
 
 from scpslab import plan as plans
+from scpslab.core.errors import LabError
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Engine, Interrupted
-from scpslab.errors import LabError
 from scpslab.running import RunOptions, run_campaign, run_scenario
 from scpslab.running.events import (
     CampaignDone,
@@ -69,7 +69,7 @@ def place(tmp_path, monkeypatch):
     """A made-up engine and a made-up executor, registered; and a campaign of two small scenarios."""
     monkeypatch.setitem(ENGINES, "step", StepEngine)
     monkeypatch.setitem(EXECUTORS, "backwards", BackwardsExecutor)
-    monkeypatch.setattr("scpslab.running.store.cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr("scpslab.runs.store.cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(StepEngine, "at", "")
     campaign = tmp_path / "two.yaml"
     campaign.write_text(

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.errors import ResultError
-from scpslab.runfolder import CellFiles, RunFolder
-from scpslab.runfolder.campaign import CAMPAIGN
-from scpslab.runfolder.cell import CAPTURES, ENVIRONMENT, LOGS, PLAN, RECORDS, STATUS
-from scpslab.runfolder.reading import check_format
-from scpslab.runfolder.run import MANIFEST, RESOLVED, RESULTS
+from scpslab.core.errors import ResultError
+from scpslab.runs import CellFiles, RunFolder
+from scpslab.runs.campaign import CAMPAIGN
+from scpslab.runs.cell import CAPTURES, ENVIRONMENT, LOGS, PLAN, RECORDS, STATUS
+from scpslab.runs.reading import check_format
+from scpslab.runs.run import MANIFEST, RESOLVED, RESULTS
 
 SOURCE = Path(__file__).parents[3] / "src"
 NAMES = {PLAN, STATUS, ENVIRONMENT, MANIFEST, RESOLVED, RESULTS, CAMPAIGN}
 FOLDERS = {RECORDS, CAPTURES, LOGS}
 # The guest has no such package; docs/plan-format.md is what the lab program keeps to.
-OWNERS = ("scpslab/runfolder/", "scpslab/lab/")
+OWNERS = ("scpslab/runs/", "scpslab/lab/")
 
 
 def paths_in(tree: ast.AST) -> list[str]:

@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 
 from scpslab import plan as plans
+from scpslab.analysis.run import open_run
 from scpslab.cli.progress import ConsoleProgress
+from scpslab.core.errors import ResultError
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Engine, Interrupted
-from scpslab.errors import ResultError
-from scpslab.results.run import open_run
-from scpslab.runfolder import find_run, runs_of
 from scpslab.running import RunOptions, run_campaign
+from scpslab.runs import find_run, runs_of
 
 
 class PaperEngine(Engine):
@@ -52,7 +52,7 @@ class PaperEngine(Engine):
 def campaign(tmp_path, monkeypatch):
     """Two small scenarios, and the engine that runs them."""
     monkeypatch.setitem(ENGINES, "paper", PaperEngine)
-    monkeypatch.setattr("scpslab.running.store.cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr("scpslab.runs.store.cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(PaperEngine, "ran", [])
     path = tmp_path / "two.yaml"
     path.write_text(

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from scpslab.cli import app
-from scpslab.errors import ResultError, ScpslabError
+from scpslab.core.errors import ResultError, ScpslabError
 
 DAMAGES = [b"", b"{", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}', b"null", b'{"status": 7, "format": "x", "cells": []}', b"- &a [*a]\n- 2001-99-99"]
 FILES = ["manifest.json", "status.json", "plan.json", "scenario.resolved.yaml", "results.csv"]
@@ -75,7 +75,7 @@ def test_commands_say_in_one_line_what_is_damaged_and_what_to_do(whole, tmp_path
     path = next(run.glob(f"cells/*/{name}")) if name in ("plan.json", "status.json") else run / name
     path.write_bytes(damage)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("scpslab.figures.drawing._applicable", lambda recipes, source: [source.run][1:])
+    monkeypatch.setattr("scpslab.analysis.figures.drawing._applicable", lambda recipes, source: [source.run][1:])
     for command in COMMANDS:
         words = [word.replace("RUN", run.name) for word in command.split()]
         monkeypatch.setattr(sys, "argv", ["scpslab", words[0], *([run.name] if words[0] != "export" else [run.name, "--out", "x.tar.gz"]), *words[1:]])

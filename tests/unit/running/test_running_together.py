@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.scratch import remove_dead, replace_text, scratch
+from scpslab.core.scratch import remove_dead, replace_text, scratch
 
 PROGRAM = Path(__file__).parents[2] / "data" / "run_with_fake_engine.py"
 CELLS = 3

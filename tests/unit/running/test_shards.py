@@ -7,12 +7,13 @@ import shutil
 
 import pytest
 
-from scpslab import planning, scenario
-from scpslab.errors import UsageError
+from scpslab import scenario
+from scpslab.core.errors import UsageError
 from scpslab.running import run_campaign
 from scpslab.running.events import CellDone
 from scpslab.running.parts import batches, cut
 from scpslab.running.shard import Shard
+from scpslab.scenario import planning
 
 NAME = "links/transfer"
 DIFFER = ("machine", "program", "took_s", "wall_s")

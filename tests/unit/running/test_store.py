@@ -12,12 +12,12 @@ import threading
 
 import pytest
 
-from scpslab.errors import ResultError, UsageError
+from scpslab.core.errors import ResultError, UsageError
 from scpslab.running.events import CellDone, Note
 from scpslab.running.runner import RunOptions
 from scpslab.running.sample import Sample
-from scpslab.running.store import DamagedEntryError, Store, packed
 from scpslab.running.verify import verify
+from scpslab.runs.store import DamagedEntryError, Store, packed
 
 KEY, OTHER = "ab" * 16, "cd" * 16
 

@@ -13,12 +13,12 @@ import tarfile
 
 import pytest
 
-from scpslab.errors import ResultError
-from scpslab.limited import Limits, limited
-from scpslab.results.archive import write_archive
+from scpslab.core.errors import ResultError
+from scpslab.core.limited import Limits, limited
 from scpslab.running import RunOptions
 from scpslab.running import verify as module
 from scpslab.running.verify import verify
+from scpslab.runs.archive import write_archive
 
 MIB = 1 << 20
 # Verifies an archive; writes what was said, the largest resident size in bytes, and the CPU seconds. The peak is read from the kernel's own account of

@@ -3,7 +3,7 @@
 import pytest
 
 from scpslab import scenario
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 
 ADVICE = "Choose cases with --set 'sweep.stack=[LABEL]', or add one of your own: --set 'sweep.stack.cases.NAME={PATH: VALUE}'."
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from scpslab import scenario
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
 
 HEAD = "kind: campaign\nversion: 1\ntitle: Some\nruns:\n"

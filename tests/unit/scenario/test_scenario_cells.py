@@ -2,8 +2,9 @@
 
 import pytest
 
-from scpslab import planning, scenario
+from scpslab import scenario
 from scpslab.plan import write
+from scpslab.scenario import planning
 
 
 def cells_of(load, text, *overrides):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scpslab import scenario
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 
 SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text()
 

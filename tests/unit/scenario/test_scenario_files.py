@@ -7,10 +7,11 @@ import jsonschema
 import pytest
 import yaml
 
-from scpslab import planning, scenario
+from scpslab import scenario
+from scpslab.core.errors import ScenarioError
 from scpslab.documents import read
-from scpslab.errors import ScenarioError
 from scpslab.plan import write
+from scpslab.scenario import planning
 from scpslab.scenario.load import FOLDER, FORM, evidence_variants
 from scpslab.scenario.reference import SECTIONS, schema
 from scpslab_course.cli.schema import generated

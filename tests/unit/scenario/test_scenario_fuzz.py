@@ -8,8 +8,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scpslab import planning, scenario
-from scpslab.errors import ScenarioError
+from scpslab import scenario
+from scpslab.core.errors import ScenarioError
+from scpslab.scenario import planning
 
 SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_bytes()
 TREE = yaml.safe_load(SMALL)

@@ -3,7 +3,7 @@
 import pytest
 
 from scpslab import scenario
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 
 BARE = """kind: scenario
 version: 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab import planning, scenario
-from scpslab.claims import Evidence
-from scpslab.claims.model import Series
+from scpslab import scenario
+from scpslab.analysis.claims import Evidence
+from scpslab.analysis.claims.model import Series
+from scpslab.analysis.table import BEFORE_AXES
 from scpslab.plan import write
-from scpslab.results.table import BEFORE_AXES
+from scpslab.scenario import planning
 from scpslab.scenario.campaign import load_campaign
 from scpslab.scenario.load import evidence_variants
 from scpslab.scenario.renamed import RENAMED, current_name

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from scpslab import scenario
-from scpslab.errors import ScenarioError
+from scpslab.core.errors import ScenarioError
 from scpslab.scenario.cells import MOST_CELLS
 
 

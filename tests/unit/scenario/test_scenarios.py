@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scpslab import plan as plan_format
-from scpslab import planning, scenario, units
+from scpslab import scenario
+from scpslab.core import units
+from scpslab.core.errors import ScenarioError
 from scpslab.documents import read
-from scpslab.errors import ScenarioError
+from scpslab.scenario import planning
 from scpslab.scenario.load import FOLDER, FORM
 from scpslab_course.cli.schema import generated
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.setup.folders import whole_folder
+from scpslab.core.folders import whole_folder
 
 
 def test_two_that_make_it_at_once_both_get_it_whole(tmp_path):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scpslab import project
-from scpslab.errors import CapabilityError, UsageError
+from scpslab.core import project
+from scpslab.core.errors import CapabilityError, UsageError
 from scpslab.setup import from_wheel, images, pack, packed
 from scpslab.setup.job import Job
 

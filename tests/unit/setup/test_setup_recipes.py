@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 from scpslab.setup import apt, guest, images, job, kernel
 
 DEFAULT = "http://default.example/debian"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 from scpslab.setup import images
 from scpslab.setup.job import Job
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.core.errors import CapabilityError
 from scpslab.engine import host
-from scpslab.errors import CapabilityError
 from scpslab.setup import images, trust
 
 ANOTHER_USER = 4242

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from scpslab.errors import CapabilityError
+from scpslab.core.errors import CapabilityError
 from scpslab.setup import apt, guest, images, kernel, published, source, versions
 from scpslab.setup.job import Job
 from scpslab.setup.versions import Package, Versions

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab import units
+from scpslab.core import units
 
 KINDS = st.sampled_from(sorted(units.KINDS))
 

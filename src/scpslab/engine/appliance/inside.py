@@ -17,7 +17,7 @@ from scpslab.engine.process import console_bounded, cut_console
 from scpslab.engine.uml import no_network
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
-from scpslab.runfolder import CellFiles
+from scpslab.runs import CellFiles
 
 PORTS = Path("/sys/class/virtio-ports")
 # In memory: a cell's files, and the templates that it is forked from.

@@ -17,13 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from scpslab.core.errors import CapabilityError
+from scpslab.core.scratch import scratch
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.job import BOOT, CONSOLE, EXCHANGE, KERNEL, LAB, OUT, PROGRAM, READY, TOOLS, Answer, Job, line
 from scpslab.engine.appliance.parts import copy_program
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import take
-from scpslab.errors import CapabilityError
-from scpslab.scratch import scratch
 from scpslab.setup.images import LAB_KERNEL_MACHINE
 
 QEMU = "qemu-system-x86_64"

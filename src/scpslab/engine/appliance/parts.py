@@ -5,14 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from scpslab.project import PACKAGE
+from scpslab.core.project import PACKAGE
 
 # Programs of a cell are not among them: they are in the lab program's folder.
-NEEDED = (
-    *("__init__.py", "errors.py", "installation.py", "kinds.py", "names.py", "ownership.py", "project.py", "scratch.py", "strict_json.py", "units.py"),
-    "version.py",
-    *("engine", "hostlab", "lab", "plan", "runfolder", "setup", "topology"),
-)
+NEEDED = ("__init__.py", "core", "plan", "setup", "runs", "engine", "lab", "kinds", "topology.py")
 START = "from scpslab.engine.appliance.inside import main\n\nmain()\n"
 
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from scpslab.kinds import kinds_of
+from scpslab.core.kinds import Layer
 from scpslab.lab.probes.base import Probe
-from scpslab.plan.probes import NAMES
 
-KINDS: dict[str, type[Probe[Any]]] = kinds_of(__name__, NAMES)
+KINDS: Layer[type[Probe[Any]]] = Layer("probes", "lab")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from scpslab.lab.services import command, gateway, host_gateway
+from typing import Any
+
+from scpslab.core.kinds import Layer
 from scpslab.lab.services.base import Service, Services
 
-KINDS = {"command": command.KIND, "gateway": gateway.KIND, "host-gateway": host_gateway.KIND}
+KINDS: Layer[Any] = Layer("services", "lab")
 
 __all__ = ["KINDS", "Service", "Services"]

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from scpslab.core.names import file_name
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
 from scpslab.lab.loop import Loop
-from scpslab.names import file_name
 
 if TYPE_CHECKING:
     # Mininet exists only where a lab runs; tests of services run without it.

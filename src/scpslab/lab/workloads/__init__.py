@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from scpslab.kinds import kinds_of
+from scpslab.core.kinds import Layer
 from scpslab.lab.workloads.base import Workload
-from scpslab.plan.workloads import NAMES
 
-KINDS: dict[str, type[Workload[Any]]] = kinds_of(__name__, NAMES)
+KINDS: Layer[type[Workload[Any]]] = Layer("workloads", "lab")

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from scpslab.core.names import file_name
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records, Trace
 from scpslab.lab.services.base import Service
-from scpslab.names import file_name
 from scpslab.plan.workloads import Traffic
 
 Planned = TypeVar("Planned", bound=Traffic)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from scpslab.lab.np_settings import end_file
 from scpslab.lab.sp_settings import sp_path, why, write_sp
 from scpslab.plan.stacks import ScpsEnd
-from scpslab.plan.workloads.bulk import Bulk
+
+from scpslab.kinds.workloads.bulk.plan import Bulk
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork

@@ -1,11 +1,11 @@
-"""The queue before a serialiser. The registry of queue disciplines: a line each in NAMES."""
+"""The queue before a serialiser, and its disciplines: a folder each in scpslab.kinds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
-from scpslab.kinds import kinds_of
+from scpslab.core.kinds import Layer
 from scpslab.plan.disciplines.base import Discipline
 from scpslab.plan.schema import Text, shown
 from scpslab.plan.values import Amount
@@ -13,14 +13,7 @@ from scpslab.plan.values import Amount
 # What limits in packets count where bytes are asked for.
 FULL_PACKET_BYTES = 1500
 DEFAULT = "drop-tail"
-# The disciplines. Settings of one are in the module of its name here, what scenarios say of it in that of scpslab/disciplines, its tc in lab/disciplines.
-NAMES = (
-    DEFAULT,
-    "red",
-    "codel",
-    "ack-filter",
-)
-DISCIPLINES: dict[str, Discipline] = kinds_of(__name__, NAMES)
+DISCIPLINES: Layer[Discipline] = Layer("disciplines", "plan")
 DisciplineName = Annotated[str, Text(f"one of {', '.join(map(shown, DISCIPLINES))}", DISCIPLINES.__contains__)]
 
 
@@ -34,7 +27,7 @@ class Limited:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Queue(*(kind.settings for kind in reversed(DISCIPLINES.values()) if kind.settings), Limited):  # type: ignore[misc]  # those of the registry
+class Queue(*(kind.settings for kind in reversed(list(DISCIPLINES.values())) if kind.settings), Limited):  # type: ignore[misc]  # those of the registry
     """The queue before the serialiser; one of the limits is None."""
 
     ecn: bool

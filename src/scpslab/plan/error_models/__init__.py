@@ -1,11 +1,11 @@
-"""Stage 3 of a direction: bit errors, drop lists and outages. The registry of error models: a line each in NAMES."""
+"""Stage 3 of a direction: bit errors, drop lists and outages. The error models: a folder each in scpslab.kinds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from scpslab.kinds import kinds_of
+from scpslab.core.kinds import Layer
 from scpslab.plan.error_models.base import ErrorSettings
 from scpslab.plan.schema import DependsOn, Range, Text
 from scpslab.plan.values import Amount, Nanoseconds, Seed, Size
@@ -13,16 +13,8 @@ from scpslab.plan.values import Amount, Nanoseconds, Seed, Size
 # A vector is in the memory of who draws it, eight bytes for each error.
 MOST_VECTOR_ERRORS = 1 << 22
 NO_MODEL = "none"
-# The error models. What one draws from is in the module of its name here, all else in that of scpslab/errormodels.
-NAMES = (
-    NO_MODEL,
-    "independent",
-    "clustered",
-    "gilbert-elliott",
-    "vector-file",
-    "packet-loss",
-)
-MODELS: dict[str, type[ErrorSettings]] = kinds_of(__name__, NAMES)
+# The error models. What one draws from is in the module of its name here, all else in that of scpslab/scenario/errors.
+MODELS: Layer[type[ErrorSettings]] = Layer("errors", "plan")
 Model = Annotated[str, Text(f"one of {', '.join(MODELS)}", MODELS.__contains__)]
 
 

@@ -1,20 +1,16 @@
-"""Probes: one file a kind, one line in NAMES, which is the list of all kinds for whoever describes, plans or runs them."""
+"""Probes as plans know them: a folder a kind in scpslab.kinds, and one line in the list of names."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from scpslab.kinds import kinds_of
+from scpslab.core.kinds import NAMES as KINDS
+from scpslab.core.kinds import Layer
 from scpslab.plan.probes.base import Observer
 from scpslab.plan.schema import Kinds
 
-NAMES = (
-    "capture",
-    "tcp_info",
-    "queue",
-    "verdicts",
-)
-PROBES: dict[str, type[Observer]] = kinds_of(__name__, NAMES)
+NAMES = KINDS["probes"]
+PROBES: Layer[type[Observer]] = Layer("probes", "plan")
 Probe = Annotated[Observer, Kinds("kind", PROBES)]
 
 __all__ = ["NAMES", "PROBES", "Observer", "Probe"]

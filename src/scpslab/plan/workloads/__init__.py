@@ -1,24 +1,16 @@
-"""Workloads: one file a kind, one line in NAMES, which is the list of all kinds for whoever describes, plans or runs them."""
+"""Workloads as plans know them: a folder a kind in scpslab.kinds, and one line in the list of names."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from scpslab.kinds import kinds_of
+from scpslab.core.kinds import NAMES as KINDS
+from scpslab.core.kinds import Layer
 from scpslab.plan.schema import Kinds
 from scpslab.plan.workloads.base import Traffic
 
-NAMES = (
-    "bulk",
-    "endpoint",
-    "ftp",
-    "fp",
-    "iperf3",
-    "ping",
-    "congestion",
-    "policy",
-)
-WORKLOADS: dict[str, type[Traffic]] = kinds_of(__name__, NAMES)
+NAMES = KINDS["workloads"]
+WORKLOADS: Layer[type[Traffic]] = Layer("workloads", "plan")
 Workload = Annotated[Traffic, Kinds("kind", WORKLOADS)]
 
 __all__ = ["NAMES", "WORKLOADS", "Traffic", "Workload"]

@@ -9,8 +9,8 @@ from scpslab.plan.places import Places, Problem
 from scpslab.plan.stacks import SCPS, STACKS
 
 if TYPE_CHECKING:
-    from scpslab.plan.workloads.bulk import Bulk
-    from scpslab.plan.workloads.fp import Fp
+    from scpslab.kinds.workloads.bulk.plan import Bulk
+    from scpslab.kinds.workloads.fp.plan import Fp
 
 
 def problems_of_ends(workload: Bulk | Fp, places: Places) -> Iterator[Problem]:

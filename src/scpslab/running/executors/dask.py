@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from scpslab import plan as plans
+from scpslab.core.errors import CapabilityError, LabError, ResultError, UsageError
+from scpslab.core.installation import add_extra
 from scpslab.engine import CellRun, Engine
-from scpslab.errors import CapabilityError, LabError, ResultError, UsageError
-from scpslab.installation import add_extra
-from scpslab.planning import expected
-from scpslab.runfolder import CellFiles
 from scpslab.running import clusters, no_pickles, remote
 from scpslab.running.executors.base import Executor, Reports
 from scpslab.running.parts import batches
-from scpslab.running.store import WrongBytesError, unpack
+from scpslab.runs import CellFiles
+from scpslab.runs.store import WrongBytesError, unpack
+from scpslab.scenario.planning import expected
 
 DASK_LOGGERS = ("distributed.client", "distributed.utils", "distributed.comm")
 # Dask's error for a task whose workers ended, one after the other.

@@ -10,9 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from scpslab.core.errors import UsageError
 from scpslab.engine import CellRun, Engine
 from scpslab.engine.base import Interrupted
-from scpslab.errors import UsageError
 from scpslab.running.executors.base import Executor, Reports
 
 # An interrupt is answered at once.

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scpslab.disciplines import DISCIPLINES, MARKING
 from scpslab.documents.parts import OneOf, Part, bases, key
 from scpslab.documents.quantities import Count, Duration, PositiveDuration, Probability, QueueLimit, Rate, SizeOrZero
-from scpslab.errormodels import MODELS
+from scpslab.scenario.disciplines import DISCIPLINES, MARKING
+from scpslab.scenario.errors import MODELS
 
 
 class Outage(Part):

@@ -6,16 +6,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scpslab import units
+from scpslab.core import units
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed, Size, TopologyName
-from scpslab.probes import Probe
 from scpslab.scenario.model.links import Direction
 from scpslab.scenario.model.script import Step
 from scpslab.scenario.model.services import Service
 from scpslab.scenario.model.sweep import Axis
-from scpslab.stacks import Host, HostPart, KernelHost
-from scpslab.workloads import Workload
+from scpslab.scenario.probes import Probe
+from scpslab.scenario.stacks import Host, HostPart, KernelHost
+from scpslab.scenario.workloads import Workload
 
 
 class Limits(Part):

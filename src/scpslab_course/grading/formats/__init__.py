@@ -1,6 +1,6 @@
 """The forms in which grades leave the laboratory. A format is one module here, with `KIND = Format(…)`, and its line in NAMES."""
 
-from scpslab.kinds import kinds_of
+from scpslab.core.kinds import kinds_of
 from scpslab_course.grading.formats.base import Facts, Format
 
 NAMES = (

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scpslab.results.csv_text import no_formula
+from scpslab.analysis.csv_text import no_formula
 from scpslab_course.course.roster import Student
 from scpslab_course.grading.grade import Grade
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scpslab.results.csv_text import csv_text
+from scpslab.analysis.csv_text import csv_text
 from scpslab_course.grading.formats.base import Facts, Format, book, cell, names_of
 from scpslab_course.grading.grade import Grade
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scpslab.results.csv_text import csv_text
+from scpslab.analysis.csv_text import csv_text
 from scpslab_course.grading.formats.base import Facts, Format, cell, feedback, finals
 from scpslab_course.grading.grade import Grade
 

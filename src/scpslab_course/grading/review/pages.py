@@ -7,9 +7,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from scpslab.errors import UsageError
-from scpslab.names import file_label, file_name
-from scpslab.scratch import private_folder, replace_text
+from scpslab.core.errors import UsageError
+from scpslab.core.names import file_label, file_name
+from scpslab.core.scratch import private_folder, replace_text
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Grade
 from scpslab_course.grading.review.overview import overview

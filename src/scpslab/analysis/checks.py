@@ -1,0 +1,105 @@
+"""A scenario's checks against the rows of results.csv: which cells hold what was asked of them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from scpslab.analysis.collect import OWN_COLUMNS, columns_of
+from scpslab.analysis.statistics import number_in
+from scpslab.core import units
+from scpslab.core.errors import ResultError
+from scpslab.documents.places import one_of
+from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan import Plan
+from scpslab.runs import RunFolder
+from scpslab.scenario.model import Check, ScenarioFile
+
+# A column's unit is the end of its name: which quantity that is, and base units of units.py in one of the column's.
+WORDS = {"true": 1.0, "false": 0.0}
+CELLS_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One check over all cells: its words, and the cells that do not hold it with the value found there."""
+
+    words: str
+    cells: int
+    missed: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        if not self.missed:
+            return f"check {self.words}: all {self.cells} cells"
+        named = ", ".join(f"{cell}: {value}" for cell, value in self.missed[:CELLS_NAMED])
+        more = ", …" if len(self.missed) > CELLS_NAMED else ""
+        return f"check {self.words}: not {len(self.missed)} of {self.cells} cells ({named}{more})"
+
+
+def evaluate(run_dir: Path, checks: Iterable[Check]) -> list[Verdict]:
+    """The verdict on every check. A cell that did not complete does not hold it.
+
+    Raises:
+        ResultError: results.csv has no such column, or a bound is not in the column's unit.
+    """
+    with RunFolder(run_dir).results.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [_verdict(check, rows) for check in checks]
+
+
+def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[KeyPath, str]]:
+    """Axes with the name of a column, metrics that no cell of these plans can have, bounds in another unit or crossed; known before anything runs."""
+    columns = columns_of(plans)
+    for axis in scenario.sweep:
+        if axis in OWN_COLUMNS or axis in columns:
+            yield ("sweep", axis), f'found the axis "{axis}", which is a column of results.csv; expected a name of its own. Rename the axis.'
+    for index, check in enumerate(scenario.checks):
+        column = _column(check, columns)
+        if column is None:
+            yield ("checks", index, "metric"), f'found "{check.metric}"; {one_of(check.metric, columns)}'
+            continue
+        bounds = []
+        for key in ("at_least", "at_most"):
+            try:
+                bounds.append(_bound(column, getattr(check, key)))
+            except units.UnitError as error:
+                yield ("checks", index, key), f"{column}: {error}. Correct the bound."
+        match bounds:
+            case [float() | int() as least, float() | int() as most] if least > most:
+                yield ("checks", index, "at_most"), f'found "{check.at_most}", below at_least "{check.at_least}"; expected more. Correct a bound.'
+
+
+def _verdict(check: Check, rows: list[dict[str, str]]) -> Verdict:
+    column = _column(check, rows[0] if rows else {})
+    if column is None:
+        raise ResultError(f"checks: found the metric {check.metric}; expected a column of results.csv (docs/results.md lists them). Correct the scenario.")
+    try:
+        least, most = _bound(column, check.at_least), _bound(column, check.at_most)
+    except units.UnitError as error:
+        raise ResultError(f"checks: {column}: {error}. Correct the scenario.") from error
+    words = " and ".join(f"{column} {sign} {bound}" for sign, bound in ((">=", check.at_least), ("<=", check.at_most)) if bound is not None)
+    missed = [(row["cell"], row[column] or row["status"]) for row in rows if not _holds(row, column, least, most)]
+    return Verdict(words, len(rows), tuple(missed))
+
+
+def _column(check: Check, columns: Container[str]) -> str | None:
+    return next((name for name in (f"{check.of}_{check.metric}", check.metric) if name in columns), None)
+
+
+def _bound(column: str, bound: float | str | None) -> float | None:
+    if not isinstance(bound, str):
+        return bound
+    if counted := units.of_metric(column):
+        kind, base = counted
+        return units.parse(kind, bound) / base
+    raise units.UnitError(f'found "{bound}"; expected a plain number, for the column has no unit')
+
+
+def _holds(row: Mapping[str, str], column: str, least: float | None, most: float | None) -> bool:
+    text = row[column]
+    if row["status"] != "completed" or not text:
+        return False
+    value = WORDS.get(text, number_in(row, column))
+    return value is not None and (least is None or value >= least) and (most is None or value <= most)

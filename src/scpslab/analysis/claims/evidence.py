@@ -1,0 +1,162 @@
+"""The rows of several runs that a claim can draw on.
+
+Two runs may hold the same cell (a demo and the whole of a scenario): it counts once, from the run that was named first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+
+from scpslab.analysis.claims.model import Operand, Series
+from scpslab.analysis.figures.source import axis_number
+from scpslab.analysis.statistics import number_in
+from scpslab.analysis.table import read_results
+from scpslab.documents.quantities import AxisValue
+from scpslab.runs import RunFolder
+from scpslab.scenario import current_name
+from scpslab.scenario.altered import altered
+from scpslab.scenario.load import evidence_variants
+
+ENDED = ("completed", "incomplete")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell: where it is from, the columns that say which it is, and its line of results.csv. `counts`: whether its variant is evidence for claims."""
+
+    run: Path
+    scenario: str
+    counts: bool
+    axes: tuple[tuple[str, str], ...]
+    values: Mapping[str, str]
+
+    @cached_property
+    def identity(self) -> tuple[object, ...]:
+        """The same for the same cell in two runs."""
+        return (self.axes, self.values["repeat"], self.values["seed"])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The cells of an operand: values of the metric over the completed ones, and how many ended how."""
+
+    values: tuple[float, ...]
+    completed: int
+    incomplete: int
+
+    @property
+    def ended(self) -> int:
+        """Transfers that came to an end, one way or the other."""
+        return self.completed + self.incomplete
+
+
+class Evidence:
+    """All rows of some runs, in the order in which the runs were named."""
+
+    def __init__(self, rows: Iterable[Row], changed: Mapping[Path, tuple[str, ...]] | None = None) -> None:
+        self.rows = tuple(rows)
+        # The runs with other conditions than their scenario, and which.
+        self.changed = dict(changed or {})
+        self._chosen: dict[tuple[object, ...], tuple[Row, ...]] = {}
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[Path]) -> Evidence:
+        """Reads results.csv of every run.
+
+        Raises:
+            ResultError: a run that cannot be read.
+        """
+        changed = {run: found for run in runs if (found := changes_of(run))}
+        return cls((row for run in runs for row in _rows(run, is_changed=run in changed)), changed)
+
+    def select(self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None) -> tuple[Row, ...]:
+        """The rows of a series whose columns also have the values `at`, each cell once; failed cells say nothing and are left out.
+
+        Of a cell that is in several runs the first row counts that has the metric: one run may have had probes that another had not.
+        A condition on a metric lets a cell without that metric pass when it did not complete: it has no metrics at all.
+        """
+        found: dict[tuple[object, ...], Row] = {}
+        for row in self._of_series(series):
+            if _fits(row, at) and (row.identity not in found or _has_only(row, found[row.identity], metric)):
+                found[row.identity] = row
+        return tuple(found.values())
+
+    def sample(self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None) -> Sample:
+        """The values of the operand's metric, or of `metric`, where its columns also have the values `at`."""
+        name = operand.metric or metric
+        rows = self.select(series, {**operand.at, **at}, name)
+        done = [row for row in rows if row.values["status"] == "completed"]
+        values = tuple(value for row in done if name and (value := number_in(row.values, name)) is not None)
+        return Sample(values, len(done), len(rows) - len(done))
+
+    def axis(self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], name: str) -> list[tuple[float, str]]:
+        """The numbers that a column has among the operand's rows, rising, each with its text."""
+        texts = {row.values.get(name, "") for row in self.select(series, {**operand.at, **at})}
+        return sorted((number, text) for text in texts if (number := axis_number(text)) is not None)
+
+    def _of_series(self, series: Series) -> tuple[Row, ...]:
+        key = (series.scenarios, tuple(sorted(series.where.items())))
+        if key not in self._chosen:
+            self._chosen[key] = tuple(row for row in self.rows if _is_of(row, series))
+        return self._chosen[key]
+
+
+def scenario_of(run: Path) -> str:
+    """The run's scenario with its variant, under today's name; "" where the manifest has none."""
+    found = RunFolder(run).manifest().get("scenario") if RunFolder(run).manifest_file.is_file() else None
+    return current_name(found) if isinstance(found, str) else ""
+
+
+def changes_of(run: Path) -> tuple[str, ...]:
+    """The conditions in which a run differs from its scenario in the project."""
+    return altered(scenario_of(run), RunFolder(run).resolved)
+
+
+def _rows(run: Path, *, is_changed: bool) -> Iterable[Row]:
+    results = read_results(run)
+    asked, _, asked_variant = scenario_of(run).partition(":")
+    folder = RunFolder(run)
+    # Of a scenario of a user's own, only its run says whether its cells are evidence.
+    said = folder.manifest().get("evidence") if folder.manifest_file.is_file() else None
+    for values in results.rows:
+        # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the variant.
+        scenario, _, variant = current_name(values["scenario"]).partition(":")
+        variant = variant or (asked_variant if asked == scenario else "")
+        is_evidence = said if isinstance(said, bool) else variant in evidence_variants(scenario)
+        yield Row(run, scenario, is_evidence and not is_changed, tuple(sorted((name, values[name]) for name in results.axes)), values)
+
+
+def _is_of(row: Row, series: Series) -> bool:
+    named = any(fnmatchcase(row.scenario, pattern) for pattern in series.scenarios)
+    return named and row.counts and row.values["status"] in ENDED and _fits(row, series.where)
+
+
+def _has_only(row: Row, other: Row, metric: str | None) -> bool:
+    """Whether a row has the metric and the other one of the same cell has not."""
+    return metric is not None and number_in(row.values, metric) is not None and number_in(other.values, metric) is None
+
+
+def _fits(row: Row, at: Mapping[str, tuple[AxisValue, ...]]) -> bool:
+    return all(_has(row, name, wanted) for name, wanted in at.items())
+
+
+def _has(row: Row, name: str, wanted: tuple[AxisValue, ...]) -> bool:
+    found = row.values.get(name)
+    if not found:
+        # Nothing in a column that some row has: a metric of a transfer that did not complete.
+        return found == "" and row.values["status"] == "incomplete"
+    return any(same(found, value) for value in wanted)
+
+
+def same(found: str, wanted: AxisValue) -> bool:
+    """Whether a column's text states the value that a claim names: the same text, or the same number, with or without unit."""
+    text = str(wanted).lower() if isinstance(wanted, bool) else str(wanted)
+    if found == text:
+        return True
+    number, meant = axis_number(found), axis_number(text)
+    return number is not None and meant is not None and math.isclose(number, meant, rel_tol=1e-9)

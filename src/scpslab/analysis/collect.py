@@ -1,0 +1,161 @@
+"""results.csv: one row per cell, rebuilt from plans, records and captures to the same bytes every time.
+
+Columns: scenario, topology, cell, every swept axis, stack, repeat, seed, status, reason, then the metrics in the order of their families.
+A cell that did not complete keeps its row with empty metrics: it is counted, never averaged in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scpslab.analysis.csv_text import csv_text
+from scpslab.analysis.metrics import FAMILIES, Column, Family, Subject, Value, losses, np, serial, sp
+from scpslab.analysis.run import RunCell, each_cell, order
+from scpslab.core.scratch import replace_text
+from scpslab.plan import Plan
+from scpslab.plan.stacks import STACKS
+from scpslab.plan.workloads import Traffic
+from scpslab.runs import RunFolder
+
+from scpslab.kinds.services.gateway import metrics as gateways
+from scpslab.kinds.services.gateway.metrics import gateway_of
+
+BEFORE_AXES = ("scenario", "topology", "cell")
+AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
+# Of these, an axis may be called stack alone.
+OWN_COLUMNS = frozenset((*BEFORE_AXES, *AFTER_AXES)) - {"stack"}
+DEFAULT_DECIMALS = 9
+# The columns of a cell by family, each with its name in the table.
+Columns = tuple[tuple[tuple[str, Column], ...], ...]
+
+
+def collect(run_dir: Path) -> Path:
+    """Writes RUN/results.csv from the cells that are there; returns its path.
+
+    Raises:
+        ResultError: no run, or a file of it that cannot be read.
+    """
+    path = RunFolder(run_dir).results
+    text = rows_as_csv(each_cell(run_dir))
+    # A reader never sees half a table, and an interrupted run leaves the old one.
+    replace_text(path, text)
+    return path
+
+
+def columns_of(plans: Iterable[Plan]) -> tuple[str, ...]:
+    """The metrics that the table of these cells has, in its order."""
+    return tuple(_merged([_columns(plan) for plan in plans]))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What the table needs of a cell: its place, its axes, its values by column name, and the columns of each family that it has."""
+
+    order: tuple[object, ...]
+    axes: tuple[str, ...]
+    values: dict[str, Value]
+    columns: Columns
+
+
+def rows_as_csv(cells: Iterable[RunCell]) -> str:
+    """The text of results.csv. Of each cell only its row is kept: plans of a hundred thousand cells would need gigabytes."""
+    known: dict[Columns, Columns] = {}
+    found = sorted((_row(cell, known) for cell in cells), key=lambda row: row.order)
+    axes = list(dict.fromkeys(axis for row in found for axis in row.axes))
+    columns = _merged([row.columns for row in found])
+    header = [*BEFORE_AXES, *axes, *(name for name in AFTER_AXES if name not in axes), *columns]
+    rows: list[list[object]] = [[*header]]
+    rows += [[_written(row.values.get(name), columns.get(name)) for name in header] for row in found]
+    return csv_text(rows)
+
+
+def _row(cell: RunCell, known: dict[Columns, Columns]) -> _Row:
+    """`known`: columns of the cells before; those of most cells are the same, and are kept once."""
+    values: dict[str, Value] = {**_identity(cell), **cell.plan.cell.axes}
+    if cell.status == "completed":
+        values |= measure(cell)
+    columns = _columns(cell.plan)
+    return _Row(order(cell), tuple(cell.plan.cell.axes), values, known.setdefault(columns, columns))
+
+
+def measure(cell: RunCell) -> dict[str, Value]:
+    """All metrics of one cell by column name."""
+    values: dict[str, Value] = {}
+    names = _workload_names(cell.plan)
+    subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.workloads}
+    for family, workload in _pairs(cell.plan):
+        for name, value in family.measure(subjects[workload.name]).items():
+            values[names[workload.name, name]] = value
+    return values | losses.measure(cell) | serial.measure(cell) | np.measure(cell) | sp.measure(cell) | gateways.measure(cell)
+
+
+def _identity(cell: RunCell) -> dict[str, Value]:
+    key = cell.plan.cell
+    return {
+        "scenario": key.scenario,
+        "topology": cell.plan.topology,
+        "cell": key.id,
+        "stack": _stack(cell.plan),
+        "repeat": key.repeat,
+        "seed": key.kernel_seed,
+        "status": cell.status,
+        "reason": cell.reason,
+    }
+
+
+def _stack(plan: Plan) -> str:
+    """What carries transport at the source of the first required workload, where no axis says it: "kernel reno"."""
+    workload = next((item for item in plan.workloads if item.required), None)
+    if workload is None:
+        return ""
+    node = next(node for node in plan.speaking if node.name == workload.from_)
+    if STACKS[node.stack].runs_scps:
+        # Unmodified programs have that of the host's gateway.
+        program = workload.sending_program or gateway_of(plan, node.name)
+        return f"{node.stack} {program.settings.get('preset', '') if program else ''}".strip()
+    return f"{node.stack} {workload.congestion_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
+
+
+def _pairs(plan: Plan) -> Iterable[tuple[Family[Any], Traffic]]:
+    return ((family, workload) for family in FAMILIES for workload in plan.workloads if isinstance(workload, family.workload))
+
+
+def _workload_names(plan: Plan) -> dict[tuple[str, str], str]:
+    """Column of each (workload, metric): the bare name for the first workload in the plan that has it, `<workload>_<metric>` for the others."""
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for workload in plan.workloads:
+        for family in FAMILIES:
+            for column in family.columns if isinstance(workload, family.workload) else ():
+                names[workload.name, column.name] = f"{workload.name}_{column.name}" if column.name in taken else column.name
+        taken |= {column.name for family in FAMILIES if isinstance(workload, family.workload) for column in family.columns}
+    return names
+
+
+def _columns(plan: Plan) -> Columns:
+    """Metric columns of a cell: those of each family in their fixed order, then losses."""
+    names = _workload_names(plan)
+    families = [
+        tuple((names[workload.name, column.name], column) for workload in plan.workloads if isinstance(workload, family.workload) for column in family.columns)
+        for family in FAMILIES
+    ]
+    return (*families, tuple((column.name, column) for module in (losses, serial, np, sp, gateways) for column in module.columns(plan)))
+
+
+def _merged(cells: Sequence[Columns]) -> dict[str, Column]:
+    """Metric columns of all cells, family by family."""
+    distinct = list(dict.fromkeys(cells))
+    return {name: column for family in range(len(FAMILIES) + 1) for columns in distinct for name, column in columns[family]}
+
+
+def _written(value: Value, column: Column | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and column is not None:
+        return f"{value:.{DEFAULT_DECIMALS if column.decimals is None else column.decimals}f}"
+    return str(value)

@@ -1,0 +1,353 @@
+"""Differences between runs, or between the values of one axis of a run: at every point that two sides share, each metric's difference, ratio and p.
+
+Cells that met the same random errors and traffic (ADR 0011) are compared in pairs. All p of a comparison are corrected together by Holm's method.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scpslab.analysis.conditions import Difference, differences, drawn
+from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, effect
+from scpslab.analysis.run import open_run
+from scpslab.analysis.statistics import Mean, clopper_pearson, holm, mean_of, number_in, sum_of
+from scpslab.analysis.table import Results, summarise
+from scpslab.core.errors import ResultError, UsageError
+from scpslab.documents.places import one_of
+from scpslab.plan import Plan
+from scpslab.runs import RunFolder
+
+SIGNIFICANT = 0.05
+COMPLETION = "completion_pct"
+# Numbers that follow from another: to compare them too would only make the correction harder.
+FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s"}
+SAME_DRAWS, NOTHING_DRAWN = "same errors and traffic", "nothing is drawn: no random errors or traffic"
+# What the manifests of two runs must share for their cells to run alike.
+MANIFEST_KEYS = ("engine", "engine_hashes", "seed")
+
+Key = tuple[str, ...]
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is compared: at the values of the axes `by`, the columns `metrics`; with `all_pairs` each side with every other, not only with the first."""
+
+    by: Sequence[str] = ()
+    metrics: Sequence[str] = ()
+    test: Method = Method.MEANS
+    all_pairs: bool = False
+
+
+DEFAULTS = Options()
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """How cells of two sides belong together: in pairs, or as two independent groups, and why."""
+
+    is_paired: bool
+    why: str
+    is_certain: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """The values of one side: how many, their mean with its interval, their median."""
+
+    mean: Mean
+    median: float | None
+
+    @property
+    def n(self) -> int:
+        """The number of values."""
+        return self.mean.n
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One metric of two sides at one point: second less first, second over first, and p before and after Holm's correction. `n`: pairs, if they are."""
+
+    key: Key
+    sides: tuple[str, str]
+    metric: str
+    first: Part
+    second: Part
+    pairing: Pairing
+    effect: Effect
+    p_holm: float | None = None
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the difference is more than spread, all comparisons considered."""
+        return self.p_holm is not None and self.p_holm < SIGNIFICANT
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A setting that differs between two runs, at how many of their points, with the values at the first of these."""
+
+    sides: tuple[str, str]
+    difference: Difference
+    points: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All pairs, the axes that name their points, the points that not all sides have, and in what the conditions of runs differ."""
+
+    title: str
+    names: tuple[str, ...]
+    axis: str | None
+    by: tuple[str, ...]
+    options: Options
+    pairs: tuple[Pair, ...]
+    not_shared: Mapping[str, tuple[Key, ...]]
+    metrics_left_out: Mapping[str, tuple[str, ...]]
+    pooled: tuple[str, ...] = ()
+    left_out_repeats: int = 0
+    conditions: tuple[Differing, ...] = ()
+    points: int = 0
+    is_same: bool = False
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: its name, its rows, and the plan of each row's cell where the cells are there."""
+
+    name: str
+    rows: tuple[Row, ...]
+    plans: Mapping[str, Plan] = field(default_factory=dict)
+    draws: dict[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def drawn(self, row: Row) -> Mapping[str, object] | None:
+        """What chance did to a row's cell; None if its plan is not there."""
+        cell = row["cell"]
+        if cell not in self.plans:
+            return None
+        return self.draws.setdefault(cell, drawn(self.plans[cell]))
+
+
+def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Comparison:
+    """Compares runs with the first of them, at the points of the axes that all have (or of `options.by`).
+
+    Raises:
+        UsageError: an axis or metric that a run does not have, or fewer than two runs.
+        ResultError: two of them have no point in common.
+    """
+    if len(runs) < 2:
+        raise UsageError(f"{runs[0].run_dir}: found one run and no --axis; expected another run, or an axis of this one. {_axes_of(runs[0])}")
+    shared = tuple(name for name in runs[0].axes if all(name in run.axes for run in runs))
+    by = tuple(options.by) or shared
+    asked = tuple(options.metrics)
+    found = [summarise(run, by, asked).metrics for run in runs]
+    wanted = asked or _independent(name for name in found[0] if all(name in run.metrics for run in runs))
+    names = _names(runs)
+    sides = [Side(name, run.rows, plans_of(run)) for name, run in zip(names, runs, strict=True)]
+    comparison = _compare(sides, by, [name for name in shared if name not in by], wanted, options)
+    conditions = [
+        differing
+        for one, other in _contrasts(range(len(runs)), all_pairs=options.all_pairs)
+        for differing in _conditions((sides[one], sides[other]), (runs[one], runs[other]), by)
+    ]
+    return replace(
+        comparison,
+        conditions=tuple(conditions),
+        metrics_left_out={name: tuple(column for column in _independent(had) if column not in wanted) for name, had in zip(names, found, strict=True)},
+        is_same=len({tuple(tuple(row.values()) for row in run.rows) for run in runs}) == 1,
+    )
+
+
+def compare_axis(results: Results, axis: str, against: str | None = None, options: Options = DEFAULTS) -> Comparison:
+    """Compares the values of one axis of a run with the value `against` (default: the first), at the points of its other axes.
+
+    Raises:
+        UsageError: an axis, value or metric that the run does not have.
+        ResultError: two values have no point in common.
+    """
+    if axis not in results.axes:
+        raise UsageError(f'{results.run_dir}: --axis: found "{axis}"; {one_of(axis, results.axes)}')
+    if axis in options.by:
+        raise UsageError(f"{results.run_dir}: --by: found {axis}, whose values are compared; expected other axes. Leave it out.")
+    values = list(dict.fromkeys(row[axis] for row in results.rows))
+    if len(values) < 2:
+        raise UsageError(f"{results.run_dir}: --axis: found {axis} with the value {values[0]} only; expected at least two. {_axes_of(results)}")
+    if against is not None:
+        if against not in values:
+            raise UsageError(f'{results.run_dir}: --against: found "{against}"; expected a value of {axis}: {", ".join(values)}. Choose one of these.')
+        values = [against, *(value for value in values if value != against)]
+    others = tuple(name for name in results.axes if name != axis)
+    by = tuple(options.by) or others
+    found = summarise(results, (axis, *by), options.metrics).metrics
+    wanted = tuple(options.metrics) or _independent(found)
+    planned = plans_of(results)
+    sides = [Side(value, tuple(row for row in results.rows if row[axis] == value), planned) for value in values]
+    comparison = _compare(sides, by, [name for name in others if name not in by], wanted, options)
+    return replace(comparison, axis=axis, title=f"{results.run_dir.name}: {axis}")
+
+
+def _independent(metrics: Iterable[str]) -> tuple[str, ...]:
+    """Metrics without those that follow from another of them."""
+    all_metrics = tuple(metrics)
+    return tuple(name for name in all_metrics if FOLLOWS.get(name) not in all_metrics)
+
+
+def plans_of(results: Results) -> dict[str, Plan]:
+    """The plans of a run's cells by their id; none if the folder has no cells any more."""
+    return {cell.id: cell.plan for cell in open_run(results.run_dir).cells} if RunFolder(results.run_dir).planned_cells() else {}
+
+
+def _compare(sides: Sequence[Side], by: Sequence[str], pooled: Sequence[str], metrics: Sequence[str], options: Options) -> Comparison:
+    """All sides at their points. Pairs are looked for by the axes that are taken together (`pooled`) and the repeat."""
+    tables = [_by_point(side.rows, by) for side in sides]
+    keys = list(dict.fromkeys(key for table in tables for key in table))
+    pairs: list[Pair] = []
+    left_out = 0
+    contrasts = _contrasts(range(len(sides)), all_pairs=options.all_pairs)
+    for one, other in contrasts:
+        if not any(key in tables[one] and key in tables[other] for key in keys):
+            raise ResultError(
+                f"{sides[one].name}, {sides[other].name}: found no point of {', '.join(by) or 'the sweep'} in common; expected one. Choose axes with --by."
+            )
+    for key in keys:
+        for one, other in contrasts:
+            if key not in tables[one] or key not in tables[other]:
+                continue
+            rows, pairing = _paired((sides[one], sides[other]), (tables[one][key], tables[other][key]), pooled)
+            if pairing.is_paired:
+                left_out += len(tables[one][key]) + len(tables[other][key]) - 2 * len(rows[0])
+            names = sides[one].name, sides[other].name
+            pairs += [_pair(key, names, metric, rows, pairing, options.test) for metric in metrics]
+            completion = _completion(key, names, rows, pairing)
+            # Completion is compared where something did not complete.
+            pairs += [completion] if completion.first.mean.mean != 100 or completion.second.mean.mean != 100 else []
+    rows_of_all = [row for side in sides for row in side.rows]
+    return Comparison(
+        title="  against  ".join(side.name for side in sides),
+        names=tuple(side.name for side in sides),
+        axis=None,
+        by=tuple(by),
+        options=options,
+        pairs=corrected(pairs),
+        not_shared={side.name: tuple(key for key in table if any(key not in other for other in tables)) for side, table in zip(sides, tables, strict=True)},
+        metrics_left_out={},
+        pooled=tuple(name for name in pooled if len({row[name] for row in rows_of_all}) > 1),
+        left_out_repeats=left_out,
+        points=sum(all(key in table for table in tables) for key in keys),
+    )
+
+
+def corrected(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """The pairs with Holm's correction over all that have a p: one family."""
+    holms = iter(holm([pair.effect.p for pair in pairs if pair.effect.p is not None]))
+    return tuple(pair if pair.effect.p is None else replace(pair, p_holm=next(holms)) for pair in pairs)
+
+
+def _contrasts(sides: Iterable[int], *, all_pairs: bool) -> list[tuple[int, int]]:
+    return [(one, other) for one, other in itertools.combinations(sides, 2) if all_pairs or one == 0]
+
+
+def _by_point(rows: Iterable[Row], by: Sequence[str]) -> dict[Key, list[Row]]:
+    points: dict[Key, list[Row]] = {}
+    for row in rows:
+        points.setdefault(tuple(row.get(name, "") for name in by), []).append(row)
+    return points
+
+
+def _paired(sides: tuple[Side, Side], rows: tuple[list[Row], list[Row]], pooled: Sequence[str]) -> tuple[tuple[list[Row], list[Row]], Pairing]:
+    """The rows of a point in pairs (same repeat, same draws) if that is what they are; otherwise as they came, with the reason."""
+    indexed = [{(*(row[name] for name in pooled), row["repeat"]): row for row in part} for part in rows]
+    draws = [[side.drawn(row) for row in part] for side, part in zip(sides, rows, strict=True)]
+    if any(found is None for part in draws for found in part):
+        return rows, Pairing(is_paired=False, why="the cells are not there, so nothing says which errors they met")
+    if not any(found for part in draws for found in part):
+        return rows, Pairing(is_paired=False, why=NOTHING_DRAWN, is_certain=True)
+    if any(len(index) < len(part) for index, part in zip(indexed, rows, strict=True)):
+        return rows, Pairing(is_paired=False, why="several cells of a side have the same repeat")
+    common = [key for key in indexed[0] if key in indexed[1]]
+    if not common:
+        return rows, Pairing(is_paired=False, why="no repeat in common")
+    pairs = [(indexed[0][key], indexed[1][key]) for key in common]
+    for first, second in pairs:
+        one, other = sides[0].drawn(first) or {}, sides[1].drawn(second) or {}
+        if differ := [place for place in dict.fromkeys((*one, *other)) if one.get(place) != other.get(place)]:
+            return rows, Pairing(is_paired=False, why=f"{_listed(differ)} differ")
+    return ([first for first, _ in pairs], [second for _, second in pairs]), Pairing(is_paired=True, why=SAME_DRAWS)
+
+
+def _pair(key: Key, names: tuple[str, str], metric: str, rows: tuple[list[Row], list[Row]], pairing: Pairing, test: Method) -> Pair:
+    columns = [[number_in(row, metric) if row["status"] == "completed" else None for row in part] for part in rows]
+    if pairing.is_paired:
+        both = [(a, b) for a, b in zip(*columns, strict=True) if a is not None and b is not None]
+        first, second = [a for a, _ in both], [b for _, b in both]
+    else:
+        first, second = ([value for value in part if value is not None] for part in columns)
+    found = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
+    return Pair(key, names, metric, _part(first), _part(second), pairing, found)
+
+
+def _completion(key: Key, names: tuple[str, str], rows: tuple[list[Row], list[Row]], pairing: Pairing) -> Pair:
+    """Shares of transfers that completed, in percent. Cells that failed say nothing about a protocol; of a pair, both must have ended."""
+    ended = [[row["status"] in ("completed", "incomplete") for row in part] for part in rows]
+    if pairing.is_paired:
+        ended = [[a and b for a, b in zip(*ended, strict=True)]] * 2
+    done = [[row["status"] == "completed" for row, has_ended in zip(part, ends, strict=True) if has_ended] for part, ends in zip(rows, ended, strict=True)]
+    parts = [Part(Mean(len(part), 100 * sum(part) / len(part) if part else None, None, _half_of(sum(part), len(part))), None) for part in done]
+    p, least_p = completion_p(done[0], done[1], paired=pairing.is_paired)
+    found = Effect(sum_of([parts[1].mean], [parts[0].mean]), None, p, least_p) if p is not None else NO_EFFECT
+    return Pair(key, names, COMPLETION, parts[0], parts[1], pairing, found)
+
+
+def _half_of(done: int, tried: int) -> float:
+    """Half the width of the exact interval, in percent: what a table can show of an interval that is not symmetric."""
+    low, high = clopper_pearson(done, tried)
+    return 50 * (high - low)
+
+
+def _part(values: Sequence[float]) -> Part:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    median = None if not ordered else ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return Part(mean_of(values), median)
+
+
+def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Sequence[str]) -> Iterator[Differing]:
+    """In what two runs differ besides what chance did: facts of their manifests, and settings of the plans of their first cells at each shared point."""
+    names = sides[0].name, sides[1].name
+    one, other = (_manifest(run) for run in runs)
+    for name in MANIFEST_KEYS:
+        if one.get(name) != other.get(name):
+            yield Differing(names, Difference(name, str(one.get(name)), str(other.get(name))), 0)
+    tables = [_by_point(side.rows, by) for side in sides]
+    found: dict[str, list[Difference]] = {}
+    for key in (key for key in tables[0] if key in tables[1]):
+        cells = [side.plans.get(table[key][0]["cell"]) for side, table in zip(sides, tables, strict=True)]
+        if cells[0] is not None and cells[1] is not None:
+            for difference in differences(cells[0], cells[1]):
+                found.setdefault(difference.setting, []).append(difference)
+    for points in found.values():
+        yield Differing(names, points[0], len(points))
+
+
+def _manifest(run: Results) -> Mapping[str, Any]:
+    return RunFolder(run.run_dir).manifest() if RunFolder(run.run_dir).manifest_file.is_file() else {}
+
+
+def _names(runs: Sequence[Results]) -> tuple[str, ...]:
+    """The names of the runs' folders; whole paths where two folders have one name, and a number where one run is named twice."""
+    names = [run.run_dir.name for run in runs]
+    if len(set(names)) < len(names):
+        names = [str(run.run_dir) for run in runs]
+    return tuple(name if names.index(name) == number else f"{name} ({number + 1})" for number, name in enumerate(names))
+
+
+def _axes_of(results: Results) -> str:
+    axes = [name for name in results.axes if len({row[name] for row in results.rows}) > 1]
+    return f"Choose --axis {' or '.join(axes)}." if axes else "Name a second run."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

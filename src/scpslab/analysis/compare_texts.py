@@ -1,0 +1,247 @@
+"""A comparison as a table for a person, as CSV and as JSON, and what a reader needs to know beside the numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.table import Table
+
+from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pair, Part
+from scpslab.analysis.csv_text import csv_text
+from scpslab.analysis.effects import Method, needed
+from scpslab.analysis.ranks import least_rank_sum_p, least_signed_rank_p
+from scpslab.analysis.statistics import Estimate, Mean
+from scpslab.analysis.table import with_interval
+
+FORMAT = 2
+NOTHING = "–"
+# So many settings that differ, or points, are named; --format json has all.
+MOST_SETTINGS = 8
+MOST_POINTS = 5
+LONGEST_VALUE = 40
+TESTS = {
+    Method.MEANS: "Student's test of pairs, Welch's of groups; means ± 95 % or (least to greatest), ratios of means with 95 %",
+    Method.RANKS: "Wilcoxon's exact tests of signed ranks (pairs) and of rank sums (groups); medians, differences and ratios by Hodges and Lehmann with 95 %",
+}
+
+
+def as_table(comparison: Comparison) -> Table:
+    """The comparison for the terminal; certain differences are bold."""
+    table = Table(title=comparison.title, title_justify="left", header_style="bold")
+    contrasts = _contrasts(comparison)
+    first, second = contrasts[0] if comparison.axis is not None and len(contrasts) == 1 else ("first", "second")
+    for name in (*comparison.by, *(["first", "second"] if len(contrasts) > 1 else []), "metric"):
+        table.add_column(name)
+    for name in (f"of {first}" if len(contrasts) > 1 else first, f"of {second}" if len(contrasts) > 1 else second):
+        table.add_column(name, justify="right")
+    for name in (f"{second} - {first}", "ratio", "n", "p", "p (Holm)"):
+        table.add_column(name, justify="right")
+    for pair in comparison.pairs:
+        sides = pair.sides if len(contrasts) > 1 else ()
+        difference, parts = pair.effect.difference, (pair.first, pair.second)
+        cells = (*pair.key, *sides, pair.metric, *(_center(part, comparison.options.test) for part in parts), _difference(difference, comparison.options.test))
+        table.add_row(*cells, _ratio(pair.effect.ratio), _number(pair), _p(pair.effect.p), _p(pair.p_holm), style="bold" if pair.is_certain else None)
+    return table
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What a reader must know beside the numbers."""
+    certain = sum(pair.is_certain for pair in comparison.pairs)
+    tested = sum(pair.effect.p is not None for pair in comparison.pairs)
+    certainty = f"{certain} of {tested} differences are certain: p below {SIGNIFICANT} after Holm's correction for {_counted(tested, 'comparison')}"
+    found = [
+        f"{certainty}. {TESTS[comparison.options.test]}.",
+        *_pairings(comparison),
+        *_too_few(comparison, tested),
+        *_missing(comparison),
+    ]
+    if comparison.is_same:
+        found.append("Both runs have the same rows." if len(comparison.names) == 2 else "All runs have the same rows.")
+    if comparison.pooled:
+        found.append(f"taken together: all values of {', '.join(comparison.pooled)}. The numbers are of the mixture, not of repeats under one condition.")
+    found += [f"only in {name}: {_points(keys)}" for name, keys in comparison.not_shared.items() if keys]
+    found += [f"not in every run: {', '.join(names)} of {name}" for name, names in comparison.metrics_left_out.items() if names]
+    return found + list(_conditions(comparison.conditions))
+
+
+def as_csv(comparison: Comparison) -> str:
+    """One line a pair."""
+    rows = [[*pair.key, *(_plain(value) for value in _fields(pair).values())] for pair in comparison.pairs]
+    return csv_text([[*comparison.by, *_fields(comparison.pairs[0])], *rows])
+
+
+def as_json(comparison: Comparison) -> str:
+    """The same as one JSON object, with all settings that differ."""
+    pairs = [{"axes": dict(zip(comparison.by, pair.key, strict=True)), **_fields(pair)} for pair in comparison.pairs]
+    conditions = [
+        {
+            "first": item.sides[0],
+            "second": item.sides[1],
+            "setting": item.difference.setting,
+            "points": item.points,
+            "first_value": item.difference.first,
+            "second_value": item.difference.second,
+        }
+        for item in comparison.conditions
+    ]
+    fields = {
+        "format": FORMAT,
+        "sides": comparison.names,
+        "axis": comparison.axis,
+        "by": comparison.by,
+        "test": comparison.options.test,
+        "same_rows": comparison.is_same,
+        "pairs": pairs,
+        "conditions": conditions,
+        "notes": notes(comparison),
+    }
+    return json.dumps(fields, indent=1) + "\n"
+
+
+def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
+    difference, ratio = pair.effect.difference, pair.effect.ratio
+    return {
+        "first": pair.sides[0],
+        "second": pair.sides[1],
+        "metric": pair.metric,
+        **{
+            f"{name}_{key}": value
+            for name, part in (("first", pair.first), ("second", pair.second))
+            for key, value in (("n", part.n), ("mean", part.mean.mean), ("median", part.median))
+        },
+        "paired": pair.pairing.is_paired,
+        "why": pair.pairing.why,
+        "difference": difference.number if difference else None,
+        "ci95_low": difference.low if difference else None,
+        "ci95_high": difference.high if difference else None,
+        "ratio": ratio.number if ratio else None,
+        "ratio_ci95_low": ratio.low if ratio else None,
+        "ratio_ci95_high": ratio.high if ratio else None,
+        "p": pair.effect.p,
+        "p_holm": pair.p_holm,
+        "least_p": pair.effect.least_p,
+    }
+
+
+def _contrasts(comparison: Comparison) -> list[tuple[str, str]]:
+    return list(dict.fromkeys(pair.sides for pair in comparison.pairs))
+
+
+def _pairings(comparison: Comparison) -> Iterator[str]:
+    """At how many points cells are in pairs or not, and why."""
+    points: dict[tuple[bool, str], list[Key]] = {}
+    for (key, _), pairs in groupby(comparison.pairs, key=lambda pair: (pair.key, pair.sides)):
+        pairing = next(pairs).pairing
+        points.setdefault((pairing.is_paired, pairing.why), []).append(key)
+    for (is_paired, why), keys in points.items():
+        where = f" ({_points(tuple(dict.fromkeys(keys)))})" if len(points) > 1 else ""
+        yield f"{'in pairs of one repeat' if is_paired else 'not in pairs'}{where}: {why}."
+    if comparison.left_out_repeats:
+        yield f"left out: {_counted(comparison.left_out_repeats, 'cell')} whose repeat the other side does not have."
+
+
+def _too_few(comparison: Comparison, tested: int) -> Iterator[str]:
+    """Comparisons that cannot be certain, whatever their values are."""
+    untested = sum(pair.effect.p is None and min(pair.first.n, pair.second.n) == 1 for pair in comparison.pairs)
+    if untested:
+        yield f"{_counted(untested, 'comparison')} with one value on a side and no p; expected at least two. Repeat more."
+    bounded = [pair for pair in comparison.pairs if pair.effect.least_p]
+    hopeless: dict[tuple[str, float], int] = {}
+    for pair in bounded:
+        least = pair.effect.least_p or 0.0
+        if least >= SIGNIFICANT:
+            hopeless[_number(pair), least] = hopeless.get((_number(pair), least), 0) + 1
+    for (number, least), count in hopeless.items():
+        yield f"too few: with {number} the smallest possible p is {_p(least)}, so {_counted(count, 'comparison')} cannot be certain, whatever the values are."
+    least_of_all = min((pair.effect.least_p for pair in comparison.pairs if pair.effect.least_p is not None), default=None)
+    if least_of_all and least_of_all * tested >= SIGNIFICANT:
+        limit = SIGNIFICANT / tested
+        wanted = [f"{needed(least_signed_rank_p, limit)} pairs"] if any(pair.pairing.is_paired for pair in bounded) else []
+        wanted += [f"{needed(lambda n: least_rank_sum_p(n, n), limit)} cells a side"] if any(not pair.pairing.is_paired for pair in bounded) else []
+        advice = f"Take {' or '.join(wanted)}, or compare less (--metric, --by)."
+        yield f"too few: after correction for {_counted(tested, 'comparison')} no p can be below {SIGNIFICANT}. {advice}"
+
+
+def _missing(comparison: Comparison) -> Iterator[str]:
+    """Sides that have no value of a metric."""
+    missing: dict[tuple[str, str], list[Key]] = {}
+    for pair in comparison.pairs:
+        # In pairs both sides are empty when one of them is: the side cannot be told.
+        names = (
+            [" or ".join(pair.sides)]
+            if pair.pairing.is_paired
+            else [name for name, part in zip(pair.sides, (pair.first, pair.second), strict=True) if not part.n]
+        )
+        for name in names if 0 in (pair.first.n, pair.second.n) else ():
+            missing.setdefault((pair.metric, name), []).append(pair.key)
+    for (metric, name), keys in missing.items():
+        yield f"no value of {metric} of {name}: {_points(tuple(dict.fromkeys(keys)))}"
+
+
+def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
+    for sides, group in groupby(conditions, key=lambda item: item.sides):
+        items = list(group)
+        yield f"conditions that differ between {sides[0]} and {sides[1]}:"
+        for item in items[:MOST_SETTINGS]:
+            where = f" (at {item.points} points)" if item.points else ""
+            yield f"  {item.difference.setting}: {_short(item.difference.first)} -> {_short(item.difference.second)}{where}"
+        if len(items) > MOST_SETTINGS:
+            yield f"  and {len(items) - MOST_SETTINGS} more (--format json has all)"
+
+
+def _points(keys: Sequence[Key]) -> str:
+    shown = "; ".join(" ".join(key) or "the whole run" for key in keys[:MOST_POINTS])
+    return f"{shown}; and {len(keys) - MOST_POINTS} more" if len(keys) > MOST_POINTS else shown
+
+
+def _short(value: str | None) -> str:
+    text = "not there" if value is None else value
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def _center(part: Part, test: Method) -> str:
+    if test is Method.MEANS or part.median is None:
+        return with_interval(part.mean)
+    return with_interval(Mean(part.n, part.median, None, None))
+
+
+def _difference(estimate: Estimate | None, test: Method) -> str:
+    if estimate is None:
+        return NOTHING
+    if test is Method.MEANS or estimate.low is None or estimate.high is None:
+        return with_interval(Mean(2, estimate.number, None, None if estimate.high is None else estimate.high - estimate.number))
+    return f"{_digits(estimate.number)} [{_digits(estimate.low)}, {_digits(estimate.high)}]"
+
+
+def _ratio(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return NOTHING
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.number:.3g}"
+    return f"{estimate.number:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]"
+
+
+def _number(pair: Pair) -> str:
+    if pair.pairing.is_paired:
+        return _counted(pair.first.n, "pair")
+    return f"{pair.first.n} and {pair.second.n}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _digits(number: float) -> str:
+    return f"{number:,.4g}"
+
+
+def _p(p: float | None) -> str:
+    return NOTHING if p is None else f"{p:.2g}"
+
+
+def _plain(value: str | float | bool | None) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value

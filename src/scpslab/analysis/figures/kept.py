@@ -1,0 +1,89 @@
+"""Whether a run's pictures still show what they were drawn from, so that asking again for the same run draws nothing.
+
+The file `drawn.json` beside the pictures holds a digest of everything that a drawing reads, and one of each picture. It holds no times, so that pictures
+that are drawn again have the same record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from scpslab.analysis.figures.recipe import RECIPES
+from scpslab.core.errors import ResultError
+from scpslab.core.project import CARRIED, PACKAGE
+from scpslab.core.scratch import replace_text
+from scpslab.runs import RunFolder
+from scpslab.runs.own import own_folder
+from scpslab.runs.reading import json_object
+
+FILE = "drawn.json"
+# Another version of these may draw other bytes.
+LIBRARIES = ("matplotlib", "numpy", "pillow")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing of all figures of a run: where its pictures lie, and the digest of what it reads."""
+
+    folder: Path
+    inputs: str
+
+    @classmethod
+    def of(cls, run_dir: Path, options: Sequence[Sequence[str]]) -> Drawing:
+        """The drawing of a run with these options, such as formats.
+
+        Raises:
+            ResultError: there is no run.
+        """
+        run = RunFolder(run_dir)
+        digest = hashlib.sha256(json.dumps([options, [version(name) for name in LIBRARIES], run.manifest().get("scenario")]).encode())
+        for root in (PACKAGE, RECIPES.parent, run.beside() / RunFolder(run_dir).figures.name, run.resolved, run.results, run.cells):
+            digest.update(_digest(root, _files(root)))
+        return cls(run.figures, digest.hexdigest())
+
+    def pictures(self) -> list[Path] | None:
+        """The pictures, in the order in which they were drawn; None if one is missing, is not as it was drawn, or shows other inputs."""
+        try:
+            record = json_object(self.folder / FILE)
+        except ResultError:
+            return None
+        drawn = record.get("pictures")
+        if record.get("inputs") != self.inputs or not isinstance(drawn, dict):
+            return None
+        paths = [self.folder / Path(name).name for name in drawn]
+        intact = all(path.is_file() and _content(path) == known for path, known in zip(paths, drawn.values(), strict=True))
+        return paths if intact else None
+
+    def keep(self, pictures: Sequence[Path]) -> None:
+        """Records the pictures that were drawn."""
+        own_folder(self.folder)
+        record = {"inputs": self.inputs, "pictures": {path.name: _content(path) for path in pictures}}
+        replace_text(self.folder / FILE, json.dumps(record, indent=1) + "\n")
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """The files that count below a folder, or the file itself: no compiled code, and no pictures, which are no inputs."""
+    if root.is_file():
+        yield root
+    for path in sorted(root.rglob("*")):
+        # The package of an installation holds the project's other files too.
+        is_other = "__pycache__" in path.parts or (root == PACKAGE and path.is_relative_to(CARRIED))
+        if path.is_file() and not is_other and path.suffix not in (".png", ".svg", ".pdf", ".xpl") and path.name != FILE:
+            yield path
+
+
+def _digest(root: Path, files: Iterable[Path]) -> bytes:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(root)}\0{_content(path)}\n".encode())
+    return digest.digest()
+
+
+def _content(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

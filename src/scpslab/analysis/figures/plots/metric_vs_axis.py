@@ -1,0 +1,315 @@
+"""A metric against a swept axis, mean with bars (95 %, or the range of few values), one series per combination of the other axes (FY97 Figs 4 to 18)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal, Self
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from pydantic import model_validator
+
+from scpslab.analysis.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MODEL_PREFIX, MUTED, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_panels
+from scpslab.analysis.figures.marks import Mark, mark_sentences, marks_of
+from scpslab.analysis.figures.model_curves import METRICS, OF_LOSSES, TITLES, Path, path_of
+from scpslab.analysis.figures.model_curves import MODELS as MODEL_CURVES
+from scpslab.analysis.figures.recipe import PaperSeries, Recipe
+from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_number
+from scpslab.analysis.figures.words import points, words
+from scpslab.analysis.run import RunCell
+from scpslab.analysis.statistics import ENOUGH, Group, group_rows
+from scpslab.core.units import UnitError
+from scpslab.documents import key
+from scpslab.documents.quantities import AxisValue, OneOrMore
+
+# Exponents without mathematical typesetting, which is off because labels come from files (canvas.py).
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+ZERO_DECADES = 0.8  # how far left of the smallest number 0 stands on a log axis, in decades
+STEP_DECADES, STEP_SHARE = 0.018, 0.006  # how far two series stand apart: on a log axis, and as a share of a linear one
+STEPS_IN_GAP = 20  # at least so many of these steps are between two points of a linear axis
+
+
+class MetricVsAxis(Recipe):
+    """A metric against an axis of the sweep; every panel shows the papers' values."""
+
+    takes_units: ClassVar[bool] = True
+    plot: Literal["metric-vs-axis"]
+    metric: str = key(says="A column of results.csv.", example="transfer_s")
+    axis: str = key(says="The axis of the sweep.", example="ber")
+    series: tuple[str, ...] = key((), says="The axes whose values make a series. Default: all others.", example=["stack"])
+    panels: str | None = key(None, says="The axis that has one panel for each value.", example="timestamps")
+    where: dict[str, OneOrMore] = key({}, says="The cells to draw: axes, with a value or values for each.", example={"level": 150})
+    paper: tuple[PaperSeries, ...] = key((), says="The values that the paper states.")
+
+    @model_validator(mode="after")
+    def _marks_have_conditions(self) -> Self:
+        if self.conditions is None and any(paper.conditions is None for paper in self.paper):
+            raise ValueError("found values of a paper without conditions; expected conditions in the recipe or beside the values")
+        return self
+
+    @model_validator(mode="after")
+    def _counts_what_the_metric_counts(self) -> Self:
+        try:
+            self.y.divisor(self.metric)
+        except UnitError as error:
+            raise ValueError(f"y.unit: {error}") from error
+        return self
+
+    models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
+        (), says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.", example=["floor", "mathis"]
+    )
+
+
+def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
+    """The figure and its file name's stem.
+
+    Raises:
+        NothingToDrawError: the run has no such axis or metric, or no numbers for them.
+    """
+    results = source.results
+    for name, known in ((recipe.axis, results.axes), (recipe.metric, results.metrics)):
+        if name not in known:
+            raise NothingToDrawError(
+                f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; expected one of {", ".join(known)}. Correct the recipe.'
+            )
+    rows = [row for row in results.rows if _is_meant(row, recipe.where)]
+    if not rows:
+        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: found no cell with {recipe.where}; expected at least one. Draw another run.")
+    used = (recipe.axis, recipe.panels)
+    series_axes = recipe.series or tuple(name for name in results.axes if name not in used and len({row[name] for row in rows}) > 1)
+    series_axes = tuple(name for name in series_axes if name in results.axes)
+    panel_axes = tuple(name for name in (recipe.panels,) if name in results.axes)
+    groups = group_rows(rows, (*panel_axes, *series_axes, recipe.axis), (recipe.metric,))
+    numbers = {group.key[-1]: _number(recipe, group.key[-1]) for group in groups}
+    unknown = [text for text, number in numbers.items() if number is None]
+    if unknown:
+        raise NothingToDrawError(
+            f'{source.run_dir}: figure {recipe.name}: axis {recipe.axis}: found "{unknown[0]}"; expected numbers. Choose another axis in the recipe.'
+        )
+    position = _Positions([number for number in numbers.values() if number is not None], is_log=recipe.x.scale == "log")
+
+    by_panel: dict[str, list[Group]] = {}
+    for group in _by_number(groups) if panel_axes else groups:
+        name = _panel_name(recipe, group.key[0]) if panel_axes else ""
+        by_panel.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
+    keys = list(dict.fromkeys(group.key[:-1] for own in by_panel.values() for group in own))
+    cells = _cells(recipe, source)
+    in_panel = {name: [cell for cell in cells if not panel_axes or _panel_name(recipe, _axes(cell)[panel_axes[0]]) == name] for name in by_panel}
+    marks = {name: marks_of(recipe, points(own)) for name, own in in_panel.items()}
+    pooled = [name for name in results.axes if name not in (*used, *series_axes) and len({row[name] for row in rows}) > 1]
+    around = words(recipe, cells, _caption(recipe, source.run_dir.name, groups, pooled))
+    around = replace(around, caption=" ".join([around.caption, *mark_sentences(recipe, list(marks.values()), around.caption)]))
+    with new_panels(around, list(by_panel)) as (figure, panels):
+        for (panel_name, own), axes in zip(by_panel.items(), panels, strict=True):
+            _draw_series(axes, recipe, keys, own, position)
+            if recipe.models:
+                _draw_models(axes, recipe, source, panel_axes, panel_name, position)
+            for index, mark in enumerate(marks[panel_name]):
+                _draw_paper(axes, mark, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
+        # The panels share their axes: set the limits when all of them have their content.
+        for axes in panels:
+            _finish(axes, recipe, position)
+    return figure, recipe.name
+
+
+def _by_number(groups: list[Group]) -> list[Group]:
+    """Groups by the first value of their keys, where all of these are numbers: 10 kB before 1 MB."""
+    found = [(number, group) for group in groups if (number := axis_number(group.key[0])) is not None]
+    return [group for _, group in sorted(found, key=lambda one: one[0])] if len(found) == len(groups) else groups
+
+
+def _panel_name(recipe: MetricVsAxis, value: str) -> str:
+    return f"{recipe.panels} {value}".replace("_", " ")
+
+
+def _axes(cell: RunCell) -> dict[str, str]:
+    """A cell's axis values as results.csv has them."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in cell.plan.cell.axes.items()}
+
+
+def _cells(recipe: MetricVsAxis, source: Source) -> list[RunCell]:
+    """The cells whose rows are drawn."""
+    return [cell for cell in source.run.cells if _is_meant(_axes(cell), recipe.where)]
+
+
+def _draw_models(axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: tuple[str, ...], panel_name: str, position: _Positions) -> None:
+    """A curve for each model through the points of the axis, from the paths that the cells' plans state."""
+    if recipe.metric not in METRICS:
+        found = f'found models for "{recipe.metric}"; expected {", ".join(METRICS)}. Leave out the models.'
+        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: {found}")
+    paths: dict[float, Path] = {}
+    for cell in _cells(recipe, source):
+        values = _axes(cell)
+        number = _number(recipe, values[recipe.axis])
+        if number is None or (panel_axes and _panel_name(recipe, values[panel_axes[0]]) != panel_name):
+            continue
+        path = path_of(cell)
+        if paths.setdefault(number, path) != path:
+            found = f"found cells with several paths at {recipe.axis} {values[recipe.axis]}; expected one path. Choose cells with where, or use panels."
+            raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: models: {found}")
+    numbers = sorted(paths)
+    for index, model in enumerate(recipe.models):
+        points = [METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) / recipe.y.divisor(recipe.metric) for number in numbers]
+        if model in OF_LOSSES and any(path.loss for path in paths.values()):
+            # Without losses these formulas say nothing, and a line from there would lead through values that they do not have.
+            points = [point if paths[number].loss else math.nan for number, point in zip(numbers, points, strict=True)]
+        style = LINE_STYLES[(index + 1) % len(LINE_STYLES)]
+        axes.plot([position(number) for number in numbers], points, color=MUTED, linestyle=style, linewidth=1.1, label=MODEL_PREFIX + TITLES[model])
+
+
+def _number(recipe: MetricVsAxis, text: str) -> float | None:
+    number = axis_number(text)
+    return number if number is None else number / recipe.x.divisor()
+
+
+def _is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) -> bool:
+    """Whether a row has the values of `where`. Numbers are compared as numbers; axes that the run does not have are ignored."""
+    for name, wanted in where.items():
+        if name not in row:
+            continue
+        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in wanted]
+        numbers = [number for text in texts if (number := axis_number(text)) is not None]
+        if row[name] not in texts and axis_number(row[name]) not in numbers:
+            return False
+    return True
+
+
+class _Positions:
+    """The place of a number on the x axis: the number itself, but 0 on a log axis is left of a break. Series are drawn side by side."""
+
+    def __init__(self, numbers: Sequence[float], *, is_log: bool) -> None:
+        above_zero = sorted({number for number in numbers if number > 0})
+        self.is_log = is_log and bool(above_zero)
+        self.has_zero = self.is_log and any(number <= 0 for number in numbers)
+        self.smallest = above_zero[0] if above_zero else 1.0
+        self.largest = above_zero[-1] if above_zero else 1.0
+        self.zero = 10 ** (math.floor(math.log10(self.smallest) + 1e-9) - ZERO_DECADES)
+        each = sorted(set(numbers))
+        range_ = each[-1] - each[0] if each else 1.0
+        # Neighbouring points keep their order on a linear axis, however near they are.
+        gap = min((right - left for left, right in itertools.pairwise(each)), default=range_)
+        self._step = min(STEP_SHARE * range_, gap / STEPS_IN_GAP)
+        self._least = 0.0 if each and each[0] >= 0 else -math.inf
+
+    def __call__(self, number: float, place: float = 0.0) -> float:
+        """`place` is the distance from the number in steps, so that error bars of several series do not hide each other."""
+        if self.is_log:
+            return (self.zero if number <= 0 else number) * 10 ** (place * STEP_DECADES)
+        # No series stands at a negative error rate, delay or load.
+        return max(self._least, number + place * self._step)
+
+
+def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...]], groups: Sequence[Group], position: _Positions) -> None:
+    # The first axis of a series chooses colour and marker, the others the line style and whether markers are filled.
+    first = list(dict.fromkeys(key[:1] for key in keys))
+    rest = list(dict.fromkeys(key[1:] for key in keys))
+    for index, group_key in enumerate(keys):
+        colour_at, style_at = first.index(group_key[:1]), rest.index(group_key[1:])
+        colour = COLOURS[colour_at % len(COLOURS)]
+        members = sorted((group for group in groups if group.key[:-1] == group_key), key=lambda group: _number(recipe, group.key[-1]) or 0.0)
+        drawn = [(position(_number(recipe, group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members]
+        points = [(x, group.means[recipe.metric]) for x, group in drawn]
+        by = recipe.y.divisor(recipe.metric)
+        known = [(x, mean.mean / by, tuple(end / by for end in mean.shown or (mean.mean, mean.mean))) for x, mean in points if mean.mean is not None]
+        # A series without a completed cell keeps its place in the legend.
+        axes.errorbar(
+            [x for x, _, _ in known],
+            [y for _, y, _ in known],
+            yerr=([y - low for _, y, (low, _) in known], [high - y for _, y, (_, high) in known]),
+            label=", ".join(group_key) or recipe.metric,
+            color=colour,
+            marker=MARKERS[colour_at % len(MARKERS)],
+            markerfacecolor=colour if style_at % 2 == 0 else "white",
+            linestyle=LINE_STYLES[style_at % len(LINE_STYLES)],
+        )
+        for (x, mean), (_, group) in zip(points, drawn, strict=True):
+            if mean.mean is not None and group.completed < _ended(group):
+                note = f"{group.completed}/{_ended(group)} done"
+                # At the right edge there is room to the left only.
+                aside, side = (-6, "right") if position.is_log and x > position.largest / 2 else (6, "left")
+                axes.annotate(note, (x, mean.mean / by), xytext=(aside, 6), textcoords="offset points", fontsize=7.5, color=colour, ha=side)
+
+
+def _ended(group: Group) -> int:
+    return group.completed + group.incomplete + group.failed
+
+
+def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group], pooled: Sequence[str]) -> str:
+    """The run, what bars and marks are, and the points that have no mean because no transfer completed."""
+    sizes = sorted({group.completed for group in groups if group.completed})
+    n = "–".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else "0"
+    means = [group.means[recipe.metric] for group in groups]
+    bars = "95 % Student-t intervals" if any(mean.shown and not mean.has_range for mean in means) else ""
+    if any(mean.has_range for mean in means):
+        where = f" (where n is below {ENOUGH}, or the interval would reach below 0 or above the link's rate)" if bars else ""
+        few = f"bars from the least to the greatest value{where}"
+        bars = " or ".join(filter(None, (bars, few)))
+    around = f"Means and {bars}" if bars else "Means"
+    sentences = [f"Run {run}. {around}, n = {n} per point; incomplete transfers are counted, not averaged."]
+    if len({group.key[:-1] for group in groups}) > 1:
+        sentences.append("Series are drawn side by side, so that their bars can be seen.")
+    if pooled:
+        sentences.append(f"Taken together: all values of {', '.join(pooled)}.")
+    empty = [f"{', '.join(group.key[:-1])} at {group.key[-1]} (0/{_ended(group)})".strip() for group in groups if not group.completed]
+    if empty:
+        sentences.append(f"None completed: {'; '.join(empty)}.")
+    if recipe.models:
+        sentences.append(
+            "Grey lines are models of the path and not measurements: losses by bit errors alone, no slow start, no window's limit, never faster than the line."
+        )
+    return " ".join(sentences)
+
+
+def _draw_paper(axes: Axes, mark: Mark, position: _Positions, marker: str) -> None:
+    if not mark.points:
+        return
+    axes.plot(
+        [position(x) for x, _ in mark.points],
+        [y for _, y in mark.points],
+        linestyle="none",
+        marker="v" if mark.paper.is_upper_bound else marker,
+        markersize=9,
+        markerfacecolor="none",
+        markeredgecolor=PAPER_COLOUR,
+        markeredgewidth=1.3,
+        label=PAPER_PREFIX + mark.paper.label,
+        zorder=5,
+    )
+
+
+def _finish(axes: Axes, recipe: MetricVsAxis, position: _Positions) -> None:
+    axes.set_xlabel(recipe.x.label)
+    axes.set_ylabel(recipe.y.label)
+    axes.set_yscale(recipe.y.scale)
+    if recipe.y.scale == "log":
+        # 20, 50, 100 rather than powers of ten, because people read seconds off the axis.
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    if position.is_log:
+        axes.set_xscale("log")
+        _mark_decades(axes, position)
+    if recipe.y.scale == "linear":
+        axes.set_ylim(bottom=0)
+    axes.set_xlim(recipe.x.min, recipe.x.max)
+    axes.set_ylim(recipe.y.min, recipe.y.max)
+
+
+def _mark_decades(axes: Axes, position: _Positions) -> None:
+    """Ticks at whole decades, and 0 left of a break in the axis."""
+    low, high = math.floor(math.log10(position.smallest) + 1e-9), math.ceil(math.log10(position.largest) - 1e-9)
+    decades = [10.0**exponent for exponent in range(low, high + 1)]
+    ticks = ([position.zero] if position.has_zero else []) + decades
+    labels = (["0"] if position.has_zero else []) + [f"10{str(exponent).translate(RAISED)}" for exponent in range(low, high + 1)]
+    axes.set_xticks(ticks, labels)
+    axes.xaxis.set_minor_locator(FixedLocator([digit * decade for decade in decades[:-1] for digit in range(2, 10)]))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlim((position.zero if position.has_zero else decades[0]) / 1.6, position.largest * 1.6)
+    if position.has_zero:
+        at = math.sqrt(position.zero * decades[0])
+        axes.plot([at], [0], transform=axes.get_xaxis_transform(), marker=[(-0.6, -1), (-0.1, 1)], color="black", markersize=9, clip_on=False, linestyle="none")
+        axes.plot([at], [0], transform=axes.get_xaxis_transform(), marker=[(0.1, -1), (0.6, 1)], color="black", markersize=9, clip_on=False, linestyle="none")

@@ -1,0 +1,104 @@
+"""One metric of every cell: a row for each point of the sweep, a dot for each repeat, and how many completed. It needs no probe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from scpslab.analysis.figures.canvas import COLOURS, MUTED, new_stack
+from scpslab.analysis.figures.recipe import AxisStyle, Recipe
+from scpslab.analysis.figures.source import NothingToDrawError, Source
+from scpslab.analysis.figures.words import words
+from scpslab.analysis.statistics import Group, group_rows, number_in
+from scpslab.analysis.table import HEADLINE, Results
+from scpslab.documents import key
+
+ROW_SHARE = 0.22  # height of a row, as a share of a panel
+MOST_ROWS = 40  # more would make a picture that no screen shows
+LONGEST_LABEL = 70
+ROOM = 1.05  # the axis ends this much right of the largest value
+UNITS = {"_s": "s", "_bps": "bit/s", "_pct": "%", "_ms": "ms", "_bytes": "bytes", "_packets": "packets"}
+
+
+class Points(Recipe):
+    """Dots are single cells, the bar is their mean. Points of the sweep without a value keep their row."""
+
+    plot: Literal["points"]
+    metric: str | None = key(None, says="A column of results.csv. Default: the first telling one that the run has.", example="goodput_bps")
+    x: AxisStyle = key(AxisStyle(label="(the metric)"), says="Not used: the metric has its own unit.")
+    y: AxisStyle = key(AxisStyle(label="(points of the sweep)"), says="Not used: rows are points of the sweep.")
+
+
+def draw(recipe: Points, source: Source) -> tuple[Figure, str]:
+    """The figure and its file name's stem.
+
+    Raises:
+        NothingToDrawError: the run has no such metric, or no cell has a value of one.
+    """
+    results = source.results
+    metric = _metric(recipe, source, results)
+    varied = tuple(name for name in results.axes if len({row[name] for row in results.rows}) > 1)
+    groups = group_rows(results.rows, varied, (metric,))
+    shown = groups[:MOST_ROWS]
+    values = _values(results.rows, varied, metric)
+    caption = _caption(source.run_dir.name, groups, varied)
+    around = words(recipe, source.run.cells, caption)
+    with new_stack(replace(around, title=f"{around.title}: {metric}"), [max(0.6, ROW_SHARE * (len(shown) + 0.6))]) as (figure, (axes,)):
+        for row, group in enumerate(shown):
+            _draw_row(axes, row, group, values.get(group.key, []), metric)
+        axes.set_ylim(len(shown) - 0.2, -0.95)
+        axes.set_yticks([])
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.set_xlim(0, ROOM * max(axes.dataLim.x1, 1e-9))
+        axes.set_xlabel(f"{metric} ({_unit(metric)})")
+    return figure, recipe.name
+
+
+def _metric(recipe: Points, source: Source, results: Results) -> str:
+    wanted = (recipe.metric,) if recipe.metric else (*HEADLINE, *results.metrics)
+    for name in wanted:
+        if name in results.metrics and any(number_in(row, name) is not None for row in results.rows):
+            return name
+    known = ", ".join(results.metrics) or "a workload with metrics"
+    raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: found no value of {recipe.metric or 'any metric'}; expected one of {known}.")
+
+
+def _values(rows: Sequence[Mapping[str, str]], varied: Sequence[str], metric: str) -> dict[tuple[str, ...], list[float]]:
+    found: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        value = number_in(row, metric)
+        if row["status"] == "completed" and value is not None:
+            found.setdefault(tuple(row[name] for name in varied), []).append(value)
+    return found
+
+
+def _draw_row(axes: Axes, row: int, group: Group, values: Sequence[float], metric: str) -> None:
+    label = ", ".join(group.key) or "all cells"
+    tried = group.completed + group.incomplete + group.failed + group.unsupported
+    if group.completed < tried:
+        label += f"  ({group.completed} of {tried} completed)"
+    # Labels stand in the panel, above the dots: they are as long as they are, and a phone is narrow.
+    axes.text(0.005, row - 0.32, label[:LONGEST_LABEL], transform=axes.get_yaxis_transform(), va="center", fontsize=9)
+    axes.axhline(row + 0.12, color="#EEEEEE", linewidth=0.7, zorder=0)
+    axes.plot(values, [row + 0.12] * len(values), linestyle="none", marker="o", markersize=5, markerfacecolor="none", color=COLOURS[0])
+    mean = group.means[metric].mean
+    if mean is not None and len(values) > 1:
+        axes.plot([mean], [row + 0.12], linestyle="none", marker="|", markersize=12, markeredgewidth=2, color=MUTED)
+
+
+def _caption(run: str, groups: Sequence[Group], varied: Sequence[str]) -> str:
+    sentences = [f"Run {run}. Circles are single cells, bars their means; incomplete transfers are counted, not averaged."]
+    if varied:
+        sentences.append(f"Rows: {', '.join(varied)}.")
+    if len(groups) > MOST_ROWS:
+        sentences.append(f"{len(groups) - MOST_ROWS} other points of the sweep are not drawn: scpslab results lists all.")
+    return " ".join(sentences)
+
+
+def _unit(metric: str) -> str:
+    return next((unit for suffix, unit in UNITS.items() if metric.endswith(suffix)), "number")

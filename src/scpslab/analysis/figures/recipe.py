@@ -1,0 +1,174 @@
+"""Figure recipes: data from analysis/figures/*.yaml that say what to draw, from which runs, with which marks from the papers.
+
+A recipe may extend one base (a file whose name starts with "_", which is never drawn by itself); a base extends nothing.
+Keys of the recipe win over keys of the base; `x`, `y` and `conditions` are merged key by key, every other key is replaced whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, PrivateAttr
+
+from scpslab.analysis.figures.conditions import Conditions
+from scpslab.core.project import ROOT
+from scpslab.core.units import KINDS, PERCENT, UnitError, of_metric
+from scpslab.documents import Document, Form, Part, complaints, key, one_of, read
+from scpslab.documents.parts import OneOf
+from scpslab.documents.quantities import AxisValue
+
+RECIPES = ROOT / "analysis" / "figures"
+FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figures")
+EXTENDS = "extends"
+MERGED_KEYS = ("x", "y", "conditions")
+
+Text = Annotated[str, Field(min_length=1)]
+CellChoice = dict[str, AxisValue]
+FACTORS: dict[str, float] = {unit: factor for units in KINDS.values() for unit, factor in units.items()}
+
+
+class AxisStyle(Part):
+    """One axis of a picture."""
+
+    label: str = key(says="Label with its unit.", example="Transfer time at the sink (s)")
+    unit: Annotated[str, OneOf((*FACTORS, PERCENT))] | None = key(None, says="Unit in which the axis counts. Default: base units.", example="kbit/s")
+    scale: Literal["linear", "log"] = key("linear", says="Linear or logarithmic.", example="log")
+    min: float | None = key(None, says="Lower limit. Default: from the values.", example=0)
+    max: float | None = key(None, says="Upper limit. Default: from the values.", example=105)
+
+    def divisor(self, metric: str | None = None) -> float:
+        """What numbers are divided by: those of a metric, or of a swept quantity in base units.
+
+        Raises:
+            UnitError: the metric counts something else.
+        """
+        if self.unit is None:
+            return 1.0
+        counted = None if metric is None else of_metric(metric)
+        if self.unit == PERCENT and counted is None:
+            return 0.01
+        if metric is None and self.unit != PERCENT:
+            return FACTORS[self.unit]
+        if counted is None or self.unit not in KINDS[counted[0]]:
+            expected = f"one of {', '.join(KINDS[counted[0]])}" if counted else f'"{PERCENT}", or none'
+            raise UnitError(f'found "{self.unit}" for {metric}; expected {expected}')
+        return FACTORS[self.unit] / counted[1]
+
+
+class PaperSeries(Part):
+    """Values that a paper states, drawn as marks where the run has a cell under their conditions."""
+
+    label: str = key(says="Name in the legend.", example="TCP")
+    source: str = key(says="The place of each value in the paper, or its derivation.", example="3.1.5.1, Fig 4")
+    points: tuple[tuple[float, float], ...] = key(says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]])
+    conditions: Conditions | None = key(None, says="The conditions of these values, on top of the recipe's.", example={"hosts": {"preset": "fy97-reno"}})
+    is_upper_bound: bool = key(False, says="Whether the paper says only that the values lie below these.")
+
+
+class Recipe(Part):
+    """The keys of every recipe. The name of the file is the name of the recipe. `takes_units`: whether pictures of the kind obey `unit`."""
+
+    takes_units: ClassVar[bool] = False
+    kind: Literal["figure"]
+    version: Literal[1]
+    plot: str = key(says="Kind of picture.", example="metric-vs-axis")
+    title: str = key(says="One line above the picture, without conditions: the line below it says them, from the plans.", example="Goodput against delay")
+    source: str = key("", says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
+    conditions: Conditions | None = key(None, says="The conditions of that figure. The caption says where the run has others.", example={"size": "4000000 B"})
+    applies_to: tuple[str, ...] = key((), says="Names of the scenarios for whose runs it is drawn by default; * stands for anything.", example=["*fig04*"])
+    stands_in: bool = key(False, says="Whether it is drawn by default only where no other recipe applies.")
+    x: AxisStyle = key(says="The horizontal axis.")
+    y: AxisStyle = key(says="The vertical axis.")
+    _name: str = PrivateAttr("")
+    _file: Path = PrivateAttr(Path())
+    _is_own: bool = PrivateAttr(default=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the recipe: its file's name."""
+        return self._name
+
+    @property
+    def file(self) -> Path:
+        """Its file."""
+        return self._file
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the user's own, beside a scenario."""
+        return self._is_own
+
+    def applies(self, scenario: str) -> bool:
+        """Whether `scpslab plot` draws this figure for runs of the scenario by default. One beside a scenario needs no `applies_to` for that."""
+        return (self._is_own and not self.applies_to) or any(fnmatchcase(scenario, pattern) for pattern in self.applies_to)
+
+
+class CellRecipe(Recipe):
+    """A recipe that draws single cells."""
+
+    cells: tuple[CellChoice, ...] = key(
+        (), says="The cells to draw, by axis values; of each choice the first completed cell that fits.", example=[{"ber": 1e-6}]
+    )
+
+
+def load(path: Path, models: Mapping[str, type[Recipe]], *, is_own: bool = False) -> Recipe:
+    """Reads one recipe and merges its base; `models` holds the fields of each `plot`. `is_own`: it lies beside a scenario of the user's.
+
+    Raises:
+        ScenarioError: all errors of the file, one line each.
+    """
+    document = read(path, FORM)
+    if EXTENDS in document.data:
+        document = _extended(document)
+    plot = document.data.get("plot")
+    model = models.get(plot) if isinstance(plot, str) else None
+    if model is None:
+        # Without a valid kind of picture, only keys that no kind has are certainly wrong.
+        known = {(name,) for every in models.values() for name in every.model_fields}
+        found = [(at, said) for at, said in complaints(document.data, Recipe) if at[:1] not in known or at[0] in Recipe.model_fields]
+        named = [] if plot is None else [(("plot",), f'found "{plot}"; {one_of(plot, sorted(models))}')]
+        raise document.places.error([*named, *(problem for problem in found if plot is None or problem[0] != ("plot",))])
+    recipe = document.held_against(model)
+    fixed = [name for name in ("x", "y") if not model.takes_units and getattr(recipe, name).unit]
+    if fixed:
+        said = f"found a unit, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
+        raise document.places.error([((name, "unit"), said) for name in fixed])
+    # No keys of the file: that would be a second name.
+    recipe._name, recipe._file, recipe._is_own = path.stem, path, is_own  # noqa: SLF001
+    return recipe
+
+
+def _extended(document: Document) -> Document:
+    """A recipe merged with its base, without the key that names the base."""
+    own = Document({name: value for name, value in document.data.items() if name != EXTENDS}, document.places)
+    folder, named = document.places.path.parent, document.data[EXTENDS]
+    bases = sorted(path.stem.removeprefix("_") for path in folder.glob("_*.yaml"))
+    if named not in bases:
+        said = f'found "{named}", but no file _{named}.yaml beside the recipe' if isinstance(named, str) else "found no name of a base"
+        raise document.places.error([((EXTENDS,), f"{said}; {one_of(named, bases)}")])
+    base = read(folder / f"_{named}.yaml", FORM)
+    if EXTENDS in base.data:
+        raise base.places.error([((EXTENDS,), "found a base that extends another base; expected one level. Copy the keys of the other base into this one.")])
+    return own.extending(base, MERGED_KEYS)
+
+
+def load_all(models: Mapping[str, type[Recipe]], folder: Path = RECIPES) -> dict[str, Recipe]:
+    """Every recipe of a folder by name, in the order of the names.
+
+    Raises:
+        ScenarioError: see `load`.
+    """
+    return {path.stem: load(path, models) for path in recipe_files(folder)}
+
+
+def recipe_files(folder: Path) -> list[Path]:
+    """The files of a folder that are recipes, bases left out, in the order of their names."""
+    return sorted(path for path in folder.glob("*.yaml") if not path.name.startswith("_") and path.is_file())
+
+
+def near(name: str, recipes: Mapping[str, Recipe]) -> str:
+    """What was expected in place of an unknown name: the nearest ones."""
+    return f"{one_of(name, recipes)} Recipes are in {RECIPES.parent.name}/{RECIPES.name}/; the path of a file, such as ./{name}.yaml, works too."

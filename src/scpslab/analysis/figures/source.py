@@ -1,0 +1,145 @@
+"""The input of a drawing function: the run, its table, and the chosen cells; read at most once for all figures of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from scpslab.analysis.capture import Connection
+from scpslab.analysis.metrics.base import Subject
+from scpslab.analysis.metrics.data_connection import client_sends, data_connection
+from scpslab.analysis.run import Run, RunCell, open_run
+from scpslab.analysis.table import Results, read_results
+from scpslab.analysis.traces import Flow, flow_of
+from scpslab.analysis.viewpoints import capture_at, capture_near
+from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.units import KINDS, UnitError, parse
+from scpslab.runs import CellFiles
+
+from scpslab.kinds.workloads.bulk.plan import Bulk
+from scpslab.kinds.workloads.fp.plan import Fp
+from scpslab.kinds.workloads.ftp.plan import Ftp
+from scpslab.kinds.workloads.iperf3.plan import Iperf3
+
+Transfer = Bulk | Iperf3 | Ftp | Fp
+
+KINDS_DRAWN = f"{Bulk.kind}, {Iperf3.kind}, {Ftp.kind} or {Fp.kind}"
+
+
+class NothingToDrawError(ResultError):
+    """The run lacks the data of a figure. This is an error for a figure requested by name; otherwise the figure is left out."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run folder, opened at first use. `wanted_cells` are the ids given with --cell (empty: the recipe chooses)."""
+
+    run_dir: Path
+    wanted_cells: tuple[str, ...] = ()
+
+    @cached_property
+    def run(self) -> Run:
+        """The run's cells."""
+        return open_run(self.run_dir)
+
+    @cached_property
+    def results(self) -> Results:
+        """The run's results.csv."""
+        return read_results(self.run_dir)
+
+    def cells(self, choices: tuple[Mapping[str, object], ...]) -> list[RunCell]:
+        """The cells to draw: the wanted ones, else the first completed cell of each choice (axis values; numbers are compared as numbers).
+
+        Raises:
+            UsageError: there is no such cell.
+            NothingToDrawError: no completed cell fits a choice. Another cell would not show what the title says.
+        """
+        if self.wanted_cells:
+            return [self._wanted(name) for name in self.wanted_cells]
+        done = [cell for cell in self.run.cells if cell.status == "completed"]
+        chosen = [next((cell for cell in done if _fits(cell, choice)), None) for choice in choices or ({},)]
+        found = list({cell.id: cell for cell in chosen if cell is not None}.values())
+        if not found:
+            wanted = " or ".join(", ".join(f"{name} {value}" for name, value in choice.items()) for choice in choices) or "any axis values"
+            raise NothingToDrawError(f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another cell with --cell.")
+        return found
+
+    def _wanted(self, name: str) -> RunCell:
+        for cell in self.run.cells:
+            if name in (cell.id, cell.folder.name):
+                return cell
+        ids = ", ".join(cell.id for cell in self.run.cells[:5])
+        raise UsageError(f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}. Choose one of these.')
+
+
+def transfer_of(cell: RunCell) -> Transfer:
+    """The workload whose packets are drawn: the first of the plan that sends a file or a stream.
+
+    Raises:
+        NothingToDrawError: the cell has none.
+    """
+    for workload in cell.plan.workloads:
+        if isinstance(workload, Transfer):
+            return workload
+    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {KINDS_DRAWN}. Draw another cell.")
+
+
+def flow_at(cell: RunCell, where: str) -> Flow:
+    """The transfer's packets at the `source` (on the host or its LAN's monitor) or the `sink`.
+
+    Raises:
+        NothingToDrawError: there is no capture there, or the transfer is not in it.
+    """
+    workload = transfer_of(cell)
+    connection = connection_at(cell, where)
+    if isinstance(workload, Ftp | Fp):
+        return flow_of(connection, from_client=client_sends(connection))
+    return flow_of(connection, from_client=not (isinstance(workload, Iperf3) and workload.reverse))
+
+
+def connection_at(cell: RunCell, where: str) -> Connection:
+    """The transfer's connection in the capture at the `source` or the `sink`.
+
+    Raises:
+        NothingToDrawError: as `flow_at`.
+    """
+    workload, plan = transfer_of(cell), cell.plan
+    probe = capture_near(plan, workload.from_) if where == "source" else capture_at(plan, workload.to)
+    if probe is None:
+        raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
+    connection = data_connection(cell, workload, probe.name) if isinstance(workload, Ftp | Fp) else Subject(cell, workload).connection(probe.name)
+    if connection is None:
+        raise NothingToDrawError(
+            f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its connection. Check the filter."
+        )
+    return connection
+
+
+def label_of(cell: RunCell) -> str:
+    """A cell's axis values in words, for legends and captions."""
+    return ", ".join(f"{name} {value}" for name, value in cell.plan.cell.axes.items()) or cell.id
+
+
+def axis_number(text: str) -> float | None:
+    """The number in an axis value such as "1e-06", "150 %" or "2 Mbit/s"; None for a word."""
+    try:
+        return float(text.strip().removesuffix("%"))
+    except ValueError:
+        pass
+    for kind in KINDS:
+        try:
+            return float(parse(kind, text))
+        except UnitError:
+            continue
+    return None
+
+
+def _fits(cell: RunCell, choice: Mapping[str, object]) -> bool:
+    axes = {name: str(value) for name, value in cell.plan.cell.axes.items()}
+    for name, value in choice.items():
+        found, wanted = axes.get(name), str(value)
+        if found is None or (found != wanted and (axis_number(found) is None or axis_number(found) != axis_number(wanted))):
+            return False
+    return True

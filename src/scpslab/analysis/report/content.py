@@ -1,0 +1,290 @@
+"""The content of a report: runs with tables and figures, verdicts by paper, contradictions, and the method. Values only, no markup."""
+
+from __future__ import annotations
+
+import shlex
+import struct
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
+from scpslab.analysis.claims.contradictions import Contradiction, load_contradictions
+from scpslab.analysis.claims.evaluate import CheckResult
+from scpslab.analysis.claims.evidence import scenario_of
+from scpslab.analysis.claims.model import Era
+from scpslab.analysis.claims.scoreboard import ERAS, Score, scores
+from scpslab.analysis.figures.canvas import words_in
+from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
+from scpslab.analysis.figures.recipe import Recipe
+from scpslab.analysis.statistics import other_ends
+from scpslab.analysis.table import Summary, notes, read_results, summarise, with_interval
+from scpslab.core.errors import ResultError
+from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
+from scpslab.runs.own import is_own
+from scpslab.scenario.altered import altered
+
+LARGEST_SVG_BYTES = 150_000
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as a file; `anchor` is its name on the page, `shows` describes it for who does not see it.
+
+    `is_wide`: its letters would be too small where it is as wide as a phone.
+    """
+
+    name: str
+    anchor: str
+    title: str
+    shows: str
+    path: Path
+    is_wide: bool
+
+
+@dataclass(frozen=True)
+class RunPart:
+    """One run: its question, its table, its figures. `changed`: its conditions that are not those of its scenario in the project.
+
+    `varied`: those that its variant has and the whole scenario, which the description is about, has not.
+    """
+
+    folder: Path
+    scenario: str
+    title: str
+    source: str
+    description: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+    cells: int
+    virtual_s: float
+    manifest: dict[str, Any]
+    changed: tuple[str, ...]
+    varied: tuple[str, ...]
+
+    @property
+    def command(self) -> str | None:
+        """The command that ran it, for a shell; None: not recorded."""
+        return safe_command(self.manifest)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What --set set."""
+        found = self.manifest.get("settings")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @property
+    def program(self) -> str | None:
+        """The version of scpslab and the commit that ran it; None: not recorded."""
+        found = self.manifest.get("program")
+        if not isinstance(found, dict):
+            return None
+        commit = f", commit {found['commit']}" if found.get("commit") else ""
+        return f"{found.get('version')}{commit}{', changed' if found.get('changed') else ''}"
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that is on the page."""
+
+    name: str
+    title: str
+    campaign: dict[str, Any] | None
+    runs: tuple[RunPart, ...]
+    verdicts: tuple[Verdict, ...]
+    all_claims: int
+    contradictions: tuple[tuple[Contradiction, tuple[Verdict, ...]], ...]
+    questions: tuple[Verdict, ...]
+
+    @cached_property
+    def scores(self) -> list[tuple[Score, Score]]:
+        """By paper: under the paper's own settings, and under today's."""
+        return list(zip(scores(self.verdicts), scores(self.verdicts, "modern"), strict=True))
+
+    @property
+    def decided(self) -> int:
+        """The number of claims that these runs decide."""
+        return scoreboard.decided(self.verdicts)
+
+    @property
+    def disagreements(self) -> list[Verdict]:
+        """Headline claims that were not reproduced or are different."""
+        bad = (Outcome.NOT_REPRODUCED, Outcome.DIFFERENT)
+        return [verdict for verdict in self.verdicts if verdict.claim.weight == "headline" and verdict.outcome() in bad]
+
+    @property
+    def command(self) -> str | None:
+        """The command that ran the campaign or the run; None: not recorded."""
+        if self.campaign:
+            return safe_command(self.campaign)
+        return self.runs[0].command if self.runs else None
+
+    @property
+    def virtual_h(self) -> float:
+        """Hours of lab time in all cells."""
+        return sum(run.virtual_s for run in self.runs) / 3600
+
+    @property
+    def cells(self) -> int:
+        """Cells of all runs."""
+        return sum(run.cells for run in self.runs)
+
+    def by_paper(self) -> list[tuple[str, str, list[Verdict]]]:
+        """Title and reference of each paper with its verdicts."""
+        found: dict[str, tuple[str, str, list[Verdict]]] = {}
+        for verdict in self.verdicts:
+            file = verdict.paper.file
+            found.setdefault(verdict.paper.name, (file.title, file.reference, []))[2].append(verdict)
+        return list(found.values())
+
+    def picture_of(self, verdict: Verdict) -> Picture | None:
+        """The figure that shows a claim, if a run of the report has drawn it."""
+        return next((picture for run in self.runs for picture in run.pictures if picture.name == verdict.claim.figure), None)
+
+
+def gather(folder: Path, warn: Warn = refuse) -> Content:
+    """The content for a run or a campaign. Draws figures that are missing or older than the results.
+
+    For a campaign it has all claims, for a single run only those that the run has data for.
+
+    Raises:
+        ResultError: a run that cannot be read.
+    """
+    folders = runs_of([str(folder)])
+    campaign = CampaignFolder(folder).read() if is_campaign(folder) else None
+    if campaign:
+        order = [Path(entry["run"]).name for entry in campaign["runs"]]
+        folders.sort(key=lambda run: order.index(run.name))
+    papers = load_all()
+    evidence = Evidence.of_runs(folders)
+    own, wrong = load_beside(folders, papers)
+    for text in wrong:
+        warn(text)
+    verdicts = evaluate([*papers, *own], evidence)
+    shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if _has_data(verdict))
+    questions = tuple(verdict for verdict in evaluate(load_all(QUESTIONS), evidence) if campaign or _has_data(verdict))
+    runs = tuple(_run_part(run, evidence.changed.get(run, ()), warn) for run in folders)
+    known = {f"{verdict.paper.name}/{verdict.claim.id}": verdict for verdict in shown}
+    contradictions = tuple(
+        (item, tuple(known[name] for name in item.claims)) for item in load_contradictions(papers) if all(name in known for name in item.claims)
+    )
+    title = campaign["title"] if campaign else (runs[0].title if runs else folder.name)
+    return Content(folder.name, title, campaign, runs, shown, len(verdicts), contradictions, questions)
+
+
+def safe_command(facts: dict[str, Any]) -> str | None:
+    """The recorded command with every word quoted anew: the folder may come from a stranger, and a reader pastes the line into a shell."""
+    found = facts.get("command")
+    if not isinstance(found, str) or not found.isprintable():
+        return None
+    try:
+        words = shlex.split(found)
+    except ValueError:
+        return None
+    return shlex.join(words) if words[:2] == ["scpslab", "run"] else None
+
+
+def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
+    """Each check with its findings in words, combination by combination."""
+    lines = []
+    for result in verdict.results:
+        shown = []
+        for finding in result.findings:
+            at = scoreboard.at_text(finding)
+            shown.append(f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, result.check.era)}")
+        lines.append((result, shown))
+    return lines
+
+
+def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:
+    """The outcomes by era, for the eras that the claim has checks for."""
+    return [(era, outcome) for era in ERAS if (outcome := verdict.outcome(era)) is not None and (era == "period" or not verdict.claim.not_testable)]
+
+
+def _has_data(verdict: Verdict) -> bool:
+    return any(finding.outcome is not Outcome.NO_DATA and result.check.operands() for result in verdict.results for finding in result.findings)
+
+
+def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
+    results = read_results(folder)
+    summary = summarise(results)
+    run = RunFolder(folder)
+    manifest = run.manifest()
+    resolved = _yaml(run.resolved)
+    header, rows = _table(summary)
+    scenario = results.rows[0]["scenario"] if results.rows else folder.name
+    return RunPart(
+        folder,
+        scenario,
+        str(resolved.get("title") or scenario) + (", changed" if changed else ""),
+        str(resolved.get("source") or ""),
+        " ".join(str(resolved.get("description") or "").split()),
+        header,
+        rows,
+        tuple(notes(summary)),
+        _pictures(folder, warn),
+        len(results.rows),
+        sum(_virtual_s(cell) for cell in run.planned_cells()),
+        manifest,
+        changed,
+        altered(scenario_of(folder).partition(":")[0], run.resolved),
+    )
+
+
+def _virtual_s(cell: CellFiles) -> float:
+    found = cell.status().get("virtual_s")
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        fields = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise ResultError(f"{path}: {said}; expected the scenario that was run. {AGAIN}") from error
+    return fields if isinstance(fields, dict) else {}
+
+
+def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The run's table as texts: axes, metrics with intervals, then the numbers of completed and incomplete transfers."""
+    others = other_ends(summary.groups)
+    header = [*summary.by, *summary.metrics, "n", *others]
+    rows = []
+    for group in summary.groups:
+        counts = [group.completed, *(getattr(group, name) for name in others)]
+        rows.append((*group.key, *(with_interval(group.means[name]) for name in summary.metrics), *map(str, counts)))
+    return tuple(header), tuple(rows)
+
+
+def _pictures(folder: Path, warn: Warn) -> tuple[Picture, ...]:
+    recipes = applicable(folder)
+    if any(not _is_drawn(folder, recipe) for recipe in recipes):
+        draw(folder, warn=warn)
+    pictures = []
+    for name in (recipe.name for recipe in recipes):
+        svg, png = (RunFolder(folder).figures / f"{name}.{suffix}" for suffix in ("svg", "png"))
+        words = words_in(png) if is_own(folder, png) else None
+        if words is not None:
+            # A drawing of thousands of packets is smaller as dots.
+            path = svg if is_own(folder, svg) and svg.stat().st_size <= LARGEST_SVG_BYTES else png
+            shows = f"{words.title}. {words.conditions}. The values are in the table of this run."
+            pictures.append(Picture(name, f"figure-{folder.name}-{name}", words.title, shows, path, _is_wide(png)))
+    return tuple(pictures)
+
+
+def _is_wide(png: Path) -> bool:
+    """Whether a picture is wider than high, by the first fields of a PNG file (RFC 2083 §4.1.1)."""
+    width, height = struct.unpack(">II", png.read_bytes()[16:24])
+    return int(width) > int(height)
+
+
+def _is_drawn(folder: Path, recipe: Recipe) -> bool:
+    run = RunFolder(folder)
+    picture = run.figures / f"{recipe.name}.png"
+    newest = max(run.results.stat().st_mtime_ns, recipe.file.stat().st_mtime_ns if recipe.is_own else 0)
+    return is_own(folder, picture) and picture.stat().st_mtime_ns >= newest and words_in(picture) is not None

@@ -1,0 +1,171 @@
+"""A run folder as it lies on disk: its manifest and its cells, read and never written.
+
+What is missing or cannot be read is a ResultError that names the file; a cell without status.json did not end and counts as failed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scpslab import plan as plans
+from scpslab.analysis.capture import Connection, Packets, read_packets, split_connections
+from scpslab.core.errors import ResultError
+from scpslab.plan import Plan, PlanError
+from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
+from scpslab.runs.reading import check_format, json_object
+
+from scpslab.kinds.workloads.bulk.plan import Bulk
+from scpslab.kinds.workloads.iperf3.plan import Iperf3
+
+# A cell that is there counts as finished, whatever its files say.
+AFRESH = f"Remove the folder of the cell. {AGAIN}"
+
+
+@dataclass(frozen=True)
+class RunCell:
+    """One cell of a run. `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there."""
+
+    folder: Path
+    plan: Plan
+    status: str
+    reason: str
+    epoch_realtime_ns: int | None
+
+    @property
+    def id(self) -> str:
+        """The cell's name, such as "stack=fy97-reno,ber=1e-06,r1"."""
+        return self.plan.cell.id
+
+    def records(self, name: str) -> list[dict[str, Any]]:
+        """The lines of records/<name>.jsonl; none when there is no such file.
+
+        Raises:
+            ResultError: a line is not a JSON object (a last line cut short is left out).
+        """
+        path = CellFiles(self.folder).record(name)
+        if not path.is_file():
+            return []
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        found: list[dict[str, Any]] = []
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                fields = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                if number == len(lines):
+                    # No line feed at the end: the writer was ended in the middle of this line.
+                    break
+                raise ResultError(f"{path}:{number}: found no JSON ({error}); expected one JSON object a line. {AFRESH}") from error
+            if not isinstance(fields, dict):
+                raise ResultError(f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line. {AFRESH}")
+            found.append(fields)
+        return found
+
+    def packets(self, probe: str) -> Packets | None:
+        """What the capture probe `probe` saw; None when it left no file."""
+        path = CellFiles(self.folder).capture(probe)
+        return read_packets(path) if path.is_file() else None
+
+    def connection(self, probe: str, workload: Bulk | Iperf3) -> Connection | None:
+        """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not there."""
+        packets = self.packets(probe)
+        if packets is None:
+            return None
+        mine = [
+            connection
+            for connection in split_connections(packets, self.epoch_realtime_ns)
+            if (connection.server_ip, connection.server_port) == (workload.to_ip, workload.port)
+        ]
+        return max(mine, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder: its manifest and the cells that are there, in the order of the sweep."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    cells: tuple[RunCell, ...]
+
+    @property
+    def id(self) -> str:
+        """The folder's name: scenario and hash."""
+        return self.folder.name
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's name."""
+        if self.cells:
+            return self.cells[0].plan.cell.scenario
+        found = self.manifest.get("scenario")
+        return found if isinstance(found, str) else self.id.rpartition("-")[0]
+
+
+def open_run(folder: Path) -> Run:
+    """Reads the manifest and every cell's plan and status.
+
+    Raises:
+        ResultError: no run, an unreadable file, or one of another format.
+    """
+    manifest, cells = _files(folder)
+    return Run(folder, manifest, tuple(sorted(map(open_cell, cells), key=order)))
+
+
+def each_cell(folder: Path) -> Iterator[RunCell]:
+    """The cells of a run one after the other, in no order: whoever drops each has never all plans in memory.
+
+    Raises:
+        ResultError: as `open_run`.
+    """
+    _, cells = _files(folder)
+    yield from map(open_cell, cells)
+
+
+def _files(folder: Path) -> tuple[dict[str, Any], list[Path]]:
+    """The manifest of a run, and the folders of its cells."""
+    if not folder.is_dir():
+        raise ResultError(f"{folder}: found no such folder; expected a run folder.")
+    if is_campaign(folder):
+        runs = ", ".join(run.path.name for run in CampaignFolder(folder).runs())
+        raise ResultError(f"{folder}: found a campaign; expected one of its runs: {runs}. Choose one of these; claims and report take campaigns too.")
+    run = RunFolder(folder)
+    manifest, cells = run.manifest(), run.planned_cells()
+    if not cells:
+        raise ResultError(f"{run.cells}: found no cell with a plan.json; expected at least one. {AGAIN}")
+    return manifest, [cell.path for cell in cells]
+
+
+def open_cell(folder: Path) -> RunCell:
+    """Reads a cell's plan and status.
+
+    Raises:
+        ResultError: one of them cannot be read.
+    """
+    path = CellFiles(folder).plan
+    fields = json_object(path)
+    check_format(path, fields.get("format", plans.FORMAT), plans.FORMAT)
+    try:
+        plan = plans.read(fields)
+    except PlanError as error:
+        raise ResultError(f"{path}: {error}. {AFRESH}") from error
+    status = CellFiles(folder).status()
+    epoch = status.get("epoch_realtime_ns")
+    return RunCell(folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None)
+
+
+def order(cell: RunCell) -> tuple[object, ...]:
+    """Sort key of the cells: axis by axis, numbers by size. The order in which cells ended must not show in results.csv."""
+    axes = cell.plan.cell.axes
+    return ([natural(str(value)) for value in axes.values()], cell.plan.cell.repeat, cell.id)
+
+
+def natural(text: str) -> tuple[tuple[int, float, str], ...]:
+    """Sort key of a text in which numbers (also 1e-06) stand in the order of their size."""
+    parts = re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text)
+    return tuple((1, float(part), "") if index % 2 else (0, 0.0, part) for index, part in enumerate(parts) if part)

@@ -1,0 +1,213 @@
+"""The table of a run: results.csv grouped by axes, means with 95 % intervals, on the terminal or as csv or json."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect
+from scpslab.analysis.csv_text import csv_text
+from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, group_rows, number_in, other_ends
+from scpslab.core.errors import ResultError, UsageError
+from scpslab.runs import RunFolder
+
+FORMAT = 1
+# What a reader asks for first, in this order; the ones that the run has and that vary at all are shown.
+HEADLINE = ("transfer_s", "throughput_report_pct", "goodput_bps", "retransmissions", "rtos", "rtt_mean_ms", "received", "jitter_ms", "lost_packets")
+HEADLINE_COUNT = 4
+
+
+@dataclass(frozen=True)
+class Results:
+    """results.csv as read: column names in order, the swept axes among them, the metrics, and one dictionary of texts per cell."""
+
+    run_dir: Path
+    columns: tuple[str, ...]
+    axes: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rows: tuple[dict[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run's rows grouped by the axes `by`, with the means of `metrics`."""
+
+    results: Results
+    by: tuple[str, ...]
+    metrics: tuple[str, ...]
+    groups: tuple[Group, ...]
+
+
+def read_results(run_dir: Path, *, rebuild: bool = False) -> Results:
+    """The run's results.csv, collected first when it is missing or older than a cell.
+
+    Raises:
+        ResultError: no run, or a results.csv that is no table of this program.
+    """
+    path = RunFolder(run_dir).results
+    if rebuild or _is_stale(run_dir):
+        collect(run_dir)
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = tuple(reader.fieldnames or ())
+            rows = tuple({name: row.get(name) or "" for name in columns} for row in reader)
+    except (OSError, csv.Error) as error:
+        raise ResultError(f"{path}: {error}; expected the table that this program writes. Delete the file: it is rebuilt from the cells.") from error
+    if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
+        found = "".join(letter if letter.isprintable() else "?" for letter in ",".join(columns[:4])[:60])
+        raise ResultError(f'{path}: found the columns "{found}"; expected those of this program. Delete the file: it is rebuilt from the cells.')
+    middle = columns[len(BEFORE_AXES) : columns.index("reason")]
+    axes = tuple(name for name in middle if name not in AFTER_AXES)
+    if "stack" in middle and (middle.index("stack") < len(axes) or _values(rows, "stack") > 1):
+        # An axis called stack stands among the axes; without one the column says what the plans say.
+        axes = tuple(name for name in middle if name in axes or name == "stack")
+    return Results(run_dir, columns, axes, columns[columns.index("reason") + 1 :], rows)
+
+
+def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] = ()) -> Summary:
+    """Groups by the axes named (default: all of them) and takes the means of the metrics named (default: the telling ones).
+
+    Raises:
+        UsageError: an axis or metric that the run does not have.
+    """
+    known = tuple(dict.fromkeys((*results.axes, "scenario", "topology", "stack")))
+    _require(results, by, known, "axis")
+    _require(results, metrics, results.metrics, "metric")
+    chosen_by = tuple(by) or results.axes
+    chosen = tuple(metrics) or tuple(name for name in HEADLINE if any(number_in(row, name) is not None for row in results.rows))[:HEADLINE_COUNT]
+    return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
+
+
+def as_table(summary: Summary) -> Table:
+    """The summary as a table for the terminal: mean ± half interval, n, and what did not complete."""
+    table = Table(title=f"{summary.results.run_dir.name}", title_justify="left", header_style="bold")
+    for name in summary.by:
+        table.add_column(name)
+    for name in summary.metrics:
+        table.add_column(name, justify="right")
+    table.add_column("n", justify="right")
+    others = other_ends(summary.groups)
+    for name in others:
+        table.add_column(name, justify="right", style="red" if name == "failed" else "yellow")
+    previous: tuple[str, ...] = ()
+    for group in summary.groups:
+        if previous and len(group.key) > 1 and group.key[0] != previous[0]:
+            table.add_section()
+        previous = group.key
+        cells = [*group.key, *(with_interval(group.means[name]) for name in summary.metrics), str(group.completed)]
+        cells += [str(getattr(group, name)) for name in others]
+        table.add_row(*cells)
+    return table
+
+
+def notes(summary: Summary) -> list[str]:
+    """What a reader must know beside the numbers, one sentence a line."""
+    found = ["mean ± 95 % Student-t interval over the completed cells; n counts them."]
+    if any(group.means[name].has_range for group in summary.groups for name in summary.metrics):
+        outside = "the interval would reach below 0 or above the link's rate"
+        found.append(f"mean (least to greatest) where fewer than {ENOUGH} cells completed or {outside}: these have no interval.")
+    rows = summary.results.rows
+    pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
+    if pooled:
+        found.append(f"taken together: all values of {', '.join(pooled)}. The interval is of the mixture, not of repeats under one condition.")
+    reasons: dict[str, int] = {}
+    for row in rows:
+        if row.get("status") != "completed":
+            label = f"{row.get('status')}: {row.get('reason') or 'no reason given'}"
+            reasons[label] = reasons.get(label, 0) + 1
+    found += [f"{count} x {label}" for label, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
+    timed = [row for row in rows if row.get("status") == "completed" and number_in(row, "transfer_s") is not None]
+    if "goodput_bps" in summary.results.metrics and any(number_in(row, "goodput_bps") is None for row in timed):
+        found.append("goodput_bps is empty where a transfer has too few segments for a rate (docs/results.md).")
+    sources = {row.get("transfer_source", "") for row in rows}
+    if "transfer_s" in summary.metrics and "record" in sources:
+        found.append("transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record.")
+    return found
+
+
+def as_csv(summary: Summary) -> str:
+    """One line per group: axes, counts, completion interval, then mean, sd, ci95_half and n of each metric."""
+    parts = ("mean", "sd", "ci95_half", "n")
+    counts = ("completed", *OTHER_ENDS, "completion_ci95_low", "completion_ci95_high")
+    rows: list[list[object]] = [[*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in parts)]]
+    for group in summary.groups:
+        numbers = [getattr(group.means[name], part) for name in summary.metrics for part in parts]
+        row = [group.completed, *(getattr(group, name) for name in OTHER_ENDS), *group.completion, *numbers]
+        rows.append([*group.key, *(_plain(value) for value in row)])
+    return csv_text(rows)
+
+
+def as_json(summary: Summary) -> str:
+    """The same as one JSON object; numbers that cannot be said are null."""
+    groups = [
+        {
+            "axes": dict(zip(summary.by, group.key, strict=True)),
+            "completed": group.completed,
+            **{name: getattr(group, name) for name in OTHER_ENDS},
+            "completion_ci95": list(group.completion),
+            "metrics": {name: _mean_fields(group.means[name]) for name in summary.metrics},
+        }
+        for group in summary.groups
+    ]
+    fields = {"format": FORMAT, "run": summary.results.run_dir.name, "by": list(summary.by), "metrics": list(summary.metrics), "groups": groups}
+    return json.dumps(fields, indent=2) + "\n"
+
+
+def with_interval(mean: Mean) -> str:
+    """Mean ± half width, rounded to what the interval lets one say (two digits of it); or mean (least to greatest value)."""
+    if mean.mean is None:
+        return "–"
+    if mean.ci95_half is None or mean.ci95_half == 0:
+        return _significant(mean.mean)
+    if mean.has_range and mean.least is not None and mean.most is not None:
+        digits = max(0, min(9, 1 - _exponent(mean.most - mean.least)))
+        return f"{mean.mean:,.{digits}f} ({mean.least:,.{digits}f} to {mean.most:,.{digits}f})"
+    digits = max(0, min(9, 1 - _exponent(mean.ci95_half)))
+    return f"{mean.mean:,.{digits}f} ± {mean.ci95_half:,.{digits}f}"
+
+
+def _significant(value: float) -> str:
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.{max(0, min(9, 3 - _exponent(value)))}f}"
+
+
+def _exponent(value: float) -> int:
+    """Decimal exponent of a number: 2 for 450."""
+    return int(f"{value:e}".partition("e")[2]) if value else 0
+
+
+def _mean_fields(mean: Mean) -> dict[str, float | int | None]:
+    return {"n": mean.n, "mean": mean.mean, "sd": mean.sd, "ci95_half": mean.ci95_half}
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _values(rows: Sequence[dict[str, str]], column: str) -> int:
+    return len({row[column] for row in rows})
+
+
+def _is_stale(run_dir: Path) -> bool:
+    path = RunFolder(run_dir).results
+    if not path.is_file():
+        return True
+    written_ns = path.stat().st_mtime_ns
+    sources = [file for cell in RunFolder(run_dir).planned_cells() for file in (cell.plan, cell.status_file)]
+    return any(file.is_file() and file.stat().st_mtime_ns > written_ns for file in sources)
+
+
+def _require(results: Results, names: Sequence[str], known: Sequence[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3) or list(known)[:8]
+            found = "a column that is no number" if results.rows and name in results.rows[0] else "no such column"
+            raise UsageError(f'{results.run_dir}: {what} "{name}": found {found}; expected one such as {", ".join(near)}. Choose a column of results.csv.')

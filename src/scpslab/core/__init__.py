@@ -1,0 +1,1 @@
+"""What every layer stands on: quantities, names, seeds, errors, the list of kinds, folders of files."""

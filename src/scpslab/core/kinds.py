@@ -1,0 +1,100 @@
+"""The kinds of things that a laboratory is made of: the one list of their names, and how a layer finds what it knows of each.
+
+A kind is a folder, `kinds/<family>/<kind>/`, with a file for every layer that knows it: `plan.py`, `lab.py`, `scenario.py`, `metrics.py`; each says what
+`KIND` is there. Only the standard library is used here: the lab program imports this module inside the guest too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# A line for each kind, in the order in which references and tables have them.
+NAMES: dict[str, tuple[str, ...]] = {
+    "workloads": (
+        "bulk",
+        "endpoint",
+        "ftp",
+        "fp",
+        "iperf3",
+        "ping",
+        "congestion",
+        "policy",
+    ),
+    "services": (
+        "command",
+        "gateway",
+        "host-gateway",
+    ),
+    "probes": (
+        "capture",
+        "tcp_info",
+        "queue",
+        "verdicts",
+    ),
+    "disciplines": (
+        "drop-tail",
+        "red",
+        "codel",
+        "ack-filter",
+    ),
+    "errors": (
+        "none",
+        "independent",
+        "clustered",
+        "gilbert-elliott",
+        "vector-file",
+        "packet-loss",
+    ),
+    "stacks": (
+        "kernel",
+        "scps",
+        "image",
+    ),
+}
+# What names of kinds have, and names of modules cannot: `linux-2.0` is linux_2_0.py.
+NO_MODULE = str.maketrans("-.", "__")
+
+
+class Layer(Mapping[str, T]):
+    """What a layer has of each kind of a family, by name. A kind is loaded when it is asked for: its modules need what the layer's own modules say."""
+
+    def __init__(self, family: str, layer: str) -> None:
+        self.family, self.layer = family, layer
+
+    def __getitem__(self, name: str) -> T:
+        """The kind; raises KeyError for what is none."""
+        if name not in self:
+            raise KeyError(name)
+        kind: T = import_module(f"scpslab.kinds.{self.family}.{module_of(name)}.{self.layer}").KIND
+        return kind
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a kind; nothing is loaded."""
+        return name in NAMES[self.family]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, in their order."""
+        return iter(NAMES[self.family])
+
+    def load(self) -> None:
+        """Loads every kind now."""
+        for name in self:
+            self[name]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(NAMES[self.family])
+
+
+def kinds_of(package: str, names: Iterable[str]) -> dict[str, Any]:
+    """What a package has in a module for each name, in the order of the names."""
+    return {name: import_module(f"{package}.{module_of(name)}").KIND for name in names}
+
+
+def module_of(name: str) -> str:
+    """The name of a kind's module or folder."""
+    return name.translate(NO_MODULE)

@@ -1,0 +1,32 @@
+"""RED: the kernel's, in a token bucket."""
+
+from __future__ import annotations
+
+from scpslab.lab.disciplines.base import TokenBucket
+from scpslab.plan.disciplines import Queue
+
+from scpslab.kinds.disciplines.red.plan import AVERAGE_PACKET_BYTES, SLOPE_LIMIT, burst_packets
+
+# The probability for each byte between the thresholds where a plan says 0.
+LEAST_SLOPE = 2 * SLOPE_LIMIT
+
+
+class Red(TokenBucket):
+    """Two thresholds and a probability."""
+
+    marks_at = 12  # tc_red_xstats.marked (linux/pkt_sched.h)
+
+    def inside(self, rate_bps: int, queue: Queue) -> str:
+        """As the plan says."""
+        least, most = queue.red_min_bytes, queue.red_max_bytes
+        assert least is not None
+        assert most is not None
+        assert queue.red_probability is not None
+        # tc cannot state a probability of 0: the least that it can is a packet in many millions for each byte between the two thresholds.
+        probability = queue.red_probability or (most - least) * LEAST_SLOPE
+        words = f"red limit {queue.room_bytes} min {least} max {most} avpkt {AVERAGE_PACKET_BYTES} burst {burst_packets(least, most)}"
+        words += f" probability {probability} bandwidth {rate_bps}bit"
+        return f"{words} ecn" if queue.ecn else words
+
+
+KIND = Red()

@@ -1,0 +1,88 @@
+"""The Gilbert–Elliott channel (Gilbert 1960, Elliott 1963), bit by bit: a good and a bad state with a bit error rate each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Probability
+from scpslab.scenario.errors.kind import ErrorModel
+
+from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
+
+if TYPE_CHECKING:
+    from scpslab.scenario.errors.draws import Draws
+    from scpslab.scenario.errors.kind import GapVector
+
+BLOCK = 1 << 14
+
+
+class Keys(Part):
+    """What a scenario says of the two states."""
+
+    p_good_bad: Probability = key(0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6)
+    p_bad_good: Probability = key(0.0, says="gilbert-elliott: probability per bit of a transition from the bad to the good state.", example=1e-3)
+    ber_good: Probability = key(0.0, says="gilbert-elliott: bit error rate in the good state.", example=0.0)
+    ber_bad: Probability = key(0.0, says="gilbert-elliott: bit error rate in the bad state.", example=1e-2)
+
+
+class GilbertElliottModel(ErrorModel):
+    """A good and a bad state."""
+
+    keys = Keys
+    planned = GilbertElliott
+
+    def incomplete(self, errors: Keys) -> str | None:
+        """A state that is never reached, or never left."""
+        if errors.p_good_bad and errors.p_bad_good:
+            return None
+        return "found the model gilbert-elliott without transitions; expected p_good_bad and p_bad_good above 0"
+
+    def gaps(self, settings: GilbertElliott, n: int, draws: Draws) -> GapVector:
+        """Gaps of `p_good_bad`, `p_bad_good` (transition probabilities per bit) and `ber_good`, `ber_bad`.
+
+        The vector begins in the bad state as often as the channel is there.
+        """
+        import numpy as np
+
+        from scpslab.scenario.errors.draws import log_of_miss
+
+        leave = (settings.p_good_bad, settings.p_bad_good)
+        ber = (settings.ber_good, settings.ber_bad)
+        if ber == (0.0, 0.0):
+            return np.zeros(0, dtype=np.uint64)
+        logs = tuple(log_of_miss(p) for p in (*leave, *ber))
+        stream = _stream(draws)
+
+        def geometric(which: int) -> float:
+            log = logs[which]
+            return np.inf if log == 0.0 else max(1.0, np.ceil(next(stream) / log))
+
+        gaps: list[int] = []
+        share_bad = settings.p_good_bad / (settings.p_good_bad + settings.p_bad_good)
+        state, since_error = int(draws.uniform(1)[0] <= share_bad), 0.0
+        stay = geometric(state)
+        while len(gaps) < n:
+            to_error = geometric(2 + state)
+            if to_error <= stay:
+                gaps.append(int(since_error + to_error))
+                since_error = 0.0
+                stay -= to_error
+            else:
+                since_error += stay
+                stay = 0.0
+            if stay <= 0.0:
+                state = 1 - state
+                stay = geometric(state)
+        return np.array(gaps, dtype=np.uint64)
+
+
+def _stream(draws: Draws) -> Iterator[float]:
+    from scpslab.scenario.errors.draws import log
+
+    while True:
+        yield from log(draws.uniform(BLOCK)).tolist()
+
+
+KIND = GilbertElliottModel()

@@ -1,0 +1,51 @@
+"""Packet loss as other emulators have it (netem's `loss`, Mininet's TCLink): a share of the packets, drawn over their numbers. It ignores length."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Probability
+from scpslab.scenario.errors.kind import ErrorModel
+
+from scpslab.kinds.errors.packet_loss.plan import PacketLoss
+
+if TYPE_CHECKING:
+    from scpslab.scenario.errors.draws import Draws
+    from scpslab.scenario.errors.kind import GapVector
+
+
+class Keys(Part):
+    """What a scenario says of packet loss."""
+
+    loss: Probability = key(
+        0.0, says="packet-loss: probability that a packet is lost, whatever its length (drop_min_bytes spares the short ones).", example=0.01
+    )
+
+
+class PacketLossModel(ErrorModel):
+    """Geometric distances between the numbers of lost packets."""
+
+    keys = Keys
+    planned = PacketLoss
+
+    def has_errors(self, errors: Keys) -> bool:
+        """At a probability above 0."""
+        return errors.loss != 0
+
+    def gaps(self, settings: PacketLoss, n: int, draws: Draws) -> GapVector:
+        """None: no bit is wrong."""
+        import numpy as np
+
+        return np.zeros(0, dtype=np.uint64)
+
+    def lost_packets(self, settings: PacketLoss, n: int, draws: Draws) -> GapVector:
+        """The first `n` of them."""
+        import numpy as np
+
+        # Sums of distances near the end of 64 bits are beyond any lab: never, then.
+        distances = draws.geometric(settings.loss, n) if settings.loss > 0 else np.zeros(0, dtype=np.uint64)
+        return np.cumsum(np.minimum(distances, np.uint64(1 << 40)), dtype=np.uint64)
+
+
+KIND = PacketLossModel()

@@ -1,0 +1,204 @@
+"""A stored error vector, replayed and repeated (the SGLS way: about 1 Mbit from a library).
+
+Two formats: text with one gap in bits per line, or `.bits`, raw bytes in which every 1 is a wrong bit, first bit first.
+
+A plan names its vector by an absolute path. Plans of somebody else's run are read and carried out within `of_a_run`, which opens no file of that name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scpslab.core.errors import ScenarioError
+from scpslab.core.names import shown
+from scpslab.documents.parts import Part, key
+from scpslab.scenario.errors.kind import LONGEST_MAP_BITS, ErrorModel, Problem, bits_at
+
+from scpslab.kinds.errors.vector_file.plan import VectorFile
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from scpslab.scenario.errors.draws import Draws
+    from scpslab.scenario.errors.kind import GapVector
+
+LARGEST_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The vectors of somebody else's run: as its plans name them, and contents by their SHA-256."""
+
+    named: Collection[VectorFile]
+    contents: Mapping[str, bytes]
+
+
+# The run whose vectors alone are known, if there is one. Cells run in threads of this process, so it holds for all of them.
+_RUNS: list[Stored] = []
+
+
+@contextmanager
+def of_a_run(stored: Stored) -> Iterator[None]:
+    """Until its end, a vector is one of these or none: the files that plans and scenarios name are not even looked for."""
+    _RUNS.append(stored)
+    try:
+        yield
+    finally:
+        _RUNS.pop()
+
+
+class Keys(Part):
+    """What a scenario says of a stored vector."""
+
+    file: str | None = key(
+        None,
+        says="vector-file: stored error vector in the scenario's folder, relative to the scenario file; text with one distance in bits per line, "
+        "or with the suffix .bits a bit map in which 1 is an error.",
+        example="vectors/awgn-1e-5.bits",
+    )
+
+
+class VectorFileModel(ErrorModel):
+    """A stored error vector."""
+
+    keys = Keys
+    planned = VectorFile
+
+    def drawn_from(self) -> tuple[str, ...]:
+        """Nothing is drawn."""
+        return ()
+
+    def incomplete(self, errors: Keys) -> str | None:
+        """No file."""
+        return "found the model vector-file without a file; expected file, the name of an error vector" if errors.file is None else None
+
+    def problems(self, errors: Keys, folder: Path) -> Iterator[Problem]:
+        """A file that is not there, or not in the scenario's folder."""
+        if errors.file is None or (_RUNS and _named(errors.file)):
+            return
+        if not _is_within(errors.file):
+            yield ("file",), f'found {shown(errors.file)}; expected the path of a file in the scenario\'s folder, without "..". Put the vector there.'
+        elif _RUNS or not (folder / errors.file).is_file():
+            yield ("file",), f"found no file {shown(errors.file)} beside the scenario; expected an error vector. Correct the name."
+        elif not (folder / errors.file).resolve().is_relative_to(folder.resolve()):
+            yield ("file",), f"found {shown(errors.file)}, a link out of the scenario's folder; expected a file in it. Copy the vector there."
+
+    def plan(self, errors: Keys, folder: Path) -> VectorFile:
+        """The file, and the digest of its content.
+
+        Raises:
+            ScenarioError: it cannot be read.
+        """
+        if _RUNS and (named := _named(str(errors.file))):
+            return named
+        path = (folder / str(errors.file)).resolve()
+        return VectorFile(file=str(path), sha256=hashlib.sha256(_content(path)).hexdigest())
+
+    def gaps(self, settings: VectorFile, n: int, draws: Draws) -> GapVector:
+        """Gaps of the file `settings.file`.
+
+        Raises:
+            ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the plan was made.
+        """
+        path = Path(settings.file)
+        data = _read(path, settings.sha256)
+        return gaps_of_bits(data) if path.suffix == ".bits" else _repeating(gaps_of_text(path, data), 0)
+
+    def bit_map(self, settings: VectorFile, n: int, draws: Draws, bits: int) -> bytes:
+        """The file as it is, whatever the length of drawn vectors; gaps end with their last error, filled up to a whole byte.
+
+        Raises:
+            ScenarioError: as for `gaps`.
+        """
+        path = Path(settings.file)
+        data = _read(path, settings.sha256)
+        if path.suffix == ".bits":
+            return data
+        gaps = gaps_of_text(path, data)
+        # As floats, which do not overflow.
+        total = float(gaps.astype("float64").sum())
+        if total > LONGEST_MAP_BITS:
+            raise ScenarioError(f"{path}: found gaps that add up to {total:.3g} bits; expected at most {LONGEST_MAP_BITS}. Use a shorter vector.")
+        return bits_at(gaps, int(total))
+
+
+KIND = VectorFileModel()
+
+
+def content(settings: VectorFile) -> bytes:
+    """The bytes of a plan's vector.
+
+    Raises:
+        ScenarioError: the file is not there, or is another one than it was when the plan was made.
+    """
+    return _read(Path(settings.file), settings.sha256)
+
+
+def _is_within(name: str) -> bool:
+    return name.isprintable() and not name.startswith("/") and ".." not in name.split("/")
+
+
+def _named(name: str) -> VectorFile | None:
+    """The vector of the run that has this name at the end of its path."""
+    parts = Path(name).parts
+    return next((one for one in _RUNS[-1].named if _is_within(name) and parts and Path(one.file).parts[-len(parts) :] == parts), None)
+
+
+def _read(path: Path, sha256: str) -> bytes:
+    if _RUNS:
+        if sha256 not in _RUNS[-1].contents:
+            raise ScenarioError(f"{shown(str(path))}: found no such vector in the run; expected the vectors of its plans. Export the run again.")
+        data = _RUNS[-1].contents[sha256]
+    else:
+        data = _content(path)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise ScenarioError(f"{path}: found another content than the plan was made with; expected the same bytes. Put the file of then there.")
+    return data
+
+
+def _content(path: Path) -> bytes:
+    try:
+        # A plan may come from anywhere: a device or a pipe would be read for ever.
+        if not path.is_file():
+            raise ScenarioError(f"{path}: found no file of that name; expected an error vector. Put it there, or name another one in the scenario.")
+        if (size := path.stat().st_size) > LARGEST_BYTES:
+            raise ScenarioError(f"{path}: found {size} bytes; expected an error vector of at most {LARGEST_BYTES}. Use a shorter one.")
+        # The kernel's files say that they are empty, and some, such as /proc/kmsg, never end.
+        return path.read_bytes() if size else b""
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror}; expected an error vector. Name a file that can be read.") from error
+
+
+def gaps_of_text(path: Path, data: bytes) -> npt.NDArray[np.uint64]:
+    """Gaps of a file with one on each line."""
+    import numpy as np
+
+    try:
+        gaps = np.array([int(line) for line in data.decode("ascii").split()], dtype=np.int64)
+    except (ValueError, OverflowError) as error:
+        raise ScenarioError(f"{path}: found {error}; expected one gap in bits per line. Use the suffix .bits for raw bits.") from error
+    if len(gaps) and gaps.min() < 1:
+        raise ScenarioError(f"{path}: found a gap of {gaps.min()}; expected gaps of at least 1 bit. Correct the file.")
+    return gaps.astype(np.uint64)
+
+
+def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
+    """Gaps of a bit map in which 1 is an error; the last one leads over its end to the first error, so that the period is the map's length."""
+    import numpy as np
+
+    positions = np.flatnonzero(np.unpackbits(np.frombuffer(data, dtype=np.uint8))).astype(np.int64)
+    gaps = np.diff(positions, prepend=-1).astype(np.uint64)
+    return _repeating(gaps, len(data) * 8 - 1 - int(positions[-1]) if len(positions) else 0)
+
+
+def _repeating(gaps: npt.NDArray[np.uint64], tail: int) -> npt.NDArray[np.uint64]:
+    """The gaps of a stored vector, and the one that leads from its last error over `tail` further bits to its first."""
+    import numpy as np
+
+    return np.concatenate([gaps, gaps[:1] + np.uint64(tail)])

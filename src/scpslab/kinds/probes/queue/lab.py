@@ -1,0 +1,45 @@
+"""The depth of a link direction's stage over time."""
+
+from __future__ import annotations
+
+import socket
+
+from scpslab.core.names import file_name
+from scpslab.lab.netlink import Netlink
+from scpslab.lab.probes.base import Sampler
+from scpslab.lab.records import Records
+
+from scpslab.kinds.probes.queue import plan as planned
+
+ROOT = 0xFFFFFFFF
+
+
+class QueueDepth(Sampler[planned.QueueDepth]):
+    """What waits in stage 1 (the router's buffer, the packet in transmission included) or is under way in stage 2."""
+
+    def prepare(self) -> None:
+        """Opens a netlink socket where the stage is."""
+        self.direction = self.network.direction(self.spec.link, self.spec.direction)
+        index = self.direction.entering if self.spec.stage == "queue" else self.direction.relay
+        if index is None:
+            raise ValueError(f"probe {self.name}: link {self.spec.link} has no delay stage; expected a link with a via node")
+        self.index = index
+        with self.network.where(index):
+            self.netlink = Netlink(socket.NETLINK_ROUTE)
+        self.records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
+
+    def sample(self) -> None:
+        """Records the root qdisc's backlog; drops are those of the queue's limit."""
+        roots = [qdisc for qdisc in self.netlink.qdiscs() if qdisc["index"] == self.index and qdisc["parent"] == ROOT]
+        drops = self.network.account(self.direction)["queue_packets"]
+        for root in roots:
+            self.records.write(t_s=self.context.epoch.now_s(), packets=root["backlog_packets"], bytes=root["backlog_bytes"], drops=drops + root["drops"])
+
+    def stop(self) -> None:
+        """Closes socket and file."""
+        super().stop()
+        self.netlink.close()
+        self.records.close()
+
+
+KIND = QueueDepth

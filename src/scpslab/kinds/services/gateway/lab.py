@@ -1,0 +1,94 @@
+"""`scps gateway` on a router: connections of unmodified programs over SCPS-TP. Its account becomes records/<name>.jsonl."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scpslab.core.names import file_name
+from scpslab.lab.loop import Loop
+from scpslab.lab.records import Records
+from scpslab.lab.services.base import Service
+from scpslab.plan.services import GatewayService, HostGatewayService
+
+if TYPE_CHECKING:
+    from scpslab.lab.network import LabNetwork
+
+MILLISECOND_NS = 1_000_000
+UDP_PORT = 7168
+LIMITS = {"connections": 4096, "buffered_bytes": 1 << 40}
+
+
+class Gateway(Service):
+    """One gateway of the plan."""
+
+    what = "scps gateway"
+    # It says so.
+    look_again_ns: ClassVar[int | None] = None
+
+    def __init__(self, plan: GatewayService | HostGatewayService, network: LabNetwork, loop: Loop) -> None:
+        super().__init__(plan.name, plan.node, network, loop)
+        self.plan, self.start_limit_ns = plan, plan.patience_ns
+        self.said: list[dict[str, Any]] = []
+
+    def prepare(self) -> None:
+        """Writes its settings."""
+        self.network.inside(self.node, self._file("json")).write_text(json.dumps(self.settings(), indent=1) + "\n")
+
+    def settings(self) -> dict[str, Any]:
+        """The file of settings that `scps gateway` reads (docs/gateway.md)."""
+        assert isinstance(self.plan, GatewayService)  # host_gateway.py has the others
+        return settings(self.plan)
+
+    def argv(self) -> list[str]:
+        """The gateway, with its settings."""
+        program = self.network.node(self.node).program("scps")
+        return [program, "gateway", self._file("json"), "--seed", str(self.plan.seed), "--counters", self._file("jsonl")]
+
+    def hear(self, line: str) -> None:
+        """Takes an event."""
+        self.said.append(json.loads(line))
+
+    def is_ready(self) -> bool:
+        """Whether it has said that it takes connections."""
+        return bool(self.said)
+
+    def write_records(self, folder: Path) -> None:
+        """Writes the account of its connections; the processor's time is not an experiment's."""
+        path = self.network.inside(self.node, self._file("jsonl"))
+        written = Records(folder / file_name(self.name, suffix=".jsonl"))
+        for line in path.read_text().splitlines() if path.exists() else ():
+            fields = json.loads(line)
+            fields.pop("cpu_s", None)
+            written.write(**fields)
+        written.close()
+
+    def _file(self, suffix: str) -> str:
+        return f"/tmp/scps-gateway-{self.name}.{suffix}"
+
+
+def settings(plan: GatewayService) -> dict[str, Any]:
+    """Those of a gateway between two networks."""
+    transport: dict[str, Any] = {
+        "rate": "none" if plan.rate_bps is None else f"{plan.rate_bps} bit/s",
+        "rtt_ms": -(-plan.rtt_ns // MILLISECOND_NS),
+        "mtu": plan.mtu_bytes,
+        "congestion": plan.congestion,
+        "loss": plan.loss,
+    }
+    lan: dict[str, Any] = {}
+    if plan.buffer_bytes is not None:
+        transport["buffer"] = lan["buffer"] = plan.buffer_bytes
+    # Links judge packets one by one, so none is joined.
+    tun = {"kind": "tun", "device": plan.device, "routes": list(plan.far), "offload": False}
+    udp = {"kind": "udp", "local": f"0.0.0.0:{UDP_PORT}", "remote": f"{plan.peer}:{UDP_PORT}"}
+    return {
+        "set_up": plan.set_up,
+        "lan": {"kind": "tcp", "carrier": tun, "transport": lan},
+        "wan": {"kind": "scps", "carrier": udp, "transport": transport},
+        "limits": LIMITS,
+    }
+
+
+KIND = Gateway

@@ -1,0 +1,83 @@
+"""A router of SCPS-NP: `scps router` on a node, started in the cell, before the epoch, until nothing is under way. Its counters become records/<node>.jsonl."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scpslab.core.names import file_name
+from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import Loop
+from scpslab.lab.np_settings import router_file
+from scpslab.lab.records import Records
+from scpslab.lab.services.base import Service
+from scpslab.plan.nodes import ScpsRouter
+
+if TYPE_CHECKING:
+    from scpslab.lab.network import LabNetwork
+
+SETTINGS = "/tmp/scps-router.json"
+
+
+def _terminal(path: str, _flags: int) -> int:
+    return os.open(path, os.O_RDWR | os.O_NOCTTY)
+
+
+class NpRouter(Service):
+    """One router of the plan. `terminals`: its end of each of its serial links."""
+
+    what = "scps router"
+    start_limit_ns = 60 * SECOND_NS
+    look_again_ns: ClassVar[int | None] = None
+
+    def __init__(self, plan: ScpsRouter, network: LabNetwork, loop: Loop, terminals: Mapping[str, str]) -> None:
+        super().__init__(plan.name, plan.name, network, loop)
+        self.plan, self.terminals = plan, terminals
+        self.said: list[dict[str, Any]] = []
+
+    @property
+    def log(self) -> Path:
+        """Where its errors go."""
+        return self.network.logs / file_name(self.name, "router", suffix=".log")
+
+    def argv(self) -> list[str]:
+        """The router, with its settings."""
+        return [self.network.node(self.node).program("scps"), "router", SETTINGS, "--seed", str(self.plan.seed)]
+
+    def launch(self) -> None:
+        """Starts the program with its terminals open."""
+        with ExitStack() as opened:
+            errors = opened.enter_context(self.log.open("wb"))
+            # A container has terminals of its own; it gets those of the lines open.
+            lines = {link: opened.enter_context(open(terminal, "rb", buffering=0, opener=_terminal)).fileno() for link, terminal in self.terminals.items()}
+            paths = {link: str(Path("/dev/fd") / str(number)) for link, number in lines.items()}
+            self.network.inside(self.node, SETTINGS).write_text(json.dumps(router_file(self.plan, paths), indent=1) + "\n")
+            self.process = self._popen(subprocess.PIPE, errors.fileno(), keep=tuple(lines.values()))
+        assert self.process.stdout is not None
+        self.loop.on_lines(self.process.stdout, self.hear)
+        self.loop.on_exit(self.process, self._ended)
+
+    def hear(self, line: str) -> None:
+        """Takes an event."""
+        self.said.append(json.loads(line))
+
+    def is_ready(self) -> bool:
+        """Whether it has said that it forwards."""
+        return bool(self.said)
+
+    def close(self, records: Records) -> dict[str, Any]:
+        """Ends the program and writes what it counted; the counters by interface."""
+        self.stop()
+        self.loop.run_until(lambda: self.exit_code is not None)
+        # The last line can still be on its way out of the pipe.
+        self.loop.run_until(lambda: any(line["event"] == "counters" for line in self.said), 0)
+        counters: dict[str, Any] = next((line for line in self.said if line["event"] == "counters"), {"interfaces": []})
+        for line in self.said[1:]:
+            records.write(**line)
+        records.close()
+        return {interface["name"]: interface for interface in counters["interfaces"]}

@@ -1,0 +1,46 @@
+"""Stack `image`: a Docker image of somebody else's that keeps images/CONTRACT.md. Workloads of kind endpoint use it; the kernel's TCP is there as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scpslab.core.names import IMAGE
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Size
+from scpslab.scenario.presets import PRESETS
+from scpslab.scenario.stacks.base import HostPart, Problem, Stack
+from scpslab.scenario.stacks.node import NodePlan, OwnImage
+
+from scpslab.kinds.stacks.kernel.scenario import sysctls
+
+
+class ImageHost(HostPart):
+    """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)). Needs `containers: docker`; supports only `endpoint` workloads."""
+
+    stack: Literal["image"] = key(says="The stack: the programs of an image.", example="image")
+    image: Annotated[str, Field(pattern=IMAGE)] = key(says="The name of the image in this machine's Docker.", example="vendor/stack:1.0")
+    options: str = key("", says="Further arguments for the image's roles (SCPSLAB_OPTIONS).", example="--window 4M")
+    device: bool = key(False, says="Whether the image makes a network device of its own; it then gets /dev/net/tun and NET_ADMIN.", example=True)
+    memory: Size = key("256 MiB", says="Most memory that the container may use.", example="512 MiB")
+
+
+def image_node(host: ImageHost) -> NodePlan:
+    """What a plan says of the host; a program in the image that uses the kernel's TCP finds that of preset `modern`."""
+    return NodePlan(
+        stack="image",
+        sysctls=sysctls(PRESETS["modern"]),
+        timestamps=PRESETS["modern"].timestamps,
+        image=OwnImage(host.image, host.memory, host.device, host.options),
+    )
+
+
+def image_problems(_host: ImageHost, containers: str) -> Iterator[Problem]:
+    """An image can only be run as one."""
+    if containers != "docker":
+        yield ("stack",), "found stack image with nodes that are processes; expected containers. Add containers: docker."
+
+
+KIND = Stack(ImageHost, image_node, problems=image_problems)

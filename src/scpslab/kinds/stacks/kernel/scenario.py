@@ -1,0 +1,114 @@
+"""Stack `kernel`: the kernel's own TCP. Settings come from a preset; what the scenario says goes on top. Names are those of Linux 6.12."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any, Literal
+
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import PositiveDuration, Size
+from scpslab.scenario.presets import PRESETS, KernelSettings, Preset
+from scpslab.scenario.stacks.base import HostPart, Stack
+from scpslab.scenario.stacks.node import NodePlan
+
+# What the lab kernel is built with (images/lab-kernel/config.fragment).
+Congestion = Literal[
+    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"
+]
+# tcp_rmem and tcp_wmem are triples: least, at first, most. The most suits a geostationary hop at 240 Mbit/s, where the kernel's own suits a LAN.
+LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16_777_216
+
+
+class KernelHost(HostPart):
+    """A host with the kernel's TCP. Missing keys come from the preset."""
+
+    stack: Literal["kernel"] = key("kernel", says="The stack: the kernel's own TCP.", example="kernel")
+    preset: Preset = key("modern", says="The preset that gives all other settings.", example="fy97-reno")
+    congestion: Congestion | None = key(None, says="Congestion control.", example="bbr")
+    timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
+    sack: bool | None = key(None, says="Selective acknowledgements (RFC 2018), and with them DSACK (RFC 2883).", example=False)
+    window_scaling: bool | None = key(None, says="TCP window scaling (RFC 7323): windows above 65,535 bytes.", example=True)
+    ecn: bool | None = key(None, says="Explicit congestion notification (RFC 3168).", example=False)
+    initial_window: int | None = key(None, says="Initial congestion window, in segments.", least=1, most=1000, example=1)
+    initial_receive_window: int | None = key(None, says="First advertised window, in segments.", least=1, most=1000, example=10)
+    mss: Size | None = key(None, says="Largest segment that the host announces, options included.", example="1412 B")
+    rto_min: PositiveDuration | None = key(None, says="Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.", example="1 s")
+    send_buffer: Size | None = key(None, says="Most data that a bulk transfer has in flight. Default: the kernel's autotuning.", example="168000 B")
+    receive_buffer: Size | None = key(None, says="Largest window that a bulk transfer advertises. Default: the kernel's autotuning.", example="200200 B")
+    quick_ack: bool | None = key(
+        None, says="Acknowledge every segment at once; otherwise the kernel acknowledges every second segment of a stream.", example=True
+    )
+    delayed_ack: bool | None = key(
+        None,
+        says="Delay acknowledgements of bulk transfers from the first segment on; otherwise the kernel acknowledges the first segments at once.",
+        example=True,
+    )
+
+
+def settings_of(host: KernelHost) -> KernelSettings:
+    """The preset with the scenario's own words on top."""
+    plain = ("congestion", "timestamps", "sack", "window_scaling", "ecn", "initial_window", "initial_receive_window", "delayed_ack", "quick_ack")
+    given: dict[str, Any] = {name: value for name in plain if (value := getattr(host, name)) is not None}
+    given |= {name: value for name in ("mss", "send_buffer", "receive_buffer") if (value := getattr(host, name)) is not None}
+    if host.rto_min is not None:
+        given["rto_min_ms"] = max(1, host.rto_min // 10**6)
+    return replace(PRESETS[host.preset], **given)
+
+
+def kernel_node(host: KernelHost) -> NodePlan:
+    """What a plan says of the host."""
+    settings = settings_of(host)
+    return NodePlan(
+        stack="kernel",
+        sysctls=sysctls(settings),
+        initcwnd=settings.initial_window,
+        initrwnd=settings.initial_receive_window,
+        advmss=settings.mss,
+        rto_min_ms=settings.rto_min_ms,
+        quickack=1 if settings.quick_ack else None,
+        send_window_bytes=settings.send_buffer,
+        receive_window_bytes=settings.receive_buffer,
+        delayed_ack=settings.delayed_ack,
+        timestamps=settings.timestamps,
+    )
+
+
+def sysctls(settings: KernelSettings) -> dict[str, str]:
+    """Kernel settings of the host's network namespace."""
+    # Half of a receive buffer counts as window (tcp_adv_win_scale 1); without autotuning it has to be right from the start.
+    first_receive = FIRST_RECEIVE if settings.autotuning or settings.receive_buffer is None else 2 * settings.receive_buffer
+    return {
+        "net.ipv4.tcp_congestion_control": settings.congestion,
+        "net.ipv4.tcp_sack": _flag(settings.sack),
+        # DSACK reports duplicates to a sender that would then undo window cuts; without SACK there is none.
+        "net.ipv4.tcp_dsack": _flag(settings.sack),
+        # 1 with random offsets, 2 without: offsets are seeded in the lab, either is reproducible.
+        "net.ipv4.tcp_timestamps": _flag(settings.timestamps),
+        "net.ipv4.tcp_window_scaling": _flag(settings.window_scaling),
+        # 1 asks for ECN; the kernel's own 2 would answer a peer that asks.
+        "net.ipv4.tcp_ecn": _flag(settings.ecn),
+        # What one transfer learned must not help the next: repeats are independent.
+        "net.ipv4.tcp_no_metrics_save": "1",
+        "net.ipv4.tcp_rmem": f"{LEAST_BUFFER} {first_receive} {max(MOST_BUFFER, first_receive)}",
+        "net.ipv4.tcp_wmem": f"{LEAST_BUFFER} {FIRST_SEND} {MOST_BUFFER}",
+        # Receive buffers that grow with the path; off where a fixed window is what is studied.
+        "net.ipv4.tcp_moderate_rcvbuf": _flag(settings.autotuning),
+        # RACK (RFC 8985): loss by time. Off means duplicate acknowledgements decide, as before 2017.
+        "net.ipv4.tcp_recovery": "1" if settings.rack else "0",
+        # Tail loss probes (RFC 8985 §7): 3 sends one after two round trips of silence, 0 leaves the end of a transfer to the timeout.
+        "net.ipv4.tcp_early_retrans": "3" if settings.tail_loss_probe else "0",
+        # F-RTO (RFC 5682): 2 looks for timeouts that were spurious, 0 believes every one.
+        "net.ipv4.tcp_frto": "2" if settings.f_rto else "0",
+    }
+
+
+def settled(host: KernelHost) -> dict[str, Any]:
+    """The host's settings by name."""
+    return {key: value for key, value in asdict(settings_of(host)).items() if key != "title"}
+
+
+KIND = Stack(KernelHost, kernel_node, presets={name: preset.title for name, preset in PRESETS.items()}, settled=settled)
+
+
+def _flag(value: bool) -> str:
+    return "1" if value else "0"

@@ -1,0 +1,124 @@
+"""A bulk transfer over the kernel's TCP or SCPS-TP, each end for itself, measured at both ends (FY97's measure, apparatus M-01, and the user's own)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from scpslab.lab.records import Trace, trace_path
+from scpslab.lab.workloads import scps_end
+from scpslab.lab.workloads.base import Workload
+from scpslab.plan.headers import TIMESTAMP_BYTES
+
+from scpslab.kinds.workloads.bulk import plan as planned
+
+SECOND_NS = 10**9
+# A receiver waits longer than the sender tries: it is the sender that gives up.
+RECEIVER_EXTRA_NS = 120 * SECOND_NS
+
+
+class Bulk(Workload[planned.Bulk]):
+    """`labtool bulk-send` or `scps send` at one node, `bulk-recv` or `scps recv` at the other; completed when both say so and every byte is right."""
+
+    def prepare(self) -> None:
+        """Starts the receiver, and states the send window's ceiling for its port where the kernel sends."""
+        spec = self.spec
+        self.listening = False
+        self.ends: dict[str, dict[str, object]] = {}
+        self.reports: dict[str, dict[str, Any]] = {}
+        self.left = 2
+        for node, end in ((spec.from_, spec.from_scps), (spec.to, spec.to_scps)):
+            scps_end.write_settings(self.network, node, end)
+        patience_ns = spec.start_ns + spec.patience_ns + RECEIVER_EXTRA_NS
+        if spec.to_scps:
+            with self.trace(spec.to) as trace:
+                command = scps_end.receive_command(self.scps(spec.to), spec.to_scps, spec, patience_ns / SECOND_NS, trace)
+                self.run(spec.to, command, self._line, self._exit, keep=trace)
+        else:
+            options = {
+                "port": spec.port,
+                "bytes": spec.bytes_,
+                "window": spec.receive_window_bytes,
+                "segment": spec.segment_bytes,
+                "delayed-ack": spec.delayed_ack,
+                "payload-seed": spec.payload_seed,
+                "patience-ns": patience_ns,
+            }
+            self.run_tool(spec.to, "bulk-recv", options, self._line, self._exit)
+        if spec.send_window_bytes:
+            self.network.limit_sending(spec.port, max(1, spec.send_window_bytes // spec.segment_bytes))
+        self.context.loop.run_until(lambda: self.listening or self.left < 2)
+
+    def start(self) -> None:
+        """Starts the sender."""
+        spec = self.spec
+        if spec.from_scps:
+            with self.trace(spec.from_) as trace:
+                command = scps_end.send_command(self.scps(spec.from_), spec.from_scps, spec, spec.patience_ns / SECOND_NS, trace)
+                self.run(spec.from_, command, self._line, self._exit, keep=trace)
+            return
+        timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
+        options = {
+            "to": spec.to_ip,
+            "port": spec.port,
+            "bytes": spec.bytes_,
+            "segment": spec.segment_bytes,
+            "option-bytes": TIMESTAMP_BYTES if timestamps else 0,
+            "congestion": spec.congestion,
+            "payload-seed": spec.payload_seed,
+            "patience-ns": spec.patience_ns,
+        }
+        self.run_tool(spec.from_, "bulk-send", options, self._line, self._exit)
+
+    @contextmanager
+    def trace(self, node: str) -> Iterator[int | None]:
+        """A descriptor for the SCPS program's trace, where a tcp_info probe looks at the node: what the kernel samples is in there."""
+        if not self.network.is_sampled(node):
+            yield None
+            return
+        with trace_path(self.context.folders.records, self.name, node).open("wb") as file:
+            yield file.fileno()
+
+    def traces(self, node: str) -> list[Trace]:
+        """The trace of this transfer's program on the node, if it has one."""
+        path, report = trace_path(self.context.folders.records, self.name, node), self.reports.get(node)
+        if report is None or not path.exists():
+            return []
+        return [Trace(path, report["origin_ns"], report["local"], report["remote"], report["negotiated"]["segment_bytes"])]
+
+    def _line(self, line: str) -> None:
+        fields = json.loads(line)
+        if fields.get("event") == "listening":
+            self.listening = True
+            return
+        if "role" in fields:
+            self.reports[self.spec.from_ if fields["role"] == "send" else self.spec.to] = fields
+            end = self.spec.from_scps if fields["role"] == "send" else self.spec.to_scps
+            fields = scps_end.as_record(fields, self.spec.bytes_, is_np=end is not None and end.np is not None)
+        self.ends[fields["event"]] = fields
+        self.records.write(**self.in_seconds(fields))
+
+    def _exit(self, _code: int) -> None:
+        self.left -= 1
+        sender, receiver = self.ends.get("sender"), self.ends.get("receiver")
+        if sender and sender["status"] != "completed":
+            self.finish("incomplete", f"{self.name}: sender gave up: {sender['error']}")
+            self.stop()
+        elif self.left == 0 and sender and receiver:
+            self._judge(receiver)
+        elif self.left == 0:
+            self.finish("incomplete", f"{self.name}: an end stopped without a result; see logs/{self.name}-*.log")
+
+    def _judge(self, receiver: dict[str, object]) -> None:
+        if receiver["status"] != "completed":
+            self.finish("incomplete", f"{self.name}: receiver: {receiver['error']}")
+        elif receiver["bytes"] != self.spec.bytes_ or receiver["wrong_bytes"]:
+            found = f"{receiver['bytes']} bytes, {receiver['wrong_bytes']} of them wrong"
+            self.finish("incomplete", f"{self.name}: found {found}; expected {self.spec.bytes_} bytes as sent")
+        else:
+            self.finish("completed")
+
+
+KIND = Bulk

@@ -1,0 +1,53 @@
+"""FY97's congestion generator (apparatus T-03): UDP at a rate redrawn every few seconds; the draws are in the plan."""
+
+from __future__ import annotations
+
+import json
+
+from scpslab.lab.workloads.base import Workload
+
+from scpslab.kinds.workloads.congestion import plan as planned
+
+
+class Congestion(Workload[planned.Congestion]):
+    """Runs until the last required workload is over."""
+
+    def prepare(self) -> None:
+        """Starts the sink."""
+        self.listening = False
+        self.run_tool(self.spec.to, "datagram-sink", {"port": self.spec.port}, self._line, self._exit)
+        self.context.loop.run_until(lambda: self.listening or self.ended())
+
+    def start(self) -> None:
+        """Starts the generator."""
+        spec = self.spec
+        options = {
+            "to": spec.to_ip,
+            "port": spec.port,
+            "packet-bytes": spec.packet_bytes,
+            "redraw-ns": spec.redraw_ns,
+            "rates": ",".join(str(rate) for rate in spec.rates_bps),
+        }
+        self.generator = self.run_tool(spec.from_, "congestion", options, self._line, self._exit)
+
+    def stop(self) -> None:
+        """Stops the generator; the sink goes on counting what is still under way."""
+        if self.generator.poll() is None:
+            self.generator.terminate()
+
+    def quiet(self) -> bool:
+        """Whether the generator has ended."""
+        return self.generator.poll() is not None
+
+    def _line(self, line: str) -> None:
+        fields = json.loads(line)
+        if fields["event"] == "listening":
+            self.listening = True
+        else:
+            self.records.write(**self.in_seconds(fields))
+
+    def _exit(self, _code: int) -> None:
+        self.finish("completed")
+
+
+KIND = Congestion

@@ -1,0 +1,107 @@
+"""A transfer by the programs of the hosts' images (images/CONTRACT.md): the lab says what to do, and when which end was over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from scpslab.lab.docker_nodes import DockerNode
+from scpslab.lab.workloads.base import Workload
+
+from scpslab.kinds.workloads.endpoint import plan as planned
+
+SECOND_NS = 10**9
+# A receiver waits longer than the sender tries: it is the sender that gives up.
+RECEIVER_EXTRA_S = 120
+LISTENING_LIMIT_S = 60
+UNSUPPORTED = 127
+ROLES = ("receive", "send")
+LINES_KEPT = 1000
+
+
+class Endpoint(Workload[planned.Endpoint]):
+    """Role `receive` at one node, `send` at the other; completed when both say so by their exit code and the receiver had every byte."""
+
+    def prepare(self) -> None:
+        """Starts the receiver and waits until it says that it listens."""
+        self.listening = False
+        self.codes: dict[str, int] = {}
+        self.lines = dict.fromkeys(ROLES, 0)
+        self.last: dict[str, dict[str, Any]] = {}
+        self._do("receive", self.spec.to, self.spec.start_ns + self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS)
+        limit_ns = self.context.now_ns() + LISTENING_LIMIT_S * SECOND_NS
+        if not self.context.loop.run_until(lambda: self.listening or "receive" in self.codes, limit_ns):
+            self.finish("incomplete", f'{self.name}: {self.spec.to}: found no line {{"event": "listening"}} within {LISTENING_LIMIT_S} s; expected one')
+
+    def start(self) -> None:
+        """Starts the sender."""
+        if self.outcome:
+            return
+        self.records.write(event="start", role="send", t_s=self.context.epoch.t_s(self.context.now_ns()))
+        self._do("send", self.spec.from_, self.spec.patience_ns)
+        self.context.loop.at(self.context.now_ns() + self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS, self._give_up)
+
+    def _do(self, role: str, host: str, patience_ns: int) -> None:
+        spec = self.spec
+        variables = {
+            "SCPSLAB_ADDRESS": spec.to_ip if role == "receive" else spec.from_ip,
+            "SCPSLAB_PEER": spec.from_ip if role == "receive" else spec.to_ip,
+            "SCPSLAB_PORT": spec.port,
+            "SCPSLAB_BYTES": spec.bytes_,
+            "SCPSLAB_SEED": spec.payload_seed,
+            "SCPSLAB_PATIENCE_S": -(-patience_ns // SECOND_NS),
+            "SCPSLAB_OPTIONS": spec.options.to if role == "receive" else spec.options.from_,
+        }
+        node = self.network.node(host)
+        assert isinstance(node, DockerNode)
+        self.run_command(host, node.role(role, {name: str(value) for name, value in variables.items()}), self._on_line(role, host), self._on_exit(role, host))
+
+    def _on_line(self, role: str, host: str) -> Callable[[str], None]:
+        def take(line: str) -> None:
+            try:
+                said = json.loads(line)
+            except ValueError:
+                said = None
+            if not isinstance(said, dict):
+                self.finish("incomplete", f"{self.name}: {host}: found the line {line[:80]!r} from role {role}; expected a JSON object")
+                return
+            self.listening = self.listening or (role == "receive" and said.get("event") == "listening")
+            self.last[role] = said
+            self.lines[role] += 1
+            if self.lines[role] <= LINES_KEPT:
+                self.records.write(event="said", role=role, t_s=self.context.epoch.t_s(self.context.now_ns()), line=said)
+
+        return take
+
+    def _on_exit(self, role: str, host: str) -> Callable[[int], None]:
+        def take(code: int) -> None:
+            self.codes[role] = code
+            self.records.write(event="end", role=role, t_s=self.context.epoch.t_s(self.context.now_ns()), code=code, bytes=self.last.get(role, {}).get("bytes"))
+            if code == UNSUPPORTED:
+                self.finish("unsupported", f"{self.name}: {host}'s image cannot do role {role} (exit code {code}); see logs/{self.name}-{host}.log")
+            elif code:
+                self.finish("incomplete", f"{self.name}: role {role} on {host} ended with exit code {code}; see logs/{self.name}-{host}.log")
+            elif role == "receive" and not self.listening:
+                self.finish("incomplete", f"{self.name}: role {role} on {host} ended without having listened; see logs/{self.name}-{host}.log")
+            elif len(self.codes) == len(ROLES):
+                self._judge()
+            if self.outcome not in ("", "completed"):
+                self.stop()
+
+        return take
+
+    def _judge(self) -> None:
+        found, expected = self.last.get("receive", {}).get("bytes"), self.spec.bytes_
+        if found == expected:
+            self.finish("completed")
+        else:
+            self.finish("incomplete", f"{self.name}: found {found} bytes in the receiver's last line; expected {expected}")
+
+    def _give_up(self) -> None:
+        if not self.outcome:
+            self.finish("incomplete", f"{self.name}: patience ran out")
+            self.stop()
+
+
+KIND = Endpoint

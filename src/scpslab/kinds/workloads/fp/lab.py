@@ -1,0 +1,219 @@
+"""A file or a record of it by SCPS-FP: `scps fpd` on one node, `scps fp` on the other, over what carries transport on each, timed as the client reports it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+from scpslab.lab.integrity import compare
+from scpslab.lab.services.fp_server import FpServer
+from scpslab.lab.workloads.base import Workload
+from scpslab.lab.workloads.scps_end import stack_options, write_settings
+from scpslab.plan.stacks import ScpsEnd
+
+from scpslab.kinds.workloads.fp import plan as planned
+
+LOOK_AGAIN_NS = 10_000_000
+# A killed server stays away for this long: its clients have to notice, and its port is free again.
+SERVER_PAUSE_NS = 2 * 10**9
+# The file; the one before an edit; the client's own copy of the edit; what a file is called while it is on its way.
+FILE, OLD, EDITED, PART = "file.bin", "old.bin", "edited.bin", ".fppart~file.bin"
+# Of the sending host's SCPS-TP: one file for each start of its program.
+COUNTERS = "counters"
+TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
+# What the client's report of a command says of the transfer; the rest of it is text for people.
+KEPT = ("command", "status", "reply", "octets", "octets_after_restart", "size", "marker", "restarts", "markers", "seconds", "integrity", "crc", "filled")
+
+
+class Fp(Workload[planned.Fp]):
+    """`put` and the edits: the sending host has the client; `get` and `read`: the receiving one."""
+
+    def prepare(self) -> None:
+        """Writes the files, starts the server and waits until it serves."""
+        spec = self.spec
+        from_client = spec.command not in ("get", "read")
+        self.client, self.server = (spec.from_, spec.to) if from_client else (spec.to, spec.from_)
+        self.client_scps, self.server_scps = (spec.from_scps if end == spec.from_ else spec.to_scps for end in (self.client, self.server))
+        self.text: list[str] = []
+        self.starts = {"client": 0, "server": 0}
+        self.folders = {node: self.network.inside(node, self.folder) for node in (self.client, self.server)}
+        for folder in self.folders.values():
+            (folder / "files").mkdir(parents=True)
+        self._write_files()
+        for node, end in ((self.client, self.client_scps), (self.server, self.server_scps)):
+            write_settings(self.network, node, end)
+        self._start_server(wait=True)
+
+    def start(self) -> None:
+        """Starts the client and the clock of its patience."""
+        spec = self.spec
+        first, self.then = self._commands()
+        self.timeouts_before = self.kernel_timeouts(spec.from_)
+        self._start_client(first)
+        if spec.stop in ("kill-client", "kill-server"):
+            self._watch()
+        self.context.loop.at(self.context.now_ns() + spec.patience_ns, self._give_up)
+
+    def _write_files(self) -> None:
+        """The file at its source; for a record the file before the edit at both ends, or the whole one to read from."""
+        spec = self.spec
+        draw = random.Random(spec.payload_seed)  # noqa: S311  # content, no secret
+        whole, record = draw.randbytes(spec.bytes_), draw.randbytes(spec.record_bytes)
+        at, end = spec.record_at, spec.record_at + spec.record_bytes
+        sender, receiver = (self.folders[host] / "files" for host in (spec.from_, spec.to))
+        wanted = {"insert": whole[:at] + record + whole[at:], "replace": whole[:at] + record + whole[end:], "delete": whole[:at] + whole[end:]}
+        self.data = wanted.get(spec.command, whole[at:end] if spec.command == "read" else whole)
+        if spec.command in wanted:
+            for folder in (sender, receiver):
+                (folder / OLD).write_bytes(whole)
+        (sender / FILE).write_bytes(whole if spec.command == "read" else self.data)
+
+    def _commands(self) -> tuple[list[str], list[str]]:
+        """What the client is told, and what another one is told after a program was killed."""
+        spec = self.spec
+        options = [*(["autorestart"] if spec.auto_restart else []), *(["bets"] if spec.bets else [])]
+        match spec.command:
+            case "get" | "put":
+                transfer = [f"{spec.command} {FILE}"]
+            case "read":
+                transfer = [f"raread {FILE} {FILE} {spec.record_at}-{spec.record_at + spec.record_bytes - 1}"]
+            case _:
+                transfer = [f"raupdt {OLD} {FILE} {OLD} {EDITED} diff:{FILE}"]
+        resume = f"resume {spec.command} {FILE}"
+        match spec.stop:
+            case "interrupt":
+                transfer = [f"interrupt {spec.stop_at}", *transfer, resume]
+            case "abort":
+                # Between the two, what was there before must be there again: nothing.
+                there = f"size {FILE}" if spec.command == "put" else f"lsize {FILE}"
+                transfer = [f"abort {spec.stop_at}", *transfer, there, *transfer]
+        return [*options, *transfer], [*options, resume]
+
+    def _start_server(self, *, wait: bool) -> None:
+        spec, options = self.spec, self._options(self.server_scps, "server", self.server)
+        network, loop = self.network, self.context.loop
+        self.service = FpServer(self.name, self.server, network, loop, folder=self.folder, ip=spec.server_ip, port=spec.port, options=options)
+        self.service.on_end = self._server_exit
+        self.serve(self.service, wait=wait)
+
+    def _start_client(self, commands: list[str]) -> None:
+        spec, end = self.spec, self.client_scps
+        argv = [
+            self.scps(self.client),
+            "fp",
+            "--folder",
+            f"{self.folder}/files",
+            *(["--local", end.ip] if end else []),
+            *self._options(end, "client", self.client),
+        ]
+        argv += [*(["--passive"] if spec.mode == "passive" else []), "--keep-going", "--quiet", "-e", "; ".join(commands)]
+        self.text.clear()
+        self.client_start_t_s = self.context.epoch.now_s()
+        self.client_process = self.run(self.client, [*argv, spec.server_ip, str(spec.port)], self.text.append, self._client_exit)
+
+    def _options(self, end: ScpsEnd | None, which: str, node: str) -> list[str]:
+        transport = ["--transport", "tcp"]
+        if end:
+            transport = ["--transport", "tp", *stack_options(end, self.starts[which])]
+            if node == self.spec.from_:
+                transport += ["--counters", f"{self.folder}/{COUNTERS}-{self.starts[which]}"]
+        self.starts[which] += 1
+        return [*transport, *(word for name, value in self.spec.tunables.items() for word in ("--set", f"{name}={value}"))]
+
+    def _watch(self) -> None:
+        """Kills what is to be killed once enough is stored at the receiver."""
+        if self.outcome or self.client_process.poll() is not None:
+            return
+        stored = max((path.stat().st_size for name in (PART, FILE) if (path := self._target(name)).exists()), default=0)
+        if self.spec.stop_at is not None and stored < self.spec.stop_at:
+            self.context.loop.at(self.context.now_ns() + LOOK_AGAIN_NS, self._watch)
+            return
+        self.records.write(event="stop", t_s=self.context.epoch.now_s(), what=self.spec.stop, stored_bytes=stored)
+        if self.spec.stop == "kill-client":
+            self.client_process.send_signal(signal.SIGKILL)
+        else:
+            self.service.kill()
+
+    def _target(self, name: str) -> Path:
+        return self.folders[self.spec.to] / "files" / name
+
+    def _server_exit(self, _code: int) -> None:
+        if not self.outcome and self.spec.stop == "kill-server" and self.starts["server"] == 1:
+            self.context.loop.at(self.context.now_ns() + SERVER_PAUSE_NS, lambda: self._start_server(wait=False))
+
+    def _give_up(self) -> None:
+        if not self.outcome:
+            self._write_file()
+            self.finish("incomplete", f"{self.name}: patience ran out")
+            self.stop()
+
+    def _client_exit(self, code: int) -> None:
+        reports = [{key: line[key] for key in KEPT if key in line} for line in map(json.loads, self.text)]
+        self.records.write(event="client", start_t_s=self.client_start_t_s, end_t_s=self.context.epoch.now_s(), exit_code=code, reports=reports)
+        if self.outcome:
+            return
+        transfers = [report for report in reports if report["command"].split()[0] in TRANSFERS]
+        done = bool(transfers) and transfers[-1]["status"] == "complete"
+        if not done and self.spec.stop.startswith("kill-") and self.starts["client"] == 1:
+            self._start_client(self.then)
+            return
+        self._judge(code, reports, transfers, done=done)
+        self.stop()
+
+    def _judge(self, code: int, reports: list[dict[str, Any]], transfers: list[dict[str, Any]], *, done: bool) -> None:
+        arrived = self._write_file()
+        expected = {"interrupt": "interrupted", "abort": "aborted"}.get(self.spec.stop)
+        left = next((report for report in reports if report["command"] in (f"size {FILE}", f"lsize {FILE}")), None)
+        if not done:
+            said = f"{transfers[-1]['command']}: {transfers[-1]['status']}" if transfers else "no transfer"
+            self.finish("incomplete", f"{self.name}: scps fp exit code {code}: {said}; see logs/{self.name}-{self.client}.log")
+        elif arrived != self.data and not transfers[-1].get("filled"):
+            self.finish("incomplete", f"{self.name}: found {len(arrived)} bytes that differ from those sent; expected {len(self.data)} bytes as sent")
+        elif expected and transfers[0]["status"] != expected:
+            self.finish("incomplete", f"{self.name}: found a transfer that is {transfers[0]['status']}; expected it to be {expected}")
+        elif left is not None and left["status"] == "complete":
+            self.finish("incomplete", f"{self.name}: found a file after an aborted transfer; expected none")
+        else:
+            self.finish("completed")
+
+    def _write_file(self) -> bytes:
+        """Records what arrived beside what was sent; returns it."""
+        path = self._target(FILE)
+        arrived = path.read_bytes() if path.exists() else b""
+        found = compare(self.data, arrived)
+        self.records.write(
+            event="file",
+            bytes=len(arrived),
+            expected_bytes=len(self.data),
+            sha256=hashlib.sha256(arrived).hexdigest(),
+            sent_sha256=hashlib.sha256(self.data).hexdigest(),
+            lost_bytes=found.lost,
+            duplicated_bytes=found.duplicated,
+            damaged_bytes=found.damaged,
+            part_left=self._target(PART).exists(),
+        )
+        self.records.write(event="sender", **self._sender_counts())
+        return arrived
+
+    def _sender_counts(self) -> dict[str, int]:
+        """What the sending host's transport counted, control connection included; nothing if a killed program took its counts with it."""
+        if not self.spec.from_scps:
+            return {"rtos": self.kernel_timeouts(self.spec.from_) - self.timeouts_before}
+        counts = [json.loads(path.read_text()) for path in self.folders[self.spec.from_].glob(f"{COUNTERS}-*[0-9]")]
+        if len(counts) < self.starts["server" if self.spec.from_ == self.server else "client"]:
+            return {}
+        return {key: sum(count[key] for count in counts) for key in ("rtos", "retransmissions", "superfluous_resends")}
+
+    def close(self) -> None:
+        """Ends server and client, and gives the files' memory back."""
+        super().close()
+        for folder in self.folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+KIND = Fp

@@ -1,0 +1,111 @@
+"""A file by FTP over the kernel's TCP: vsftpd on one node, curl on the other, timed as the client reports it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+
+from scpslab.lab.services.ftp_server import FtpServer
+from scpslab.lab.workloads.base import Workload
+
+from scpslab.kinds.workloads.ftp import plan as planned
+
+FILE = "files/file.bin"  # vsftpd refuses a root that its user may write to, so files are one folder further down
+# What curl reports of itself, in seconds since its start (curl(1), --write-out), under the names of the record.
+TIMES = {
+    "time_connect": "connected_s",
+    "time_pretransfer": "before_transfer_s",
+    "time_starttransfer": "first_byte_s",
+    "time_total": "total_s",
+}
+
+
+class Ftp(Workload[planned.Ftp]):
+    """`put`: the sending host has the client; `get`: the receiving one."""
+
+    def prepare(self) -> None:
+        """Writes the file, starts the server and waits until it listens."""
+        spec = self.spec
+        self.client, self.server = (spec.from_, spec.to) if spec.command == "put" else (spec.to, spec.from_)
+        self.text: list[str] = []
+        self.data = random.Random(spec.payload_seed).randbytes(spec.bytes_)  # noqa: S311  # content, no secret
+        self.folders = {node: self.network.inside(node, self.folder) for node in (self.client, self.server)}
+        for folder in self.folders.values():
+            files = (folder / FILE).parent
+            files.mkdir(parents=True)
+            files.chmod(0o777)
+        (self.folders[spec.from_] / FILE).write_bytes(self.data)
+        patience_s = -(-spec.patience_ns // 10**9)
+        self.serve(
+            FtpServer(self.name, self.server, self.network, self.context.loop, root=self.folder, port=spec.port, patience_s=patience_s),
+        )
+
+    def start(self) -> None:
+        """Starts the client and the clock of its patience."""
+        spec = self.spec
+        local, url = f"{self.folder}/{FILE}", f"ftp://{spec.server_ip}:{spec.port}/{FILE}"
+        argv = [
+            "curl",
+            "--silent",
+            "--show-error",
+            "--write-out",
+            "%{json}\n",
+            "--ftp-method",
+            "nocwd",
+            "--connect-timeout",
+            str(-(-spec.patience_ns // 10**9)),
+        ]
+        argv += ["--ftp-port", "-", "--disable-eprt"] if spec.mode == "active" else ["--ftp-pasv", "--disable-epsv"]
+        argv += ["--upload-file", local, url] if spec.command == "put" else ["--output", local, url]
+        self.start_t_s = self.context.epoch.now_s()
+        self.timeouts_before = self.kernel_timeouts(spec.from_)
+        self.run(self.client, argv, self.text.append, self._client_exit)
+        self.context.loop.at(self.context.now_ns() + spec.patience_ns, self._give_up)
+
+    def _give_up(self) -> None:
+        if not self.outcome:
+            self.finish("incomplete", f"{self.name}: patience ran out")
+            self.stop()
+
+    def _client_exit(self, code: int) -> None:
+        end_t_s = self.context.epoch.now_s()
+        try:
+            said = json.loads("".join(self.text))
+        except ValueError:
+            said = {}
+        arrived = self._arrived()
+        times = {name: said.get(key) for key, name in TIMES.items()}
+        self.records.write(
+            event="client",
+            command=self.spec.command,
+            start_t_s=self.start_t_s,
+            end_t_s=end_t_s,
+            exit_code=code,
+            bytes=said.get("size_upload" if self.spec.command == "put" else "size_download"),
+            **times,
+            error=said.get("errormsg"),
+        )
+        self.records.write(event="file", bytes=len(arrived), sha256=hashlib.sha256(arrived).hexdigest(), sent_sha256=hashlib.sha256(self.data).hexdigest())
+        self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec.from_) - self.timeouts_before)
+        if code:
+            self.finish("incomplete", f"{self.name}: curl exit code {code}: {said.get('errormsg')}")
+        elif arrived != self.data:
+            self.finish("incomplete", f"{self.name}: found {len(arrived)} bytes that differ from those sent; expected {self.spec.bytes_} bytes as sent")
+        else:
+            self.finish("completed")
+        self.stop()
+
+    def _arrived(self) -> bytes:
+        path = self.folders[self.spec.to] / FILE
+        return path.read_bytes() if path.exists() else b""
+
+    def close(self) -> None:
+        """Ends server and client, and gives the files' memory back."""
+        super().close()
+        for folder in self.folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+KIND = Ftp

@@ -1,0 +1,274 @@
+"""A transfer of datagrams whose sender asks a policy, somebody's Python code, what to send and when.
+
+The lab itself is both ends: it sends, receives, compares and counts. The policy is a program without rights in the sending node (lab/policy_runner.py),
+which hears of starts, answers and timers, and answers each with the segments to send and the time to be woken. It hears one event at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from scpslab.lab import policy_packets as packets
+from scpslab.lab.netns import inside
+from scpslab.lab.place import PROGRAMS
+from scpslab.lab.workloads.base import Workload
+
+from scpslab.kinds.workloads.policy import plan as planned
+
+SECOND_NS = 10**9
+RUNNER = PROGRAMS / "scpslab" / "lab" / "policy_runner.py"
+READY_LIMIT_NS = 30 * SECOND_NS
+# The lab's own sockets lose nothing: only the link does.
+SOCKET_BUFFER_BYTES = 64 << 20
+# Linux asm-generic/socket.h: buffers beyond the limits of sysctl, for root. Python does not name them.
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
+LARGEST_DATAGRAM = 1 << 16
+MOST_COPIES, SPARE_COPIES = 20, 1000
+MOST_AT_ONCE = 10_000
+# A policy that asks to be woken again and again lets hardly any virtual time pass.
+EVENTS_EACH, SPARE_EVENTS = 20, 10_000
+LONGEST_LINE = 1 << 18
+LATEST_S = 1e9
+ONE_ANSWER = "expected one answer to each event"
+
+
+class Policy(Workload[planned.Policy]):
+    """Completed when every segment has arrived as it was sent."""
+
+    def prepare(self) -> None:
+        """Opens the sockets, and starts the policy."""
+        spec = self.spec
+        self.segments = -(-spec.bytes_ // spec.segment_bytes)
+        self.missing = [True] * self.segments
+        self.was_sent = [False] * self.segments
+        self.below = self.end = self.arrived = self.copies = self.resent = 0
+        self.events: deque[dict[str, Any]] = deque()
+        self.asked = 0
+        self.is_asked, self.ready, self.wake_ns = True, False, 0
+        self.receiver = self._socket(spec.to, spec.to_ip, spec.port)
+        self.sender = self._socket(spec.from_, spec.from_ip, 0)
+        self.sender.connect((spec.to_ip, spec.port))
+        # The program gives its rights up by itself, and gets none by starting another one.
+        runner = ["env", "-i", "PYTHONHASHSEED=0", "python3", "-I", "-S", "-B", str(RUNNER)]
+        command = [*self.network.node(spec.from_).prefix, "setpriv", "--no-new-privs", *runner]
+        self.policy = self.run_command(spec.from_, command, self._on_line, self._on_exit, stdin=subprocess.PIPE)
+        first = {"file": spec.file, "code": spec.code, "segments": self.segments, "packet_bytes": spec.packet_bytes}
+        self._tell(first)
+        assert self.policy.stdin is not None
+        # A policy that reads nothing any more must not stop the lab.
+        os.set_blocking(self.policy.stdin.fileno(), False)
+        if not self.context.loop.run_until(lambda: self.ready or bool(self.outcome), self.context.now_ns() + READY_LIMIT_NS):
+            self._fail("found no object of the class Policy within 30 s; expected one")
+
+    def start(self) -> None:
+        """The first event."""
+        if self.outcome:
+            return
+        self.started_ns = self.context.now_ns()
+        self.context.loop.on_readable(self.receiver, self._received(self.receiver, self._data))
+        self.context.loop.on_readable(self.sender, self._received(self.sender, self._answer))
+        self.context.loop.at(self.started_ns + self.spec.patience_ns, lambda: self._fail("patience ran out"))
+        self.is_asked = False
+        self._add({"event": "start"})
+
+    def _socket(self, node: str, ip: str, port: int) -> socket.socket:
+        with inside(self.network.pid(node)):
+            opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for option in (SO_RCVBUFFORCE, SO_SNDBUFFORCE):
+            opened.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER_BYTES)
+        opened.bind((ip, port))
+        opened.setblocking(False)
+        return opened
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        assert self.policy.stdin is not None
+        try:
+            text = json.dumps(line).encode() + b"\n"
+            while text:
+                text = text[os.write(self.policy.stdin.fileno(), text) :]
+        except (BlockingIOError, BrokenPipeError):
+            self._fail("found a policy that reads nothing any more; expected an answer to each event")
+
+    def _add(self, event: dict[str, Any]) -> None:
+        if not self.outcome:
+            self.events.append(event)
+            self._ask()
+
+    def _ask(self) -> None:
+        if self.events and not self.is_asked and not self.outcome:
+            self.is_asked = True
+            self.asked += 1
+            most = EVENTS_EACH * self.segments + SPARE_EVENTS
+            if self.asked > most:
+                self._fail(f"found more than {most} events; expected at most {EVENTS_EACH} for each segment, and {SPARE_EVENTS}. Ask to be woken less often")
+                return
+            self._tell({"now": (self.context.now_ns() - self.started_ns) / SECOND_NS, **self.events.popleft()})
+
+    def _on_line(self, line: str) -> None:
+        if self.outcome:
+            return
+        said = _read(line)
+        if said is None or not self.is_asked:
+            self._fail(f"found the line {line[:80]!r}; {ONE_ANSWER}")
+        elif "error" in said:
+            self._fail(f"{self.spec.file}: {_shown(said['error'], 300)}")
+        elif not self.ready:
+            # Until it was asked for the first time, a policy has nothing to say but this.
+            self.ready = said == {"ready": True}
+            if not self.ready:
+                self._fail(f"found the line {line[:80]!r} before the first event; {ONE_ANSWER}")
+        else:
+            self.is_asked = False
+            self._do(said)
+            self._ask()
+
+    def _do(self, said: dict[str, Any]) -> None:
+        if reason := wrong(said, self.segments):
+            self._fail(reason)
+            return
+        for segment in said["send"]:
+            if not self.outcome:
+                self._send(segment)
+        if (wake := said.get("wake")) is not None:
+            self._wake_at(max(self.context.now_ns() + 1, self.started_ns + int(max(0.0, min(wake, LATEST_S)) * SECOND_NS)))
+
+    def _wake_at(self, at_ns: int) -> None:
+        """The next timer; a newer one replaces it."""
+        self.wake_ns = at_ns
+
+        def woken() -> None:
+            if self.wake_ns == at_ns:
+                self.wake_ns = 0
+                self._add({"event": "timer"})
+
+        self.context.loop.at(at_ns, woken)
+
+    def _send(self, segment: int) -> None:
+        if self.copies >= MOST_COPIES * self.segments + SPARE_COPIES:
+            self._fail(f"found {self.copies} packets sent for {self.segments} segments; expected at most {MOST_COPIES} times as many")
+            return
+        data = packets.Data(segment, self.copies, self.context.now_ns() - self.started_ns, self._content(segment))
+        self.copies += 1
+        self.resent += self.was_sent[segment]
+        self.was_sent[segment] = True
+        try:
+            self.sender.send(packets.write_data(data))
+        except BlockingIOError:
+            self._fail(f"found more packets under way than {SOCKET_BUFFER_BYTES >> 20} MiB hold; expected fewer at a time")
+
+    def _content(self, segment: int) -> bytes:
+        size = min(self.spec.segment_bytes, self.spec.bytes_ - segment * self.spec.segment_bytes)
+        return packets.content(self.spec.payload_seed, segment, size)
+
+    def _received(self, opened: socket.socket, take: Callable[[bytes, Any], None]) -> Callable[[], None]:
+        def readable() -> None:
+            while True:
+                try:
+                    datagram, source = opened.recvfrom(LARGEST_DATAGRAM)
+                except BlockingIOError:
+                    return
+                if not self.outcome:
+                    take(datagram, source)
+
+        return readable
+
+    def _data(self, datagram: bytes, source: Any) -> None:
+        data = packets.read_data(datagram)
+        # Whatever else comes to the port is no part of the transfer.
+        if data is None or data.segment >= self.segments or data.content != self._content(data.segment):
+            return
+        if self.missing[data.segment]:
+            self.missing[data.segment] = False
+            self.arrived += 1
+        self.end = max(self.end, data.segment + 1)
+        while self.below < self.segments and not self.missing[self.below]:
+            self.below += 1
+        holes = packets.holes_of(self.missing, self.below, self.end)
+        self.receiver.sendto(packets.write_answer(packets.Answer(data.segment, data.copy, data.sent_ns, self.below, self.arrived, holes)), source)
+        if self.arrived == self.segments:
+            self._note()
+            self.finish("completed")
+            self.close()
+
+    def _answer(self, datagram: bytes, _source: Any) -> None:
+        answer = packets.read_answer(datagram)
+        if answer is not None:
+            said = {"segment": answer.segment, "copy": answer.copy, "sent": answer.sent_ns / SECOND_NS}
+            self._add({"event": "answer", "answer": {**said, "below": answer.below, "arrived": answer.arrived, "holes": answer.holes}})
+
+    def _note(self) -> None:
+        now_ns = self.context.now_ns()
+        self.records.write(
+            event="end",
+            t_s=self.context.epoch.t_s(now_ns),
+            transfer_s=(now_ns - self.started_ns) / SECOND_NS,
+            bytes=self.spec.bytes_,
+            segments=self.segments,
+            sent_packets=self.copies,
+            resent_packets=self.resent,
+        )
+
+    def close(self) -> None:
+        """Ends the policy. It may ignore a request to end, so it is killed, and the program that has put it into its node after it."""
+        if self.policy.poll() is None:
+            for pid in _children(self.policy.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.policy.kill()
+
+    def _fail(self, reason: str) -> None:
+        if not self.outcome:
+            self.records.write(event="failed", reason=reason, segments=self.segments, arrived=self.arrived, sent_packets=self.copies)
+            self.finish("incomplete", f"{self.name}: {reason}")
+            self.close()
+
+    def _on_exit(self, code: int) -> None:
+        self._fail(f"{self.spec.file}: its process ended with exit code {code}; see logs/{self.name}-{self.spec.from_}.log")
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    try:
+        said = json.loads(line) if len(line) <= LONGEST_LINE else None
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def wrong(said: dict[str, Any], segments: int) -> str:
+    """What is wrong with an answer of a policy to an event; "" for nothing."""
+    send, wake = said.get("send"), said.get("wake")
+    if not isinstance(send, list) or len(send) > MOST_AT_ONCE or not all(type(one) is int and 0 <= one < segments for one in send):
+        return f"found segments {_shown(send, 80)}; expected at most {MOST_AT_ONCE} of 0 to {segments - 1}"
+    if wake is not None and not (isinstance(wake, float) and math.isfinite(wake)):
+        return f"found the time {_shown(wake, 40)} to be woken; expected seconds or None"
+    return ""
+
+
+def _children(parent: int) -> Iterator[int]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, _, fields = stat.read_text(errors="replace").partition(" ")
+            if int(fields.rpartition(")")[2].split()[1]) == parent:
+                yield int(pid)
+
+
+def _shown(value: Any, most: int) -> str:
+    """What a policy said, as a part of a reason: on one line, and nothing that no file could hold."""
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except (RecursionError, ValueError):
+        text = "a value that cannot be shown"
+    return "".join(letter if letter.isprintable() else " " for letter in text[:most])
+
+
+KIND = Policy

@@ -1,0 +1,22 @@
+"""Topologies as descriptions: nodes and links with parameters. This package touches no kernel.
+
+Standard library only, because topology files are read on the user's machine (to plan) and inside the guest (`mn --custom`).
+"""
+
+from scpslab.plan.topology.description import Direction, Link, Network, Node, Queue, Serial
+from scpslab.plan.topology.parameters import Parameter, Parameters, count, duration, rate, size
+
+__all__ = [
+    "Direction",
+    "Link",
+    "Network",
+    "Node",
+    "Parameter",
+    "Parameters",
+    "Queue",
+    "Serial",
+    "count",
+    "duration",
+    "rate",
+    "size",
+]

@@ -1,0 +1,265 @@
+"""One file with everything that a run can be had again from: plans, resolved scenario, versions, results, and a digest of every file.
+
+The archive is a gzipped tar. Its archive.json lists for each run the digests of all files under cells/ and of results.csv; captures and records
+themselves are only in it when asked for, because a re-run gives them again. The same run folder gives the same archive, byte for byte.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+from scpslab import plan as plans
+from scpslab.core import strict_json
+from scpslab.core.errors import ResultError
+from scpslab.core.folders import TOPOLOGIES
+from scpslab.plan import Plan, schema
+from scpslab.plan.schema import Items, PlanError, Range, Text
+from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
+from scpslab.runs import RunFolder
+from scpslab.runs.archive_members import Limits, MemberError, Members, is_member_name, read_members
+from scpslab.runs.cell import ENVIRONMENT, PLAN, STATUS
+from scpslab.runs.own import is_own
+from scpslab.runs.run import CELLS, MANIFEST, RESOLVED, RESULTS, VECTORS
+
+FORMAT = 1
+CONTENTS = "archive.json"
+OWN_TOPOLOGY = ".py"
+# The name of a stored error vector: its SHA-256.
+A_VECTOR = "[0-9a-f]" * 64
+SUFFIX = ".scpslab.tar.gz"
+# Small, and what a reader looks at first; everything else under cells/ is in the archive only with `whole`.
+ALWAYS = (PLAN, STATUS, ENVIRONMENT)
+HOW = "scpslab verify ARCHIVE runs the plans again in virtual time and compares every file with these digests (SHA-256)."
+AGAIN = 'Export the run again with "scpslab export", or ask for the file again.'
+EXPECTED = f'expected an archive as "scpslab export" writes it. {AGAIN}'
+MemberName = Annotated[str, Text("the path of a file within the run folder", is_member_name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDigest:
+    """What the archive says of one run: digests by path within the run folder.
+
+    `files` are what a re-run has to give; `inputs` are the scenario, the manifest and the user's own files beside the scenario (None: an archive from
+    before they were listed).
+    """
+
+    run: CellId
+    scenario: Label
+    engine: Word
+    seed: WholeSeed
+    files: dict[MemberName, Seed]
+    inputs: dict[MemberName, Seed] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """archive.json."""
+
+    format_: Annotated[int, Range(FORMAT, FORMAT)]
+    how: PlainText
+    runs: Annotated[tuple[RunDigest, ...], Items(1, 10_000)]
+
+
+@dataclass(frozen=True)
+class ArchivedRun:
+    """One run as an archive has it: digests, plans by cell id, the resolved scenario, the manifest of then.
+
+    `own`: further files on which the plans depend, by name: topologies of the run's own, and stored error vectors.
+    """
+
+    digest: RunDigest
+    plans: dict[str, Plan]
+    resolved: str
+    manifest: dict[str, Any]
+    own: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def resolved_name(self) -> str:
+        """The path of the resolved scenario in the archive."""
+        return f"{self.digest.run}/{RESOLVED}"
+
+
+def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) -> Path:
+    """Packs the run folders into `target`; `whole` takes records, captures and logs along. Returns the target.
+
+    Raises:
+        ResultError: a run that is not complete or cannot be read.
+    """
+    digests = [_digest(run) for run in runs]
+    contents = Contents(format_=FORMAT, how=HOW, runs=tuple(digests))
+    part = target.with_name(f"{target.name}.part")
+    try:
+        # No time stamps, owners or file order of this machine.
+        with part.open("wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
+            _add(archive, CONTENTS, (json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n").encode())
+            for run in runs:
+                for file in _packed(run, whole=whole):
+                    _add(archive, f"{run.name}/{file.relative_to(run).as_posix()}", file.read_bytes())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def read_archive(path: Path, content: bytes | None = None, limits: Limits | None = None) -> list[ArchivedRun]:
+    """The runs of an archive, every plan of it checked. Nothing is unpacked to disk. `content`: an archive in memory, which messages call `path`.
+
+    `limits`: smaller ones than those of whole runs.
+
+    Raises:
+        ResultError: no archive of this program, one of a newer one, or one whose files are not those that it lists.
+    """
+    try:
+        wanted = (CONTENTS, PLAN, RESOLVED, MANIFEST, TOPOLOGIES, f"*{OWN_TOPOLOGY}", A_VECTOR)
+        members = read_members(path if content is None else content, wanted, limits)
+    except MemberError as error:
+        raise ResultError(f"{path}: {error}; {EXPECTED}") from error
+    if CONTENTS not in members.contents:
+        raise ResultError(f"{path}: found no {CONTENTS}; {EXPECTED}")
+    contents = _contents(path, members.contents[CONTENTS])
+    names = [digest.run for digest in contents.runs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ResultError(f"{path}: {CONTENTS}: found the run {twice} twice; {EXPECTED}")
+    _check_listed(path, contents, members)
+    return [_archived(path, digest, members.contents) for digest in contents.runs]
+
+
+def _check_listed(path: Path, contents: Contents, members: Members) -> None:
+    """Refuses an archive whose files are not those that it lists."""
+    unlisted = set(members.digests) - {CONTENTS}
+    for digest in contents.runs:
+        listed = digest.files | (digest.inputs if digest.inputs is not None else {})
+        for name, expected in listed.items():
+            member = f"{digest.run}/{name}"
+            found = members.digests.get(member)
+            if found is None and (name in (digest.inputs or ()) or PurePosixPath(name).name in (PLAN, RESULTS)):
+                raise ResultError(f"{path}: {member}: found no such file; expected the file that {CONTENTS} lists. {AGAIN}")
+            if found not in (None, expected):
+                raise ResultError(f"{path}: {member}: found another one; expected the file that {CONTENTS} lists, by its SHA-256. {AGAIN}")
+            unlisted.discard(member)
+        unlisted -= {f"{digest.run}/{name}" for name in (RESOLVED, MANIFEST)} if digest.inputs is None else set()
+    if unlisted:
+        raise ResultError(f"{path}: {min(unlisted)}: found a file that {CONTENTS} does not list; {EXPECTED}")
+
+
+def _contents(path: Path, content: bytes) -> Contents:
+    try:
+        fields = strict_json.loads(content)
+        found = fields.get("format") if isinstance(fields, dict) else None
+        if isinstance(found, int) and not isinstance(found, bool) and found > FORMAT:
+            raise ResultError(f"{path}: format: found {schema.shown(found)}; expected at most {FORMAT}. It was written by a newer scpslab: use that one.")
+        return schema.read(Contents, fields)
+    except strict_json.JsonError as error:
+        raise ResultError(f"{path}: {CONTENTS}: {error}; {EXPECTED}") from error
+    except PlanError as error:
+        raise ResultError(f"{path}: {CONTENTS}: {error}. {AGAIN}") from error
+
+
+def digests_of(run: Path) -> dict[str, str]:
+    """SHA-256 of results.csv and of every file under cells/, by path within the run folder."""
+    return _digests(run, (*_files_of_cells(run), RunFolder(run).results))
+
+
+def _digests(run: Path, files: Iterable[Path]) -> dict[str, str]:
+    return {path.relative_to(run).as_posix(): _sha256(path) for path in files if is_own(run, path)}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _inputs(run: Path) -> tuple[Path, ...]:
+    """What says how a run was made, and what its makers put beside their scenario."""
+    folder = RunFolder(run)
+    return folder.manifest_file, folder.resolved, *folder.own_files()
+
+
+def _digest(run: Path) -> RunDigest:
+    manifest = RunFolder(run).manifest()
+    if "shard" in manifest:
+        raise ResultError(
+            f"{run}: found a shard of a run; expected a whole run. "
+            "Run the scenario without --shard where the results of all shards are kept, then export that run."
+        )
+    if manifest.get("status") != "completed":
+        raise ResultError(f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: it goes on where it stopped.")
+    try:
+        facts = {key: manifest.get(key) for key in ("scenario", "engine", "seed")}
+        return schema.read(RunDigest, {**facts, "run": run.name, "files": digests_of(run), "inputs": _digests(run, _inputs(run))})
+    except PlanError as error:
+        raise ResultError(f"{run / MANIFEST}: {error}. Run the scenario again: it takes what is finished and writes the file anew.") from error
+
+
+def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
+    for path in (*_inputs(run), RunFolder(run).results):
+        if is_own(run, path):
+            yield path
+    yield from (path for path in _files_of_cells(run) if whole or path.name in ALWAYS)
+
+
+def _files_of_cells(run: Path) -> list[Path]:
+    return sorted(path for path in RunFolder(run).cells.rglob("*") if is_own(run, path))
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), 0o644
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> ArchivedRun:
+    found: dict[str, Plan] = {}
+    for name in digest.files:
+        member = f"{digest.run}/{name}"
+        if PurePosixPath(name).name != PLAN:
+            continue
+        try:
+            plan = plans.parse(files[member])
+        except PlanError as error:
+            raise ResultError(f"{path}: {member}: {error}. {AGAIN}") from error
+        if name != f"{CELLS}/{plan.cell.id}/{PLAN}":
+            raise ResultError(f"{path}: {member}: found the plan of cell {plan.cell.id}; {EXPECTED}")
+        found[plan.cell.id] = plan
+    if not found:
+        raise ResultError(f"{path}: {digest.run}: found no plan; expected at least one. Export the run again.")
+    own = {name: files[member] for name in digest.inputs or () if _is_input_of_plans(name) and (member := f"{digest.run}/{name}") in files}
+    return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files), own)
+
+
+def _is_input_of_plans(name: str) -> bool:
+    folder, _, file = name.rpartition("/")
+    return (folder == VECTORS and fnmatchcase(file, A_VECTOR)) or (not folder and (file == TOPOLOGIES or file.endswith(OWN_TOPOLOGY)))
+
+
+def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:
+    try:
+        return _member(path, f"{digest.run}/{RESOLVED}", files).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ResultError(f"{path}: {digest.run}/{RESOLVED}: found bytes that are not UTF-8; {EXPECTED}") from error
+
+
+def _manifest(path: Path, digest: RunDigest, files: dict[str, bytes]) -> dict[str, Any]:
+    name = f"{digest.run}/{MANIFEST}"
+    try:
+        fields = strict_json.loads(_member(path, name, files))
+    except strict_json.JsonError as error:
+        raise ResultError(f"{path}: {name}: {error}; {EXPECTED}") from error
+    if not isinstance(fields, dict):
+        raise ResultError(f"{path}: {name}: found {schema.shown(fields)}; {EXPECTED}")
+    return fields
+
+
+def _member(path: Path, name: str, files: dict[str, bytes]) -> bytes:
+    if name not in files:
+        raise ResultError(f"{path}: {name}: found no such file; {EXPECTED}")
+    return files[name]

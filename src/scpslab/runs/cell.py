@@ -1,0 +1,72 @@
+"""The folder of one cell: the files that the lab wrote, and the plan that it carried out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scpslab.core.errors import ResultError
+from scpslab.core.names import BadName, file_name
+from scpslab.runs.reading import AGAIN, json_object
+
+PLAN = "plan.json"
+STATUS = "status.json"
+ENVIRONMENT = "environment.json"
+RECORDS, CAPTURES, LOGS = "records", "captures", "logs"
+STATUSES = ("completed", "incomplete", "unsupported", "failed")
+
+
+class CellFiles:
+    """The paths of a cell's files. A folder without status.json belongs to a cell that did not end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.plan, self.status_file, self.environment = path / PLAN, path / STATUS, path / ENVIRONMENT
+        self.records, self.captures, self.logs = path / RECORDS, path / CAPTURES, path / LOGS
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the cell has ended."""
+        return self.status_file.is_file()
+
+    def record(self, name: str) -> Path:
+        """The records of a workload or probe: one JSON object a line."""
+        return self._file(self.records, name, ".jsonl")
+
+    def capture(self, probe: str) -> Path:
+        """The packets that a capture probe saw."""
+        return self._file(self.captures, probe, ".pcap")
+
+    def log(self, name: str) -> Path:
+        """The output of a program."""
+        return self._file(self.logs, name, ".log")
+
+    def make_folders(self) -> None:
+        """Makes the folders that every cell has, even if they stay empty."""
+        for folder in (self.logs, self.records, self.captures):
+            folder.mkdir(exist_ok=True)
+
+    def status(self) -> dict[str, Any]:
+        """status.json: "status", one of STATUSES, and "reason"; failed when the cell did not end.
+
+        Raises:
+            ResultError: status.json exists, but does not have this form.
+        """
+        if not self.has_ended:
+            return {"status": "failed", "reason": f"no {STATUS}: the cell did not end"}
+        status = json_object(self.status_file)
+        if status.get("status") not in STATUSES:
+            found = str(status.get("status"))[:40]
+            raise ResultError(f'{self.status_file}: status: found "{found}"; expected one of {", ".join(STATUSES)}. {AGAIN}')
+        return status
+
+    def write_status(self, status: dict[str, Any]) -> None:
+        """Writes status.json for a lab that has not written it."""
+        self.status_file.write_text(json.dumps(status, indent=1) + "\n")
+
+    def _file(self, folder: Path, name: str, suffix: str) -> Path:
+        try:
+            return folder / file_name(name, suffix=suffix)
+        except BadName as error:
+            raise ResultError(f"{self.plan}: {error}. {AGAIN}") from error

@@ -1,0 +1,156 @@
+"""The folder of a run (docs/results.md): its files and its manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from scpslab.core.errors import ResultError
+from scpslab.core.folders import TOPOLOGIES
+from scpslab.core.names import UNFINISHED, file_label, file_name
+from scpslab.core.scratch import replace_bytes, replace_text
+from scpslab.runs.cell import PLAN, CellFiles
+from scpslab.runs.own import is_own, own_folder
+from scpslab.runs.reading import AGAIN, FORMAT, check_format, json_object
+
+MANIFEST = "manifest.json"
+RESOLVED = "scenario.resolved.yaml"
+RESULTS = "results.csv"
+REPORT = "report.html"
+CELLS = "cells"
+FIGURES = "figures"
+CLAIMS = "claims"
+# Stored error vectors of the run's plans, by their SHA-256.
+VECTORS = "vectors"
+# The manifest's key for the seconds of each cell, and a bound for them: a year.
+TOOK, MOST_S = "took_s", 366 * 86_400
+# The manifest's key for the path from the run folder to a scenario of the user's own, and the largest file that is copied from beside it.
+FILE, LARGEST_OWN = "file", 1 << 20
+
+
+class RunFolder:
+    """`runs/<scenario>-<hash>/`: the same scenario on the same engine has the same folder, so repeating the command resumes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest_file, self.resolved, self.results = path / MANIFEST, path / RESOLVED, path / RESULTS
+        self.cells, self.figures = path / CELLS, path / FIGURES
+
+    @staticmethod
+    def name_of(scenario: str, resolved_yaml: str, engine: str, own: Mapping[str, bytes] | None = None) -> str:
+        """The name for a resolved scenario on an engine. `own`: further files on which its plans depend, by name; a change of one makes another name."""
+        digest = hashlib.sha256(f"{engine}\n{resolved_yaml}".encode())
+        for name, content in sorted((own or {}).items()):
+            digest.update(f"\0{name}\0".encode() + content)
+        return file_name(file_label(scenario), digest.hexdigest()[:8])
+
+    @classmethod
+    def all_in(cls, parent: Path) -> list[RunFolder]:
+        """Every folder with a manifest, in no order."""
+        return [cls(path.parent) for path in parent.glob(f"*/{MANIFEST}")]
+
+    def cell(self, cell_id: str) -> CellFiles:
+        """The folder of a cell, whether it exists or not."""
+        return CellFiles(self.cells / file_name(cell_id))
+
+    def planned_cells(self) -> list[CellFiles]:
+        """The names of the cells that exist: those with a plan."""
+        folders = sorted(self.cells.iterdir()) if self.cells.is_dir() else []
+        return [cell for cell in map(CellFiles, folders) if cell.plan.is_file()]
+
+    def unfinished_cells(self) -> list[Path]:
+        """The folders of unfinished cells that an ended process has left."""
+        return sorted(self.cells.glob(f"*{UNFINISHED}"))
+
+    def beside(self) -> Path:
+        """The folder of the scenario that was run, with the user's own files in it; the run's own folder, which has copies, where that scenario has gone."""
+        try:
+            named = json_object(self.manifest_file).get(FILE)
+        except ResultError:
+            return self.path
+        file = self.path / named if isinstance(named, str) and "\0" not in named else self.path
+        return file.parent if file.is_file() else self.path
+
+    def take_along(self, folder: Path) -> None:
+        """Copies figure recipes and claims from the folder of a scenario; copies of files that have gone from there are removed."""
+        for kind in (FIGURES, CLAIMS):
+            found = sorted((folder / kind).glob("*.yaml"))
+            own = {path.name: path for path in found if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
+            place = self.path / kind
+            if own or place.is_symlink():
+                own_folder(place)
+            for old in place.glob("*.yaml"):
+                if old.name not in own:
+                    old.unlink()
+            for name, path in own.items():
+                replace_bytes(place / name, path.read_bytes())
+
+    def own_files(self) -> list[Path]:
+        """What a user had beside the scenario: topologies and their record, error vectors, recipes of figures, claims. Nothing that a link leads out to."""
+        of_folders = [*self.figures.glob("*.yaml"), *(self.path / CLAIMS).glob("*.yaml"), *(self.path / VECTORS).glob("*")]
+        found = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
+        return sorted(path for path in found if is_own(self.path, path))
+
+    def is_run(self) -> bool:
+        """Whether there is a manifest and at least one cell. An interrupted campaign may have started no cell of a run."""
+        return self.manifest_file.is_file() and any(self.cells.glob(f"*/{PLAN}"))
+
+    def has_results(self) -> bool:
+        """Whether at least one cell has ended."""
+        return any(cell.status_file.is_file() for cell in self.planned_cells() if not cell.path.name.endswith(UNFINISHED))
+
+    def open(self, resolved_yaml: str, facts: dict[str, Any], own: Mapping[str, bytes] | None = None) -> dict[str, Any]:
+        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already has. `own`: see `name_of`.
+
+        Raises:
+            ResultError: the manifest is damaged, or a newer program wrote it.
+            UsageError: a folder in it is a link.
+        """
+        own_folder(self.cells)
+        manifest = {"format": FORMAT, "status": "running", **facts, "cells": self.known_cells(), TOOK: self.known_times()}
+        for name, content in (own or {}).items():
+            own_folder((self.path / name).parent)
+            replace_bytes(self.path / name, content)
+        replace_text(self.resolved, resolved_yaml)
+        self.write_manifest(manifest)
+        return manifest
+
+    def set_aside(self) -> Path:
+        """Renames a manifest that cannot be read."""
+        return self.manifest_file.replace(self.manifest_file.with_name(f"{MANIFEST}.damaged"))
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest.
+
+        Raises:
+            ResultError: there is none, or it cannot be read.
+        """
+        if not self.manifest_file.is_file():
+            raise ResultError(f'{self.path}: found no {MANIFEST}; expected a run folder as "scpslab run" writes it. Choose another folder.')
+        manifest = json_object(self.manifest_file)
+        check_format(self.manifest_file, manifest.get("format", manifest.get("format_version", FORMAT)))
+        return manifest
+
+    def known_cells(self) -> dict[str, dict[str, str]]:
+        """The entry of each cell in the manifest on disk; empty if there is no manifest."""
+        if not self.manifest_file.exists():
+            return {}
+        cells = self.manifest().get("cells", {})
+        if not isinstance(cells, dict):
+            raise ResultError(f"{self.manifest_file}: cells: found {type(cells).__name__}; expected an object. {AGAIN}")
+        return {name: entry for name, entry in cells.items() if isinstance(entry, dict)}
+
+    def known_times(self) -> dict[str, float]:
+        """How long cells took on the wall clock, in seconds, by cell id; those that were taken from a store have no time."""
+        if not self.manifest_file.exists():
+            return {}
+        times = self.manifest().get(TOOK, {})
+        known = times if isinstance(times, dict) else {}
+        return {name: float(seconds) for name, seconds in known.items() if isinstance(seconds, (int, float)) and 0 <= seconds < MOST_S}
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Replaces the manifest in one step."""
+        replace_text(self.manifest_file, json.dumps(manifest, indent=1) + "\n")

@@ -1,0 +1,227 @@
+"""Results by content: a finished cell is one file, named by the hash of everything that determines it, in the user's folder and in shared ones.
+
+A file is written under a name of its own and renamed: that is one step on every file system, NFS too, and needs no lock. It begins with the
+SHA-256 of the rest, which every reader checks, so that a file which a crash or a full disk has cut short is never a result.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+import socket
+import tarfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from scpslab import plan as plans
+from scpslab.core.errors import UsageError
+from scpslab.core.names import UNFINISHED
+from scpslab.plan import Plan
+from scpslab.runs.archive_members import MemberError, unpack_members
+from scpslab.setup import cache_dir, system_cache
+
+# The shared folder's place, and the size up to which results are kept on this machine.
+SHARED, LIMIT = "SCPSLAB_STORE", "SCPSLAB_RESULTS_LIMIT"
+RESULTS = "results"
+SUFFIX = ".cell"
+# Files that are being written; what is a day old there has no writer any more.
+WRITING, DAY_S = "writing", 86_400
+DIGEST_BYTES = 64
+CHUNK_BYTES = 1 << 20
+
+
+class WrongBytesError(Exception):
+    """A packed result that is not what was packed."""
+
+
+class DamagedEntryError(Exception):
+    """An entry that is not what was written. It has been removed; the message names it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kept result: its file, its size, and when it was used last, in seconds since 1970."""
+
+    path: Path
+    size_bytes: int
+    used_s: float
+
+
+def cell_key(plan: Plan, engine_hash: str) -> str:
+    """Hash of a plan and of the engine that carries it out."""
+    return hashlib.sha256(f"{engine_hash}\n{json.dumps(plans.write(plan), sort_keys=True)}".encode()).hexdigest()[:32]
+
+
+def stores() -> list[Store]:
+    """This user's store, that of the system cache, and the one that machines share, as far as there are any, in the order in which they are asked.
+
+    Raises:
+        UsageError: the shared folder is not there.
+        CapabilityError: the system cache is not there.
+    """
+    own, system, shared = cache_dir(), system_cache(), shared_store()
+    found = [Store(own / RESULTS)]
+    if system is not None and system != own:
+        found.append(Store(system / RESULTS, is_only_read=True))
+    return [*found, shared] if shared else found
+
+
+def shared_store() -> Store | None:
+    """The store that machines share; None if the user names none.
+
+    Raises:
+        UsageError: the folder is not there.
+    """
+    if not (named := os.environ.get(SHARED)):
+        return None
+    shared = Path(named).absolute()
+    if not shared.is_dir():
+        raise UsageError(f"{SHARED}: found no folder {shared}; expected the folder of results that machines share. Make it, or unset {SHARED}.")
+    return Store(shared)
+
+
+class Store:
+    """Results of cells under `root`. Failed cells are not kept: the next run tries them again.
+
+    A folder without permission to write is only read; so is one that `is_only_read`, whoever asks.
+    """
+
+    def __init__(self, root: Path, *, is_only_read: bool = False) -> None:
+        self.root, self.is_only_read = root, is_only_read
+
+    def fetch(self, key: str, folder: Path) -> bool:
+        """Unpacks the result for `key` to `folder`, whole or not at all; returns false if there is none.
+
+        Raises:
+            DamagedEntryError: there was one, and it was damaged.
+        """
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                unpack(file, folder)
+        except FileNotFoundError:
+            return False
+        except WrongBytesError as error:
+            self.forget(key)
+            what = "It stays where it is" if self.is_only_read else "It is removed"
+            raise DamagedEntryError(f"{path}: found {error}; expected the result that was kept. {what}, and the cell runs again.") from error
+        if not self.is_only_read:
+            self._mark_used(path)
+        return True
+
+    def keep(self, key: str, folder: Path) -> None:
+        """Keeps `folder` for `key`. If several processes do so, one of the copies stays: all have the same bytes."""
+        path = self._path(key)
+        if path.exists() or self.is_only_read or (self.root.exists() and not os.access(self.root, os.W_OK)):
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (self.root / WRITING).mkdir(exist_ok=True)
+        part = self.root / WRITING / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
+        try:
+            part.write_bytes(packed(folder))
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def forget(self, key: str) -> None:
+        """Removes a result, as far as this user may."""
+        if self.is_only_read:
+            return
+        try:
+            self._path(key).unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+
+    def entries(self) -> Iterator[Entry]:
+        """Every result that is kept. Others may remove results meanwhile."""
+        for path in self.root.glob(f"[0-9a-f][0-9a-f]/*{SUFFIX}"):
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                continue
+            yield Entry(path, found.st_size, found.st_mtime)
+
+    def trim(self, older_than_s: float | None = None, most_bytes: int | None = None) -> tuple[int, int]:
+        """Removes results that nobody has used for so long, then those used longest ago until the others fit; returns their number and bytes."""
+        now = time.time()
+        for left in (self.root / WRITING).glob("*"):
+            # Its writer may rename it, and another machine remove it, at any moment.
+            with suppress(FileNotFoundError):
+                if now - left.stat().st_mtime > DAY_S:
+                    left.unlink()
+        kept = sorted(self.entries(), key=lambda entry: entry.used_s)
+        total, count, freed = sum(entry.size_bytes for entry in kept), 0, 0
+        for entry in kept:
+            is_old = older_than_s is not None and now - entry.used_s > older_than_s
+            if is_old or (most_bytes is not None and total > most_bytes):
+                entry.path.unlink(missing_ok=True)
+                total, count, freed = total - entry.size_bytes, count + 1, freed + entry.size_bytes
+        return count, freed
+
+    def _path(self, key: str) -> Path:
+        # A million files in one folder are slow to list on many file systems.
+        return self.root / key[:2] / f"{key}{SUFFIX}"
+
+    def _mark_used(self, path: Path) -> None:
+        try:
+            os.utime(path)
+        except OSError:
+            # A store that is only read, or whose entry somebody has removed meanwhile.
+            return
+
+
+def packed(folder: Path) -> bytes:
+    """A cell's folder as an entry: the same bytes for the same files."""
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w") as archive:
+        for path in sorted(folder.rglob("*")):
+            entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
+            if path.is_dir():
+                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                archive.addfile(entry)
+            else:
+                content = path.read_bytes()
+                entry.size, entry.mode = len(content), 0o644
+                archive.addfile(entry, io.BytesIO(content))
+    content = gzip.compress(body.getvalue(), compresslevel=1, mtime=0)
+    return hashlib.sha256(content).hexdigest().encode() + content
+
+
+def unpack(file: BinaryIO, folder: Path) -> None:
+    """Unpacks an entry to `folder`, whole or not at all. Whoever wrote it may be a stranger: a joined store is others' work.
+
+    Raises:
+        WrongBytesError: it is not what `packed` made.
+    """
+    part = folder.with_name(folder.name + UNFINISHED)
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        _check(file)
+        unpack_members(file, part)
+        shutil.rmtree(folder, ignore_errors=True)
+        part.rename(folder)
+    except MemberError as error:
+        raise WrongBytesError(str(error).removeprefix("found ")) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _check(file: BinaryIO) -> None:
+    """Compares an entry with its digest, and leaves the file behind the digest."""
+    expected, digest = file.read(DIGEST_BYTES), hashlib.sha256()
+    while chunk := file.read(CHUNK_BYTES):
+        digest.update(chunk)
+    if digest.hexdigest().encode() != expected:
+        raise WrongBytesError("other bytes than its digest says")
+    file.seek(DIGEST_BYTES)

@@ -1,0 +1,143 @@
+"""Words of a scenario that a lab would take in silence, and that can hardly be meant: warnings, for a sweep or an override may have its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from scpslab.core import units
+from scpslab.documents.quantities import Quantity
+from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan import Plan
+from scpslab.plan.disciplines import Queue
+from scpslab.plan.links import Direction, Link
+from scpslab.plan.nodes import Host
+from scpslab.plan.stacks import KERNEL, STACKS
+from scpslab.scenario import Cell, model
+from scpslab.scenario.disciplines import DISCIPLINES
+from scpslab.scenario.errors import MODELS
+from scpslab.scenario.planning.flows import open_choices
+
+SECOND_NS = 10**9
+# A key, and why nothing uses it in a cell; "" if it is used there.
+Use = tuple[KeyPath, str]
+Doubt = tuple[KeyPath, str]
+
+
+def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
+    """A warning for each key that no cell uses, for each that does harm in one, and for each path left open."""
+    unused: dict[KeyPath, str] = {}
+    used: set[KeyPath] = set()
+    found: dict[str, None] = {}
+    for cell in cells:
+        if cell.repeat > 1:
+            continue
+        plan = planned[cell.id]
+        for at, text in _uses(cell, plan):
+            if text:
+                unused.setdefault(at, f"warning: {cell.places.of(at)}: {text}")
+            else:
+                used.add(at)
+        found |= {f"warning: {cell.places.of(at)}: {text}": None for at, text in (*_too_late(cell.model), *_queues(plan))}
+    return [*(text for at, text in unused.items() if at not in used), *found, *open_choices(cells)]
+
+
+def _uses(cell: Cell, plan: Plan) -> Iterator[Use]:
+    for link, direction in _directions(plan):
+        at: KeyPath = ("links", link.name, direction.name)
+        given = cell.model.links.get(link.name, {}).get(direction.name, model.Direction())
+        if given.delay is not None:
+            is_replaced = bool(given.delay_table) and given.delay_table[0].at == 0
+            yield (*at, "delay"), "found a delay beside a delay_table from 0 s on, which replaces it; expected one of them. Remove one." if is_replaced else ""
+        yield from ((((*at, *key)), text) for key, text in _errors(given))
+        yield from ((((*at, *key)), text) for key, text in _after_the_end(given, cell.model.limits.virtual))
+        if given.queue is not None and direction.queue is not None:
+            yield from ((((*at, "queue", name)), text) for name, text in _settings(given.queue, direction.queue))
+        if direction.queue is not None and direction.queue.ecn:
+            found = "found a queue that marks (ecn), and no workload with ECN on both hosts, so that it drops instead"
+            yield (*at, "queue", "ecn"), "" if _asks_for_marks(plan) else f'{found}; expected hosts with "ecn: true". Set it for both, such as hosts.*.ecn.'
+
+
+def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
+    """The keys of disciplines that a scenario gives a queue, and why this one has no use for them."""
+    for owner, discipline in DISCIPLINES.items():
+        for name in discipline.keys.model_fields:
+            if getattr(given, name) is not None:
+                found = f"found {name} on a queue of discipline {queue.discipline}, which does not use it; expected discipline {owner}"
+                yield name, "" if name in DISCIPLINES[queue.discipline].keys.model_fields else f"{found}. Remove the key, or choose {owner}."
+
+
+def _errors(given: model.Direction) -> Iterator[Use]:
+    """The keys of error models that a scenario gives a direction, and why its own model has no use for them."""
+    if (errors := given.errors) is None:
+        return
+    for owner, kind in MODELS.items():
+        for name in sorted(kind.keys.model_fields.keys() & errors.model_fields_set - {"model"}):
+            found = f"found {name} with the error model {errors.model}, which does not use it; expected model {owner}"
+            yield ("errors", name), "" if name in MODELS[errors.model].keys.model_fields else f"{found}. Remove the key, or choose {owner}."
+
+
+def _after_the_end(given: model.Direction, limit: Quantity) -> Iterator[Use]:
+    """The changes of a direction, and why no cell sees them."""
+    outages = given.errors.outages if given.errors is not None else ()
+    times: list[tuple[KeyPath, Quantity]] = [(("errors", "outages", index, "from"), outage.from_) for index, outage in enumerate(outages)]
+    times += [(("delay_table", index, "at"), step.at) for index, step in enumerate(given.delay_table)]
+    for key, time in times:
+        text = f'found "{time.text}", after limits.virtual ("{limit.text}"), at which the cell ends; expected less. Remove it, or raise the limit.'
+        yield key, text if time >= limit else ""
+
+
+def _asks_for_marks(plan: Plan) -> bool:
+    """Whether a connection with ECN is possible; whoever runs commands or images of their own may have one."""
+    hosts = {node.name: node for node in plan.nodes if isinstance(node, Host)}
+    return plan.script is not None or any(_knows_ecn(hosts[one.from_]) and _knows_ecn(hosts[one.to]) for one in plan.workloads)
+
+
+def _knows_ecn(host: Host) -> bool:
+    # DCTCP asks for ECN whatever the setting says.
+    asks = host.sysctls.get("net.ipv4.tcp_ecn") == "1" or host.sysctls.get("net.ipv4.tcp_congestion_control") == "dctcp"
+    return asks or STACKS[host.stack].is_own_image
+
+
+def _too_late(scenario: model.ScenarioFile) -> Iterator[Doubt]:
+    """Patience that a scenario states and that the limit of the cell cuts short."""
+    limit = scenario.limits.virtual
+    for section, parts in (("workloads", scenario.workloads), ("script", scenario.script or ())):
+        for index, part in enumerate(parts):
+            patience = getattr(part, "patience", None)
+            if patience is None or "patience" not in part.model_fields_set or not getattr(part, "required", True):
+                continue
+            begins = part.at if isinstance(part, model.RunStep | model.LinkStep) else part.start
+            if begins + patience > limit:
+                found = f'found "{patience.text}" from {begins.text} on, beyond limits.virtual ("{limit.text}"), at which the cell fails'
+                yield (section, index, "patience"), f"{found}; expected less. Lower it, or raise the limit."
+
+
+def _queues(plan: Plan) -> Iterator[Doubt]:
+    """Queues that do something else than their names let expect."""
+    hosts = {node.name for node in plan.nodes if isinstance(node, Host) and STACKS[node.stack] is KERNEL}
+    for link, direction in _directions(plan):
+        queue, rate_bps = direction.queue, direction.rate_bps
+        if queue is None or rate_bps is None:
+            continue
+        at: KeyPath = ("links", link.name, direction.name, "queue")
+        packet_bytes = link.mtu_bytes + direction.overhead_bytes
+        packet_ns = packet_bytes * 8 * SECOND_NS // rate_bps
+        if queue.serialises and queue.limit_bytes is not None and queue.limit_bytes < packet_bytes:
+            found = f"found a queue of {queue.limit_bytes} B, where full packets have {packet_bytes} B"
+            yield (*at, "limit"), f"{found} and are always dropped; expected room for one. Raise the limit."
+        if queue.codel_target_ns is not None and queue.codel_target_ns < packet_ns:
+            found = f"found a target of {units.text('duration', queue.codel_target_ns)}, where a full packet takes {packet_ns / 1e6:.3g} ms"
+            yield (*at, "codel_target"), f"{found}, so that waiting for one packet is too long; expected at least that. Raise the target."
+        if queue.codel_target_ns is not None and queue.codel_interval_ns is not None and queue.codel_target_ns >= queue.codel_interval_ns:
+            found = f"found a target of {units.text('duration', queue.codel_target_ns)}, not below the interval"
+            yield (
+                (*at, "codel_target"),
+                f"{found}, {units.text('duration', queue.codel_interval_ns)}; expected a tenth of it or less. Lower it, or raise the interval.",
+            )
+        if DISCIPLINES[queue.discipline].marks and direction.from_ in hosts:
+            found = f"found {queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a connection in its own queue"
+            yield (*at, "discipline"), f"{found}; expected a queue that others send into. Use a topology with a router before this link, such as fy97."
+
+
+def _directions(plan: Plan) -> Iterator[tuple[Link, Direction]]:
+    return ((link, direction) for link in plan.links for direction in link.directions)

@@ -1,0 +1,156 @@
+"""The paths of a plan's workloads in words, and warnings where a scenario leaves one open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+
+from scpslab.core import units
+from scpslab.core.names import node_and_link
+from scpslab.plan import Plan
+from scpslab.plan.error_models import NO_MODEL, Errors
+from scpslab.plan.links import Direction
+from scpslab.plan.paths import Flow, flow, paths_of
+from scpslab.plan.ways import Hop, Way, slowest
+from scpslab.scenario import Cell
+from scpslab.scenario.ends import ends_of, survey
+
+MOST_NAMED = 3
+MOST_LINES = 8
+NOTHING = "–"
+INDENT = "  "
+COLUMNS = ("link", "from", "to", "rate", "delay", "bit errors")
+
+
+def paths_text(planned: Mapping[str, Plan]) -> str:
+    """The path of every workload's packets in each direction, hop by hop; cells with the same paths stand together."""
+    groups: dict[str, list[str]] = {}
+    for name, plan in planned.items():
+        groups.setdefault(_described(plan), []).append(name)
+    return "\n".join(f"{_cells(names)}\n{text}" for text, names in groups.items())
+
+
+def short_paths(planned: Mapping[str, Plan]) -> list[str]:
+    """A line for each workload and each different path of it: nodes, and links where they have names of their own."""
+    found: dict[tuple[str, str], int] = {}
+    for plan in planned.values():
+        paths = paths_of(plan)
+        for workload in plan.workloads:
+            line = workload.name, _short(flow(paths, workload))
+            found[line] = found.get(line, 0) + 1
+    lines = [f"{name}: {text}" + ("" if number == len(planned) else f" ({number} of {len(planned)} cells)") for (name, text), number in found.items()]
+    more = len(lines) - MOST_LINES
+    return lines if more <= 0 else [*lines[:MOST_LINES], f"… and {more} more: scpslab plan SCENARIO --paths"]
+
+
+def open_choices(cells: Iterable[Cell]) -> list[str]:
+    """A warning for each end of a workload whose host can be reached by several paths, where the scenario does not say which it means."""
+    return list(dict.fromkeys(warning for cell in cells for warning in _open(cell)))
+
+
+def _open(cell: Cell) -> Iterable[str]:
+    attached = [end for link in cell.network.links for end, ip in ((link.a, link.a_ip), (link.b, link.b_ip)) if ip]
+    several = {name for name in attached if attached.count(name) > 1 and cell.network.node(name).kind == "host"}
+    if not several:
+        return
+    surveyed = survey(cell.model, cell.network)
+    for index, workload in enumerate(cell.model.workloads):
+        ends = ends_of(workload)
+        if ends.contacted not in several:
+            continue
+        own = [one for one in surveyed.addresses if one.node == ends.contacted]
+        opener, _ = node_and_link(ends.opener)
+        ways = [surveyed.paths.path(opener, ends.contacted, str(one.ip.ip)) for one in own]
+        if any(way != ways[0] for way in ways):
+            names = " or ".join(one.name for one in own)
+            yield (
+                f'warning: {cell.places.of(("workloads", index, ends.contacted_key))}: found "{ends.contacted}", which has {len(own)} addresses on different '
+                f"paths; expected {names}. Packets go to {own[0].name} ({own[0].ip.ip}): write the one that you mean."
+            )
+
+
+def _described(plan: Plan) -> str:
+    paths = paths_of(plan)
+    blocks = [_block(flow(paths, workload)) for workload in plan.workloads]
+    return "\n".join(blocks) if blocks else f"{INDENT}no workload: which hosts the script's commands contact is not known\n"
+
+
+def _block(found: Flow) -> str:
+    workload = found.workload
+    lines = [f"{INDENT}{workload.name} ({workload.kind}): {workload.from_} {found.from_ip} → {workload.to} {found.to_ip}"]
+    directions = [(workload.from_, workload.to, found.there)] + ([(workload.to, workload.from_, found.back)] if found.back is not None else [])
+    rows = [_row(hop) for _, _, hops in directions for hop in hops]
+    widths = [max(len(row[column]) for row in (*rows, COLUMNS)) for column in range(len(COLUMNS))]
+    for start, end, hops in directions:
+        lines.append(f"{INDENT * 2}{start} → {end}: {_summary(hops)}")
+        lines += [INDENT * 3 + _aligned(row, widths) for row in (COLUMNS, *map(_row, hops))]
+    if found.back is None:
+        lines.append(f"{INDENT * 2}{workload.to} → {workload.from_}: nothing is sent back")
+    return "\n".join([*lines, ""])
+
+
+def _row(hop: Hop) -> tuple[str, ...]:
+    direction = hop.direction
+    rate = NOTHING if direction.rate_bps is None else units.text("rate", direction.rate_bps)
+    return f"{hop.link.name}.{direction.name}", direction.from_, direction.to, rate, _delay(hop), _errors(direction.errors)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _delay(hop: Hop) -> str:
+    direction = hop.direction
+    delays = [direction.delay_ns]
+    if isinstance(direction, Direction) and direction.delay_table is not None:
+        delays = sorted({delay_ns for _, delay_ns in direction.delay_table})
+    if not any(delays):
+        return NOTHING
+    return " to ".join(units.text("duration", delay_ns) for delay_ns in dict.fromkeys((delays[0], delays[-1])))
+
+
+def _errors(errors: Errors | None) -> str:
+    if errors is None:
+        return NOTHING
+    said = []
+    if errors.model != NO_MODEL:
+        settings = asdict(errors.settings)
+        ber = [f"BER {settings.pop('ber'):g}"] if "ber" in settings else []
+        said.append(", ".join([*ber, errors.model, *(f"{name} {value}" for name, value in settings.items())]))
+    said += [f"drop list of {len(errors.drop_packets)}"] if errors.drop_packets else []
+    said += [f"outages: {len(errors.outages)}"] if errors.outages else []
+    return "; ".join(said) or NOTHING
+
+
+def _summary(hops: Way) -> str:
+    """The sum of the delays, and the lowest rate."""
+    delay_ns = sum(hop.direction.delay_ns for hop in hops)
+    hop = slowest(hops)
+    rate = f"at most {units.text('rate', hop.direction.rate_bps or 0)} ({hop.link.name})" if hop else "no limit of rate"
+    return f"{rate}, delay {units.text('duration', delay_ns)}"
+
+
+def _short(found: Flow) -> str:
+    there = _line(found.workload.from_, found.there)
+    if found.back is None:
+        return there
+    return f"{there}; back {'the same way' if _same_way(found.there, found.back) else _line(found.workload.to, found.back)}"
+
+
+def _same_way(there: Way, back: Way) -> bool:
+    return [hop.link.name for hop in there] == [hop.link.name for hop in reversed(back)]
+
+
+def _line(start: str, hops: Way) -> str:
+    text = start
+    for hop in hops:
+        ends = {hop.direction.from_, hop.direction.to}
+        is_named = hop.link.name not in (f"{a}-{b}" for a in ends for b in ends)
+        text += f" ─{hop.link.name}→ {hop.direction.to}" if is_named else f" → {hop.direction.to}"
+    return text
+
+
+def _cells(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    shown = ", ".join(f'"{name}"' for name in names[:MOST_NAMED])
+    return f"{'cell' if len(names) == 1 else f'{len(names)} cells:'} {shown}{f' and {more} more' if more > 0 else ''}"

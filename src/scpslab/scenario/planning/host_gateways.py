@@ -1,0 +1,64 @@
+"""Gateways of hosts of stack `scps`, for the unmodified programs there: what `scps send` on the host would be told, for all that the host talks to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scpslab.core.names import node_and_link
+from scpslab.plan.paths import NoPathError
+from scpslab.plan.services import HostGatewayService
+from scpslab.plan.values import AxisValue
+from scpslab.plan.ways import Way
+from scpslab.scenario import Cell
+from scpslab.scenario.gateways import NAME, gateway_hosts, peers
+from scpslab.scenario.workloads import Setting
+from scpslab.scenario.workloads.scps_end import header_bytes, rate_that_fits
+
+LAN, WAN = "gw-lan", "gw-wan"
+PATIENCE_NS = 30 * 10**9
+# What `scps send` takes without being told, and `scps gateway` asks for (crates/scps-tp/src/config.rs).
+RATE_BPS = 2_000_000
+
+
+def plan_host_gateways(cell: Cell, setting: Setting) -> tuple[HostGatewayService, ...]:
+    """One for each host that needs it."""
+    return tuple(
+        HostGatewayService(
+            name=NAME.format(host=host),
+            node=host,
+            lan_device=LAN,
+            wan_device=WAN,
+            settings=_settings(cell, host, setting),
+            seed=setting.seed("gateway", host),
+            patience_ns=PATIENCE_NS,
+        )
+        for host in gateway_hosts(cell.model, list(setting.hosts))
+    )
+
+
+def _settings(cell: Cell, host: str, setting: Setting) -> dict[str, AxisValue]:
+    """Those of the host. Its packets fit through every path, and without congestion control their rate is that of the slowest."""
+    node = setting.hosts[host]
+    assert node.scps is not None  # the host's stack is `scps`
+    found = list(_ways(host, peers(cell.model, host), setting))
+    settings: dict[str, AxisValue] = {**node.scps}
+    if mtus := [hop.mtu_bytes for way in found for hop in way]:
+        settings["mtu"] = min(mtus)
+    if node.paced_by_slowest_hop and "mtu" in settings:
+        rates = [rate for way in found if (rate := rate_that_fits(settings, way, header_bytes(node), timestamps=node.timestamps))]
+        if rates:
+            settings["rate"] = str(min(rates))
+    settings.setdefault("rate", str(RATE_BPS))
+    return settings
+
+
+def _ways(host: str, others: set[str] | None, setting: Setting) -> Iterator[Way]:
+    """The ways to the ends that are named, or to all of other hosts."""
+    for end in setting.addresses:
+        other = node_and_link(end)[0]
+        if other == host or other not in setting.hosts or (others is not None and end not in others):
+            continue
+        try:
+            yield setting.way(host, end)
+        except NoPathError:
+            continue

@@ -1,0 +1,47 @@
+"""What a probe looks at, a node or a direction of a link: whether it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from scpslab.documents.places import one_of
+
+if TYPE_CHECKING:
+    from scpslab.plan.topology.description import Network
+    from scpslab.scenario.probes.base import Problem
+
+
+class AtDirection(Protocol):
+    """A probe of one direction of a link."""
+
+    @property
+    def link(self) -> str:
+        """Link."""
+
+    @property
+    def direction(self) -> str:
+        """Direction."""
+
+
+def not_a_node(node: str, nodes: Iterable[str]) -> Iterator[Problem]:
+    """The node must be one of these."""
+    known = list(nodes)
+    if node not in known:
+        yield ("node",), f'found "{node}"; {one_of(node, known)}'
+
+
+def speaking(network: Network) -> list[str]:
+    """Nodes that have programs and connections."""
+    return [node.name for node in network.nodes if node.kind != "switch"]
+
+
+def not_a_direction(probe: AtDirection, network: Network) -> Iterator[Problem]:
+    """The link must have stages, and the direction."""
+    links = {link.name: link for link in network.links if link.serial is None}
+    if probe.link not in links:
+        yield ("link",), f'found "{probe.link}"; {one_of(probe.link, links)}'
+        return
+    known = [links[probe.link].forward.name, links[probe.link].reverse.name]
+    if probe.direction not in known:
+        yield ("direction",), f'found "{probe.direction}"; {one_of(probe.direction, known)}'

@@ -1,0 +1,30 @@
+"""PIE (RFC 8033): packets are dropped at random, so that the time in the queue comes near a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import PositiveDuration
+from scpslab.plan.disciplines import Queue
+from scpslab.scenario.disciplines.kind import Discipline
+
+
+class Keys(Part):
+    """What a scenario says of PIE."""
+
+    pie_target: PositiveDuration | None = key(None, says="pie: time in the queue that it aims at; 15 ms if not given.", example="15 ms")
+
+
+class PieDiscipline(Discipline):
+    """Drops, or marks, by the time in the queue."""
+
+    keys = Keys
+    marks = True
+
+    def settings(self, given: Keys, queue: Queue) -> dict[str, Any]:
+        """RFC 8033 §5.1: 15 ms."""
+        return {"pie_target_ns": given.pie_target or 15 * 10**6}
+
+
+KIND = PieDiscipline()

@@ -1,0 +1,5 @@
+"""Stack `eager-scps` in a plan."""
+
+from scpslab.plan.stacks import SCPS
+
+KIND = SCPS

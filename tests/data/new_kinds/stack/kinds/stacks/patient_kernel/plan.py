@@ -1,0 +1,5 @@
+"""Stack `patient-kernel` in a plan."""
+
+from scpslab.plan.stacks import KERNEL
+
+KIND = KERNEL
