@@ -49,7 +49,7 @@ def limited(work: Callable[[], Any], limits: Limits | None = None) -> Any:
     """
     limits = limits or Limits()
     # Before the fork: a child's count lacks the pages of files that it has not touched yet.
-    room = max(limits.memory_bytes - _resident(), LEAST_BYTES)
+    room = max(limits.memory_bytes - resident_bytes(), LEAST_BYTES)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -90,7 +90,8 @@ def _work(work: Callable[[], Any], limits: Limits, room: int, writing: int) -> N
         os._exit(1)
 
 
-def _resident() -> int:
+def resident_bytes() -> int:
+    """What this process has in memory."""
     return int(STATM.read_text().split()[1]) * PAGE_BYTES
 
 

@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, "/opt/scpslab/source")
 from scpslab import plan as plans
-from scpslab.hostlab import HostLab
+from scpslab.engine.hostlab import HostLab
 lab = HostLab(plans.parse(Path(sys.argv[1], "plan.json").read_bytes()), Path(sys.argv[2]), Path(sys.argv[1]))
 code = lab.start().wait()
 lab.remove()

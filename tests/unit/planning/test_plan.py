@@ -253,7 +253,10 @@ def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
 
 def test_a_required_kind_that_says_no_time_takes_none_that_is_known(monkeypatch):
     """Only its start and two round trips count."""
-    monkeypatch.setitem(workloads.KINDS, "new", workloads.Kind(model=workloads.Traffic, plan=lambda _workload, _setting: None))
+    monkeypatch.setattr(
+        "scpslab.scenario.planning.estimate.KINDS",
+        dict(workloads.KINDS) | {"new": workloads.Kind(model=workloads.Traffic, plan=lambda _workload, _setting: None)},
+    )
     plan = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel"))[0])
     new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
     assert planning.least_virtual_s(replace(plan, workloads=(new,))) == pytest.approx(1 + 2 * 0.53)

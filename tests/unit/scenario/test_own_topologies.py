@@ -147,7 +147,7 @@ def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, n
         ('"10.0.0.2/24"', '"10.0.0.2"', 'relay.py:6: describe: link hop.ends[1].ip: found "10.0.0.2"; expected an IPv4 address with its prefix'),
         ('"rover"', '"perseverance-rover"', "relay.py:6: describe: interface perseverance-rover-hop: found 22 characters; expected at most 15."),
         ('net = Network("relay")', "import itertools; net = Network(str(next(COUNT)))", "relay.py:6: describe: found another network at the second call"),
-        ("from scpslab.plan.topology", "import numppy\nfrom scpslab.plan.topology", "relay.py:1: found ModuleNotFoundError: No module named 'numppy'"),
+        ("from scpslab.topology", "import numppy\nfrom scpslab.topology", "relay.py:1: found ModuleNotFoundError: No module named 'numppy'"),
         ('p["delay"]),\n        reverse', "describe(p)),\n        reverse", "found RecursionError: maximum"),
         ("return net", "return net.link", "describe: found method"),
         ('net.switch("sat")', 'net.nodes.append("sat")', "describe: found AttributeError"),
