@@ -157,7 +157,7 @@ class ConsoleProgress:
 
     def _summary(self) -> str:
         """The closing line, for all scenarios together."""
-        parts = [f"{self.tally.done} cells in {self.now() - self.started:.1f} s"]
+        parts = [f"{self.tally.done} cell{'' if self.tally.done == 1 else 's'} in {self.now() - self.started:.1f} s"]
         if self.tally.cached:
             parts.append(f"{self.tally.cached} of them from the cache")
         if self.tally.virtual_s and self.is_virtual:

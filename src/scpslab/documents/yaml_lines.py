@@ -17,6 +17,8 @@ from scpslab.core.errors import ScenarioError
 KeyPath = tuple[str | int, ...]
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
+# Above 0, as far as its digits say.
+TOO_SMALL = re.compile(r"^[-+]?[0-9.]*[1-9][0-9.]*[eE]-[0-9]+$")
 DEEPEST = 40
 # Each takes a kilobyte and some twenty microseconds.
 MOST_NODES = 200_000
@@ -51,6 +53,9 @@ class _Loader(yaml.SafeLoader):
         # It reads some malformed numbers and dates with Python's own converters, and takes what a tag such as !!bool promises for granted.
         if node.tag == "tag:yaml.org,2002:int" and len(node.value) > LONGEST_WHOLE:
             raise yaml.constructor.ConstructorError(problem="found a whole number of hundreds of digits", problem_mark=node.start_mark)
+        if node.tag == "tag:yaml.org,2002:float" and TOO_SMALL.match(node.value) and float(node.value) == 0:
+            said = f"found {node.value[:60]}, so small that a computer holds it as 0; expected 0, or a larger number. Correct the value"
+            raise _RefusedError(node.start_mark.line, said)
         try:
             return super().construct_object(node, deep=deep)
         except (ValueError, OverflowError, AttributeError, LookupError) as error:

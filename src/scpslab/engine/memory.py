@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.scratch import memory_places
+from scpslab.plan import Plan
 
 # A guest of the default size that uses all of it.
 NEEDED_BYTES = 700 * 10**6
@@ -28,6 +30,19 @@ def choose(places: tuple[Path, ...] | None = None) -> Path:
             'Run "scpslab doctor": it shows how to mount it, or how to start a container that has it; or set SCPSLAB_MEMORY to a folder.'
         )
     return next((place for place in usable if room(place) >= NEEDED_BYTES), max(usable, key=room))
+
+
+def check_guests(plans: Iterable[Plan]) -> None:
+    """Whether the largest guest of these plans fits in this machine.
+
+    Raises:
+        CapabilityError: it has more memory than the machine.
+    """
+    needed_mib = max((plan.limits.memory_mib for plan in plans), default=0)
+    machine_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    if needed_mib > machine_mib:
+        found = f"limits.memory: found a guest of {needed_mib} MiB; expected at most the {machine_mib} MiB of this machine"
+        raise CapabilityError(f"{found}. Lower it, or run the scenario on a larger machine.")
 
 
 def trouble(place: Path) -> str:

@@ -79,6 +79,7 @@ class UmlEngine(ProcessEngine):
         """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
         self.check()
         plans = list(plans)
+        memory.check_guests(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
             images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
             self._kernel, self._tools = images.kernel, images.tools_dir

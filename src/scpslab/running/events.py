@@ -136,4 +136,4 @@ class Tally:
 
 def virtual_seconds(status: dict[str, Any]) -> float:
     """The lab time that a cell took."""
-    return float(status.get("virtual_s") or 0.0)
+    return max(0.0, float(status.get("virtual_s") or 0.0))

@@ -17,6 +17,7 @@ from scpslab.scenario.model import Direction, Queue, ScenarioFile
 
 Problem = tuple[KeyPath, str]
 LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+LARGEST_OVERHEAD_BYTES = 65_535  # RFC 791 §3.1, Total Length
 SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
 
 
@@ -94,6 +95,8 @@ def _direction(given: Direction, described: topology.Direction, has_relay: bool)
         yield ("delay",), "found a delay on a link without a relay; expected a link that goes through a switch. Put the delay on such a link."
     if not has_relay and given.delay_table:
         yield ("delay_table",), "found delays on a link without a relay; expected a link that goes through a switch. Put them on such a link."
+    if given.overhead is not None and given.overhead > LARGEST_OVERHEAD_BYTES:
+        yield ("overhead",), f'found "{given.overhead.text}"; expected at most {LARGEST_OVERHEAD_BYTES} B, the length of the largest packet. Correct the value.'
     if given.jitter is not None:
         yield from _jitter(given.jitter, given, described, has_relay)
     times = [step.at for step in given.delay_table]

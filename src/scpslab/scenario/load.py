@@ -26,6 +26,8 @@ from scpslab.scenario.topologies import OnDisk, Topologies
 
 FOLDER = ROOT / "scenarios"
 FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
+# What messages show of an option.
+LONGEST_OPTION = 120
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,18 @@ def find(name: str) -> Path:
         ScenarioError: there is no such file; the message has the nearest names.
     """
     for path in (Path(name), FOLDER / f"{name}.yaml", FOLDER / name):
-        try:
-            if path.is_file():
-                return path
-        except (OSError, ValueError):
-            continue
+        if _is_there(path):
+            return path
+    if whole := next((f"{name}{ending}" for ending in (".yaml", ".yml") if _is_there(f"{name}{ending}")), ""):
+        raise ScenarioError(f'scenario "{name}": found no such file; expected the whole name of one. Did you mean {whole}?')
     raise ScenarioError(f'scenario "{name}": found {_instead_of_file(name)}; {one_of(name, [*_files_beside(name), *names()])}')
+
+
+def _is_there(name: str | Path) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _instead_of_file(name: str) -> str:
@@ -134,7 +142,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         places = _apply_variant(data, variant, whole, network, places)
     for text in overrides:
         places = _apply_override(data, text, network, places)
-        given.append(Given(f"--set {text}", *read_override(text)))
+        given.append(Given(_option(text), *read_override(text)))
     kept, kept_places = without_left_out(data, places)
     model = validated(kept, kept_places, ScenarioFile)
     if found := list(lies(before, given, model, network)):
@@ -196,8 +204,13 @@ def base_label(path: Path) -> str:
         return path.stem
 
 
+def _option(text: str) -> str:
+    """An option as messages name it."""
+    return f"--set {text if len(text) <= LONGEST_OPTION else f'{text[:LONGEST_OPTION]}…'}"
+
+
 def _apply_override(data: dict[str, Any], text: str, network: Network, places: Places) -> Places:
-    option = f"--set {text}"
+    option = _option(text)
     try:
         key, value = read_override(text)
         axis = _axis_named(data, key)

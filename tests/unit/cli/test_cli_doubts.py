@@ -32,10 +32,19 @@ REFUSED = {
     "an axis called as a metric": ("sweep={transfer_s: {set: [seed], values: [1, 2]}}", 'found the axis "transfer_s", which is a column of results.csv'),
     "more samples than packets": (f"{PROBES}tcp_info, node: far, interval: 1 ns}}]", 'found "1 ns"; expected a duration of at least 1 ms'),
     "captures without headers": (f"{PROBES}capture, node: far, snaplen: 53 B}}]", 'found "53 B"; expected a size of at least 54 B'),
+    "a number too small for computers": (f"{ERRORS}.ber=1e-400", "found 1e-400, so small that a computer holds it as 0; expected 0, or a larger number"),
+    "an overhead beyond packets": ("links.trunk.data.overhead=1 GB", 'overhead: found "1 GB"; expected at most 65535 B, the length of the largest packet'),
+    "a file name beyond file systems": (f"{ERRORS}={{model: vector-file, file: {'x' * 300}}}", 'errors.file: found "xxxxx'),
     "a queue of a byte": (f"{QUEUE}.limit=1 B", "queue.limit: found a queue of 1 B, which drops every packet; expected at least 28 B"),
     "a queue of a byte in a topology": ("parameters.wide_buffer=1 B", "hop.data: found a queue of 1 B, which drops every packet"),
 }
 WARNED = {
+    "errors that nothing survives": (f"{ERRORS}.ber=1", "errors: found errors by which a packet of 40 B passes with probability 0"),
+    "losses that nothing survives": (f"{ERRORS}={{model: packet-loss, loss: 1}}", "errors: found errors by which a packet of 40 B passes with probability 0"),
+    "clusters that nothing survives": (
+        f"{ERRORS}={{model: clustered, ber: 0.3, mean_errors_per_burst: 1}}",
+        "errors: found errors by which a packet of 40 B passes with probability",
+    ),
     "patience beyond the limit": ("workloads.transfer.patience=2 h", 'workloads[0].patience: found "2 h" from 1 s on, beyond limits.virtual ("3600 s")'),
     "patience from the start on": ("workloads.transfer.patience=3600 s", 'workloads[0].patience: found "3600 s" from 1 s on, beyond limits.virtual'),
     "an outage after the end": (f"{ERRORS}.outages=[{{from: 2 h, to: 3 h}}]", 'outages[0].from: found "2 h", after limits.virtual ("3600 s")'),

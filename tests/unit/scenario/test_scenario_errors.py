@@ -288,6 +288,7 @@ def test_file_that_is_not_there():
     [
         ("mine", 'scenario "mine": found a folder; expected one of mine/small.yaml, '),
         ("mine/smal.yaml", "found no such file; expected one of mine/small.yaml, "),
+        ("mine/small", "found no such file; expected the whole name of one. Did you mean mine/small.yaml?"),
         ("mine/smal.yaml", "Did you mean mine/small.yaml?"),
         ("/dev/null", 'scenario "/dev/null": found no ordinary file; '),
     ],

@@ -20,8 +20,6 @@ from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import NoPathError, flow, paths_of
 from scpslab.plan.ways import Hop
 
-from scpslab.kinds.errors.clustered.plan import Clustered
-from scpslab.kinds.errors.independent.plan import Independent
 from scpslab.kinds.workloads.bulk.plan import Bulk
 
 HEADER_BYTES, TIMESTAMP_BYTES = 40, 12  # IPv4 and TCP without options; RFC 7323 §3.2 with its padding
@@ -126,13 +124,9 @@ def _loss(cell: RunCell, hop: Hop, ip_bytes: int) -> float:
     if not isinstance(hop.direction, Direction) or hop.direction.errors is None or hop.direction.errors.model == "none":
         return 0.0
     errors, bits = hop.direction.errors, 8 * (ip_bytes + hop.direction.overhead_bytes)
-    settings = errors.settings
-    if isinstance(settings, Independent):
-        return float(1 - (1 - settings.ber) ** bits)
-    if isinstance(settings, Clustered):
-        # Bursts begin with probability ber / n at each bit, and reach over (n - 1) gaps.
-        span = (settings.mean_errors_per_burst - 1) * settings.mean_gap_in_burst
-        return float(1 - (1 - settings.ber / settings.mean_errors_per_burst) ** (bits + span))
+    hit = errors.settings.hit(bits) if not errors.settings.NAMES_PACKETS else None
+    if hit is not None:
+        return hit
     raise NothingToDrawError(f"{cell.folder}: models: found the error model {errors.model}; expected independent, clustered or none. Leave out the models.")
 
 

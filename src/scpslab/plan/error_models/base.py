@@ -17,3 +17,7 @@ class ErrorSettings:
 
     NAMES_PACKETS: ClassVar[bool] = False
     CHANNEL: ClassVar[Mapping[str, str] | None] = None
+
+    def hit(self, bits: int) -> float | None:
+        """The probability that errors hit a packet of so many bits; None where no closed form is known."""
+        return None

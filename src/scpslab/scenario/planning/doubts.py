@@ -18,6 +18,8 @@ from scpslab.scenario.errors import MODELS
 from scpslab.scenario.planning.flows import open_choices
 
 SECOND_NS = 10**9
+# IPv4 and TCP without options or data: an acknowledgement; and one in a thousand of them.
+SHORTEST_PACKET_BYTES, LEAST_PASSING = 40, 1e-3
 # A key, and why nothing uses it in a cell; "" if it is used there.
 Use = tuple[KeyPath, str]
 Doubt = tuple[KeyPath, str]
@@ -37,7 +39,7 @@ def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
                 unused.setdefault(at, f"warning: {cell.places.of(at)}: {text}")
             else:
                 used.add(at)
-        found |= {f"warning: {cell.places.of(at)}: {text}": None for at, text in (*_too_late(cell.model), *_queues(plan))}
+        found |= {f"warning: {cell.places.of(at)}: {text}": None for at, text in (*_too_late(cell.model), *_queues(plan), *_closed(plan))}
     return [*(text for at, text in unused.items() if at not in used), *found, *open_choices(cells)]
 
 
@@ -137,6 +139,18 @@ def _queues(plan: Plan) -> Iterator[Doubt]:
         if DISCIPLINES[queue.discipline].marks and direction.from_ in hosts:
             found = f"found {queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a connection in its own queue"
             yield (*at, "discipline"), f"{found}; expected a queue that others send into. Use a topology with a router before this link, such as fy97."
+
+
+def _closed(plan: Plan) -> Iterator[Doubt]:
+    """Errors that nearly no packet survives, however short."""
+    for link, direction in _directions(plan):
+        errors = direction.errors
+        if errors is None or errors.action == "flip":
+            continue
+        hit = errors.settings.hit(8 * (SHORTEST_PACKET_BYTES + direction.overhead_bytes))
+        if hit is not None and 1 - hit < LEAST_PASSING:
+            found = f"found errors by which a packet of {SHORTEST_PACKET_BYTES} B passes with probability {1 - hit:.1g}"
+            yield ("links", link.name, direction.name, "errors"), f"{found}; expected a link that something passes. Lower the rate, or say outages."
 
 
 def _directions(plan: Plan) -> Iterator[tuple[Link, Direction]]:

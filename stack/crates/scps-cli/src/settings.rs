@@ -360,6 +360,10 @@ impl Tunables {
         route.rtt = ms(self.rtt_ms).or(route.rtt);
         set(&mut route.protocol, self.protocol);
         set(&mut route.dont_fragment, self.dont_fragment);
+        if self.rtt_ms == Some(0) {
+            let expected = "expected the link's round-trip time, 1 ms or more, or nothing, and it is measured";
+            return Err(CliError::Usage(format!("rtt_ms: found 0; {expected}.")));
+        }
         if ![6, 106].contains(&route.protocol) {
             return Err(CliError::Usage(format!("--protocol: found {}; expected 6 or 106.", route.protocol)));
         }

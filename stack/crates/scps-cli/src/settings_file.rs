@@ -15,7 +15,11 @@ pub struct SettingsFile {
 impl SettingsFile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, CliError> {
-        let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let said = "found no such file; expected JSON settings: give the path of a file that is there";
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            CliError::file(path)(if is_missing { std::io::Error::new(error.kind(), said) } else { error })
+        })?;
         Ok(SettingsFile { path: path.to_owned(), text })
     }
 
@@ -53,7 +57,11 @@ impl SettingsFile {
             let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
             let place = place::of(&self.text, begin + if error.line() == 0 { 0 } else { before + error.column() });
             let value = if error.line() == 0 { place::ipv6_in(text) } else { place.value };
-            let problem = plain_words(problem, value);
+            let problem = if error.is_syntax() || error.is_eof() {
+                format!("found text that is no JSON ({problem}); expected an object in braces; correct the line")
+            } else {
+                plain_words(problem, value)
+            };
             let names_key = problem.contains(" field `") || place.path.is_empty();
             let problem = if names_key { problem } else { format!("{}: {problem}", place.path) };
             self.at_line(self.line_of(text) + error.line().saturating_sub(1), &problem)

@@ -3,6 +3,7 @@
 
 use std::net::UdpSocket;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Exit code and complaint.
 fn scps(arguments: &[&str]) -> (Option<i32>, String) {
@@ -20,7 +21,9 @@ struct File(std::path::PathBuf);
 
 impl File {
     fn of(name: &str, text: &str) -> File {
-        let path = std::env::temp_dir().join(format!("scps-{}-{name}.json", std::process::id()));
+        static FILES: AtomicUsize = AtomicUsize::new(0);
+        let number = FILES.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("scps-{}-{number}-{name}.json", std::process::id()));
         std::fs::write(&path, text).unwrap();
         File(path)
     }
@@ -49,6 +52,12 @@ fn settings_that_cannot_work_are_refused() {
     let good = File::of("good", &wan(r#", "mtu": 156"#));
     assert_eq!(scps(&["gateway", "--check", good.path()]).0, Some(0));
     check(&wan(r#", "mtu": 20"#), "wan: transport: found \"mtu\": 20; expected at least 156");
+    check(&wan(r#", "rtt_ms": 0"#), "rtt_ms: found 0; expected the link's round-trip time, 1 ms or more");
+    check("nonsense", ":1: found text that is no JSON (expected ident); expected an object in braces");
+    check("{\n\"wan\": {", ":2: wan: found text that is no JSON");
+    let (code, said) = scps(&["gateway", "--check", "no-such-settings.json"]);
+    let expected = "no-such-settings.json: found no such file; expected JSON settings: give the path of a file";
+    assert!(code == Some(3) && said.contains(expected), "{code:?} {said}");
     let lan = |lan: &str| wan("").replacen('{', &format!("{{\"lan\": {lan},\n"), 1);
     check(&lan(r#"{"transport": {"mtu": 100}}"#), "lan: transport: found \"mtu\": 100; expected at least 128");
     let routes = lan(r#"{"carrier": {"kind": "tun", "routes": ["10.3.0.0/16", "10.2.0.5/24"]}}"#);

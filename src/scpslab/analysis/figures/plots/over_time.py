@@ -398,7 +398,7 @@ def _caption(source: Source, cells: list[RunCell], histories: list[_History], le
 
 
 def _on_losses(histories: list[_History]) -> list[str]:
-    """How many packets were lost where, and of which flow; and what a reader must know of them."""
+    """How many packets were lost where, and of which flow, if any is drawn; and what a reader must know of them."""
     lost: Counter[_Row] = Counter()
     for history in histories:
         lost.update({row: len(times) for row, times in history.losses.items()})
@@ -407,4 +407,4 @@ def _on_losses(histories: list[_History]) -> list[str]:
         places.setdefault((row.link, row.direction, row.flow), []).append(f"{lost[row]} {row.word}")
     said = [f"on {link}, {direction} direction, {FLOWS[flow]}: {', '.join(counts)}" for (link, direction, flow), counts in places.items()]
     notes = dict.fromkeys(note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_LOG)
-    return [*([f"Lost {'; '.join(said)}."] if said else []), *notes]
+    return [f"Lost {'; '.join(said)}.", *notes] if said else []

@@ -23,5 +23,10 @@ class Clustered(ErrorSettings):
     mean_errors_per_burst: Mean
     mean_gap_in_burst: Mean
 
+    def hit(self, bits: int) -> float:
+        """Bursts of n errors begin with probability ber / n at each bit, and reach over n - 1 gaps."""
+        span = (self.mean_errors_per_burst - 1) * self.mean_gap_in_burst
+        return float(1 - (1 - self.ber / self.mean_errors_per_burst) ** (bits + span))
+
 
 KIND = Clustered

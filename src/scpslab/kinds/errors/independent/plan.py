@@ -18,5 +18,9 @@ class Independent(ErrorSettings):
 
     ber: Probability
 
+    def hit(self, bits: int) -> float:
+        """Any of the bits."""
+        return 1 - (1 - self.ber) ** bits
+
 
 KIND = Independent

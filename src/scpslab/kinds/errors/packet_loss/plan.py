@@ -17,5 +17,9 @@ class PacketLoss(ErrorSettings):
 
     loss: Probability
 
+    def hit(self, bits: int) -> float:
+        """As every packet."""
+        return self.loss
+
 
 KIND = PacketLoss

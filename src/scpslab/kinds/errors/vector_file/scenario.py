@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from scpslab.scenario.errors.draws import Draws
     from scpslab.scenario.errors.kind import GapVector
 
+# What file systems take.
+LONGEST_PART_BYTES = 255
 LARGEST_BYTES = 256 << 20
 
 
@@ -141,7 +143,8 @@ def content(settings: VectorFile) -> bytes:
 
 
 def _is_within(name: str) -> bool:
-    return name.isprintable() and not name.startswith("/") and ".." not in name.split("/")
+    parts = name.split("/")
+    return name.isprintable() and not name.startswith("/") and ".." not in parts and all(len(part.encode()) <= LONGEST_PART_BYTES for part in parts)
 
 
 def _named(name: str) -> VectorFile | None:
