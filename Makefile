@@ -9,7 +9,9 @@ SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo
 # A file's tests share what is costly to make, so they stay together; the longest files, those with labs, come first.
 ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
-.PHONY: test-appliance test-scale test-autograder test-course wheel wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site help demo test development test-quick setup packages python images lint fmt docs bench ci clean
+AREAS := $(shell python3 tools/areas.py)
+
+.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -17,8 +19,17 @@ help: ## this list
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
 	./scpslab run fy97/fig04:kernel-demo
 
-test: setup development ## run all tests, on up to four cores (virtual labs included; no root; the Rust part needs cargo)
-	$(PYTHON) -m pytest $(ON_ALL_CORES)
+test: setup development ## run the quick tests on up to four cores, five cells of the virtual engine and the Rust part's units among them (five minutes; no root)
+	$(PYTHON) -m pytest $(ON_ALL_CORES) -m "smoke or not (lab or slow)"
+	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test-quick
+
+test-all: test $(AREAS:%=test-%) ## run all tests: make test, then every area (half an hour on two cores; needs cargo for the Rust part)
+
+# The areas: what belongs to each, and what a changed file concerns, is in tools/areas.py.
+$(filter-out test-rust,$(AREAS:%=test-%)): setup development
+	$(PYTHON) -m pytest $(ON_ALL_CORES) -m "(lab or slow) and not smoke" $$(python3 tools/areas.py --tests $(@:test-%=%))
+
+test-rust: ## run the whole Rust part, with the same cases every time (its tests skip, and name, the programs that are missing here)
 	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test
 
 install-stack: ## install the SCPS stack alone, the program scps and its manual pages, under PREFIX (/usr/local); DESTDIR as usual; needs cargo
@@ -50,9 +61,6 @@ test-course: setup development ## test a class of 60 made-up students end to end
 
 test-autograder: setup development wheel ## test the autograder's archive in a container with Gradescope's limits: honest and cheating submissions, time, memory (20 minutes; needs Docker Engine and root)
 	SCPSLAB_AUTOGRADER_WHEEL="$$(ls dist/*.whl)" $(PYTHON) -m pytest --capture=no tests/lab/test_autograder.py
-
-test-quick: development ## run the tests that start no lab: seconds, and no images needed
-	$(PYTHON) -m pytest -m "not lab" $(ON_ALL_CORES)
 
 setup: images ## set up everything that is missing: packages, python, images
 
@@ -119,7 +127,8 @@ same-bytes: setup ## run some 30 cells of every kind with this tree and with the
 bench: setup ## measure what cells and whole runs cost, and compare with the ns-3 simulator, in one run (needs libns3-dev; a quarter of an hour)
 	@tools/bench
 
-ci: lint test ## run everything that must pass before a change lands
+ci: ## run everything that must pass before a change lands
+	.ci/run
 
 wheel: images .venv-release/done ## make the wheel that carries all built parts, and the sdist, in dist/; APPLIANCE=no saves 10 to 30 minutes the first time, for x86-64 alone
 	tools/wheel

@@ -27,6 +27,7 @@ def run(out: Path) -> Path:
     return run_scenario("fy97/fig04:kernel-test", RunOptions(use_cache=False, out=out)).folder
 
 
+@pytest.mark.smoke
 def test_two_runs_give_the_same_bytes(tmp_path):
     """Once alone and once with every core busy with other work."""
     first = digests(run(tmp_path / "idle"))

@@ -41,6 +41,7 @@ def test_a_file_arrives_whoever_is_at_the_ends(source, sink, command, mode, tmp_
     assert int(row["wire_data_bytes"]) > 20_000
 
 
+@pytest.mark.smoke
 def test_a_record_costs_the_record_on_the_wire(tmp_path):
     """2 kB in a file of 64 kB are replaced: what is sent is the record and its description."""
     row, _ = run(tmp_path, "fp/records:test")

@@ -39,6 +39,7 @@ def run(tmp_path: Path) -> Run:
     return carry_out
 
 
+@pytest.mark.smoke
 def test_a_transfer_crosses_both_routers_and_every_frame_is_accounted_for(run: Run) -> None:
     folder, found = run()
     assert found["payload_match"] is True

@@ -65,6 +65,7 @@ def test_rate_control_fills_the_hop_and_queues_nothing(tmp_path):
     assert max(line["srtt_ms"] for line in samples if line["srtt_ms"]) < 590
 
 
+@pytest.mark.smoke
 def test_the_same_cell_twice_has_the_same_bytes(tmp_path):
     """Packets, trace and report of the SCPS programs are part of what is reproducible."""
     overrides = ("probes=[{kind: capture, node: ws2}, {kind: tcp_info, node: ws1}]",)

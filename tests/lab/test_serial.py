@@ -140,6 +140,7 @@ def test_a_stored_vector_breaks_exactly_the_frames_it_hits(run_serial, tmp_path)
     assert (line["bit_errors"], line["wrong_bytes"], line["lost_frames"]) == (1, 1, 1)
 
 
+@pytest.mark.smoke
 def test_nothing_arrives_in_an_outage(run_serial):
     """One datagram a second, out from 3.5 s to 6.5 s after the epoch: three are lost, no byte for another reason."""
     probe = capture("ground") | {"interface": "ppp0"}

@@ -24,6 +24,8 @@ from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
 from scpslab.scenario.model.sweep import axis_values
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[2]
 NAMES = scenario.names()
 PAPERS = [*load_all(), *load_all(QUESTIONS)]

@@ -12,6 +12,8 @@ from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario.reference import schema
 
+pytestmark = pytest.mark.slow
+
 PRINT_SCHEMA = "import json; from scpslab.scenario.reference import schema; print(json.dumps(schema()))"
 PRINT_REFERENCE = "from scpslab.scenario.reference import reference; print(reference())"
 

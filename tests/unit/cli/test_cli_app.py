@@ -130,6 +130,7 @@ def test_plan_lists_cells_and_prints_one(scpslab):
     assert f"Did you mean {first}?" in err
 
 
+@pytest.mark.slow
 def test_list_shows_scenarios_topologies_and_presets(scpslab):
     code, out, _ = scpslab("list", "--what", "all")
     assert code == 0

@@ -19,6 +19,7 @@ EVERYTHING = list(itertools.product(fresh.networks(), fresh.workload_kinds()))
 
 
 @pytest.mark.parametrize(("topology", "workload"), EVERYTHING)
+@pytest.mark.slow
 def test_every_network_with_every_traffic_makes_cells_with_the_defaults(tmp_path, scpslab, topology, workload):
     path = tmp_path / "mine.yaml"
     code, said, explained = scpslab("new", str(path), "--topology", topology, "--workload", workload, "--repeats", "2")

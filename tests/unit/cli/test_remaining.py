@@ -102,7 +102,7 @@ def test_a_short_run_says_nothing_of_it():
     clock.now_s += 5
     show(CellDone("r1", DONE, cached=False))
     show(RunDone("slow", FOLDER, 5.0))
-    assert console.file.getvalue().splitlines() == ["[1/1] r1: completed, 120.0 virtual s", "1 cells in 5.0 s; 120 virtual s, 24 virtual s per s"]
+    assert console.file.getvalue().splitlines() == ["[1/1] r1: completed, 120.0 virtual s", "1 cell in 5.0 s; 120 virtual s, 24 virtual s per s"]
 
 
 def test_where_time_is_real_no_second_is_called_virtual():
@@ -117,7 +117,7 @@ def test_where_time_is_real_no_second_is_called_virtual():
     assert console.file.getvalue().splitlines() == [
         "about 10 min for 1 cell (a guess, which cells that end correct)",
         "[1/1] r1: completed, 120.0 s",
-        "1 cells in 120.0 s",
+        "1 cell in 120.0 s",
     ]
 
 

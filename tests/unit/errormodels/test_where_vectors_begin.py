@@ -16,6 +16,8 @@ from scpslab.scenario.errors.vector import gap_vector
 
 from scpslab.kinds.errors.gilbert_elliott import scenario as gilbert_elliott
 
+pytestmark = pytest.mark.slow
+
 SEEDS, PACKETS, PACKET_BITS = 10_000, 100, 12_000
 # Numbers in the vectors of these tests: few, but more than the errors in so many packets.
 FEW = 512

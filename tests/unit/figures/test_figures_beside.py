@@ -17,6 +17,8 @@ from scpslab.analysis.report import write_report
 from scpslab.cli import app
 from scpslab.core.errors import ScenarioError, UsageError
 
+pytestmark = pytest.mark.slow
+
 RECIPE = """\
 kind: figure
 version: 1

@@ -28,6 +28,8 @@ from scpslab.analysis.run import RunCell
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario import planning
 
+pytestmark = pytest.mark.slow
+
 RECIPE_NAMES = sorted(load_all(MODELS))
 # What a recipe may not say of a run: quantities with units, and words for a condition.
 CONDITION = re.compile(

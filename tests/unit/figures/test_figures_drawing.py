@@ -14,6 +14,8 @@ from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_num
 from scpslab.analysis.statistics import Group
 from scpslab.core.errors import ResultError, UsageError
 
+pytestmark = pytest.mark.slow
+
 CELL = "stack=reno,ber=1e-05,r1"
 
 

@@ -10,6 +10,8 @@ from scpslab.analysis import figures
 from scpslab.analysis.collect import collect
 from scpslab.analysis.figures import drawing, kept
 
+pytestmark = pytest.mark.slow
+
 BER = "fy97-fig04.png"
 
 

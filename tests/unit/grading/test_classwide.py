@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def test_equal_predictions_are_named_unless_the_same_is_right_for_both():
     assert list(classwide.findings(anna, [anna, near])) == []
 
 
+@pytest.mark.slow
 def test_a_write_up_of_numbers_costs_seconds_in_a_class_of_60():
     stream = random.Random(1)
     write_up = " ".join(f"{stream.randint(100_000, 999_999)}.{number:06d}" for number in range(70_000))

@@ -40,6 +40,7 @@ BULK = PLANS[0]
 
 
 @pytest.mark.parametrize("name", scenario.names())
+@pytest.mark.slow
 def test_a_plan_that_is_read_and_written_has_the_same_bytes(name):
     for cell in some_cells(name):
         text = plans.text(planning.plan(cell))
@@ -162,6 +163,7 @@ VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dict
 
 @settings(derandomize=True, deadline=None, max_examples=600, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.sampled_from(SPOTS), VALUES, st.sampled_from(["set", "delete", "add"])), min_size=1, max_size=3))
+@pytest.mark.slow
 def test_any_change_of_a_plan_is_refused_or_written_as_it_was(changes):
     number = changes[0][0][0]
     fields = copy.deepcopy(PLANS[number])

@@ -93,6 +93,7 @@ def test_plan_of_the_report_s_network():
     assert [probe["interface"] for probe in plan["probes"]] == ["ws2-lan2", "ws4-lan1"]
 
 
+@pytest.mark.slow
 def test_interface_names_and_addresses_are_unique_and_short_enough():
     for name in scenario.names():
         plan = write(planning.plan(scenario.cells(scenario.load(name))[0]))

@@ -17,6 +17,8 @@ from scpslab.analysis.report.content import Content, check_lines, gather
 from scpslab.analysis.report.page import render
 from scpslab.cli.app import program
 
+pytestmark = pytest.mark.slow
+
 
 class Page(html.parser.HTMLParser):
     """Elements with their attributes, and the text."""

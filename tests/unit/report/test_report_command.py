@@ -17,6 +17,8 @@ from scpslab.analysis.report.page import render
 from scpslab.core.version import commit_of, version
 from scpslab.running.command import command
 
+pytestmark = pytest.mark.slow
+
 FAKE = Path(__file__).parents[2] / "data" / "run_with_fake_engine.py"
 SETTINGS = (
     "workloads.transfer.size=100 kB",

@@ -285,6 +285,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
 @pytest.mark.parametrize(
     ("test", "repeats", "families", "is_paired"), [(Method.MEANS, 4, 1000, True), (Method.MEANS, 4, 150, False), (Method.RANKS, 8, 1000, True)]
 )
+@pytest.mark.slow
 def test_families_without_a_difference_are_rarely_called_certain(monkeypatch, test, repeats, families, is_paired):
     """Of families in which no stack differs, at most 5 % have anything that is certain, within the binomial's 99.9 %.
 

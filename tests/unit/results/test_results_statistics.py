@@ -132,6 +132,7 @@ def test_a_difference_of_two_means_has_welchs_interval():
     assert found.high == pytest.approx(by_welch.difference + by_welch.ci95_half)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_ratio_covers_the_true_one_95_times_of_100():
     import numpy as np
 

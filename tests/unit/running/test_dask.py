@@ -27,6 +27,8 @@ from scpslab.running.runner import RunOptions
 from scpslab.running.sample import Sample
 from scpslab.running.verify import verify
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 DATA = Path(__file__).parents[2] / "data"
 

@@ -29,6 +29,8 @@ from scpslab.running import RunOptions
 from scpslab.running.verify import verify
 from scpslab.runs.archive import write_archive
 
+pytestmark = pytest.mark.slow
+
 DRAWS = int(os.environ.get("SCPSLAB_HOSTILE_PLANS", "200"))
 COMPARED = 50
 VECTORS = "links: {hop: {data: {errors: {model: vector-file, file: gaps.txt}}, ack: {errors: {model: vector-file, file: vectors/gaps.bits}}}}"

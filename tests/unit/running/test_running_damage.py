@@ -11,6 +11,8 @@ import pytest
 from scpslab.cli import app
 from scpslab.core.errors import ResultError, ScpslabError
 
+pytestmark = pytest.mark.slow
+
 DAMAGES = [b"", b"{", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}', b"null", b'{"status": 7, "format": "x", "cells": []}', b"- &a [*a]\n- 2001-99-99"]
 FILES = ["manifest.json", "status.json", "plan.json", "scenario.resolved.yaml", "results.csv"]
 COMMANDS = ["results", "results --format csv", "plot", "report", "compare RUN", "claims", "export"]

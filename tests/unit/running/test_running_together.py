@@ -12,6 +12,8 @@ import pytest
 
 from scpslab.core.scratch import remove_dead, replace_text, scratch
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).parents[2] / "data" / "run_with_fake_engine.py"
 CELLS = 3
 

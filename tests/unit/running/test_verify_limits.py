@@ -20,6 +20,8 @@ from scpslab.running import verify as module
 from scpslab.running.verify import verify
 from scpslab.runs.archive import write_archive
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 PLAN, RESOLVED, MANIFEST = "/plan.json", "/scenario.resolved.yaml", "/manifest.json"
 

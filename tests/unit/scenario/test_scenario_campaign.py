@@ -11,6 +11,8 @@ from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
 
+pytestmark = pytest.mark.slow
+
 HEAD = "kind: campaign\nversion: 1\ntitle: Some\nruns:\n"
 
 

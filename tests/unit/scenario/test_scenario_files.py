@@ -16,6 +16,8 @@ from scpslab.scenario.load import FOLDER, FORM, evidence_variants
 from scpslab.scenario.reference import SECTIONS, schema
 from scpslab_course.cli.schema import generated
 
+pytestmark = pytest.mark.slow
+
 NAMES = scenario.names()
 VARIANTS = [(name, variant) for name in NAMES for variant in scenario.load(name).variants]
 EDITOR_LINE = "# yaml-language-server: $schema=../scenario.schema.json"

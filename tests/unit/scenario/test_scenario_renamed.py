@@ -14,6 +14,8 @@ from scpslab.scenario.campaign import load_campaign
 from scpslab.scenario.load import evidence_variants
 from scpslab.scenario.renamed import RENAMED, current_name
 
+pytestmark = pytest.mark.slow
+
 OLD = [f"{name}{variant}" for name in RENAMED for variant in ("", ":demo", ":test")] + ["fy97/fig04-kernel:detail"]
 
 

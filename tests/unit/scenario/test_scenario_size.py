@@ -10,6 +10,8 @@ from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario.cells import MOST_CELLS
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_sweep_of_ten_thousand_million_cells_is_refused_at_once():
     axes = ", ".join(f"a{axis}: {{set: [seed], values: [{', '.join(map(str, range(10)))}]}}" for axis in range(10))

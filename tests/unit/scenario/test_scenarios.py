@@ -52,6 +52,7 @@ def plans(path: str, overrides=()):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.slow
 def test_every_shipped_scenario_and_variant_plans(name):
     """Load, resolve and plan the first and the last cell; all plans have the documented keys."""
     for variant in ["", *(f":{variant}" for variant in read(FOLDER / f"{name}.yaml", FORM).data.get("variants", {}))]:
