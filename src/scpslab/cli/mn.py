@@ -92,6 +92,8 @@ def _text(path: Path | None) -> str:
     """A file's text, which goes into the plan; the plan's reader refuses what is too long for it."""
     if path is None:
         return ""
+    if not path.is_file():
+        raise UsageError(f"{path}: found no such file; expected one with text. Correct the path.")
     with path.open(encoding="utf-8", errors="replace") as file:
         return file.read(LONGEST_TEXT + 1)
 

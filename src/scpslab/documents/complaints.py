@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -142,6 +143,8 @@ def _shown(value: object) -> str:
         if isinstance(value, list | tuple)
         else f'"{value}"'
         if isinstance(value, str)
+        else f"the date {value}"
+        if isinstance(value, date)
         else repr(value)
     )
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"

@@ -150,6 +150,8 @@ def _in_our_words(error: yaml.YAMLError) -> str:
     said = getattr(error, "problem", None) or str(error).splitlines()[0]
     doing, begun, mark = (getattr(error, name, None) for name in ("context", "context_mark", "problem_mark"))
     since = f" {doing} that begins in line {begun.line + 1}" if doing and begun and mark and begun.line < mark.line else ""
+    if said.startswith("but found "):
+        return f"{said.removeprefix('but ')}; expected YAML: {str(doing).removeprefix('expected ')}"
     match = EXPECTED_BUT.fullmatch(said)
     return f"found {match[2]}{since}; expected YAML: {match[1]}" if match else f"found {said.removeprefix('found ')}{since}; expected YAML"
 

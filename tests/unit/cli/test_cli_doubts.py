@@ -33,6 +33,7 @@ REFUSED = {
     "more samples than packets": (f"{PROBES}tcp_info, node: far, interval: 1 ns}}]", 'found "1 ns"; expected a duration of at least 1 ms'),
     "captures without headers": (f"{PROBES}capture, node: far, snaplen: 53 B}}]", 'found "53 B"; expected a size of at least 54 B'),
     "a number too small for computers": (f"{ERRORS}.ber=1e-400", "found 1e-400, so small that a computer holds it as 0; expected 0, or a larger number"),
+    "a date for a number": ("repeats=2026-11-25", "repeats: found the date 2026-11-25; expected a whole number"),
     "an overhead beyond packets": ("links.trunk.data.overhead=1 GB", 'overhead: found "1 GB"; expected at most 65535 B, the length of the largest packet'),
     "a file name beyond file systems": (f"{ERRORS}={{model: vector-file, file: {'x' * 300}}}", 'errors.file: found "xxxxx'),
     "a queue of a byte": (f"{QUEUE}.limit=1 B", "queue.limit: found a queue of 1 B, which drops every packet; expected at least 28 B"),

@@ -193,6 +193,7 @@ def test_several_mistakes_are_said_at_once(kind, path):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
+        ("kind: a\n---\nkind: b\n", "found another document; expected YAML: a single document in the stream. Correct the line."),
         ("kind: [\n", "found '<stream end>'; expected YAML: the node content. Correct the line."),
         ("version: 1\n", "version: found the key a second time; expected it once. Remove one."),
         ("other: &a 1\nanother: *a\n", "found an alias; expected the value itself. Write it out."),

@@ -40,6 +40,9 @@ impl SettingsFile {
 
     /// The file as a value.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, CliError> {
+        if self.text.trim_start().starts_with('[') {
+            return Err(self.at_line(1, "found a list; expected an object in braces"));
+        }
         self.parse_text(&self.text)
     }
 

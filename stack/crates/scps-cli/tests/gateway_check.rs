@@ -54,6 +54,7 @@ fn settings_that_cannot_work_are_refused() {
     check(&wan(r#", "mtu": 20"#), "wan: transport: found \"mtu\": 20; expected at least 156");
     check(&wan(r#", "rtt_ms": 0"#), "rtt_ms: found 0; expected the link's round-trip time, 1 ms or more");
     check("nonsense", ":1: found text that is no JSON (expected ident); expected an object in braces");
+    check("[]", ":1: found a list; expected an object in braces");
     check("{\n\"wan\": {", ":2: wan: found text that is no JSON");
     let (code, said) = scps(&["gateway", "--check", "no-such-settings.json"]);
     let expected = "no-such-settings.json: found no such file; expected JSON settings: give the path of a file";
