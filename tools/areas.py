@@ -54,13 +54,14 @@ AREAS: dict[str, tuple[str, ...]] = {
     "rust": (),
 }
 ALL = tuple(AREAS)
+PYTHON = tuple(area for area in AREAS if area != "rust")
 # What a changed file concerns; the first pattern that fits counts. A file that fits none concerns everything.
 CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("stack/*", ("transports", "rust")),
-    ("src/scpslab_course/*", ("unit", "teaching")),
+    ("src/scpslab_course/*", ("unit", "links", "teaching")),
     ("assignments/*", ("unit", "teaching", "pages")),
-    ("src/scpslab/analysis/*", ("unit", "links", "transports", "teaching")),
-    ("src/scpslab/cli/*", ("unit", "engine", "pages")),
+    ("src/scpslab/analysis/*", PYTHON),
+    ("src/scpslab/cli/*", PYTHON),
     ("src/scpslab/doctor/*", ("unit",)),
     ("analysis/*", ("unit",)),
     ("bench/*", ("unit",)),

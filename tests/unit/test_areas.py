@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def test_every_area_has_a_target():
         (["docs/decisions/0001-x.md", "CHANGELOG.md"], []),
         (["docs/index.md"], ["pages"]),
         (["stack/crates/scps-tp/src/lib.rs"], ["transports", "rust"]),
-        (["src/scpslab_course/course/draw.py"], ["unit", "teaching"]),
+        (["src/scpslab_course/course/draw.py"], ["unit", "links", "teaching"]),
         (["tests/lab/test_np.py", "tests/lab/test_fork_settings.py"], ["engine", "transports"]),
         (["tests/lab/conftest.py"], list(areas.AREAS)),
         (["src/scpslab/lab/cell.py"], list(areas.AREAS)),
@@ -41,6 +42,15 @@ def test_every_area_has_a_target():
 )
 def test_a_change_concerns_the_areas_that_it_can_harm(files, expected):
     assert areas.concerned(files) == expected
+
+
+def test_a_package_concerns_every_area_whose_tests_import_it():
+    imported = re.compile(r"^from (scpslab(?:_course)?(?:\.\w+)?)", re.MULTILINE)
+    for area in areas.AREAS:
+        for file in areas.tests_of(area):
+            for module in imported.findall((ROOT / file).read_text() if file.endswith(".py") else ""):
+                place = f"src/{module.replace('.', '/')}/x.py"
+                assert area in areas.concerned([place]), f"{file} imports {module}"
 
 
 def test_without_a_base_every_area_is_concerned(monkeypatch):

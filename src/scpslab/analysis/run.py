@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scpslab import plan as plans
 from scpslab.analysis.capture import Connection, Packets, read_packets, split_connections
@@ -19,8 +19,8 @@ from scpslab.plan import Plan, PlanError
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
 from scpslab.runs.reading import check_format, json_object
 
-from scpslab.kinds.workloads.bulk.plan import Bulk
-from scpslab.kinds.workloads.iperf3.plan import Iperf3
+if TYPE_CHECKING:
+    from scpslab.analysis.metrics.data_flows import Transfer
 
 # A cell that is there counts as finished, whatever its files say.
 AFRESH = f"Remove the folder of the cell. {AGAIN}"
@@ -72,7 +72,7 @@ class RunCell:
         path = CellFiles(self.folder).capture(probe)
         return read_packets(path) if path.is_file() else None
 
-    def connection(self, probe: str, workload: Bulk | Iperf3) -> Connection | None:
+    def connection(self, probe: str, workload: Transfer) -> Connection | None:
         """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not there."""
         packets = self.packets(probe)
         if packets is None:

@@ -18,7 +18,7 @@ KeyPath = tuple[str | int, ...]
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 # Above 0, as far as its digits say.
-TOO_SMALL = re.compile(r"^[-+]?[0-9.]*[1-9][0-9.]*[eE]-[0-9]+$")
+TOO_SMALL = re.compile(r"^[-+]?[0-9.]*[1-9][0-9.]*(?:[eE]-[0-9]+)?$")
 DEEPEST = 40
 # Each takes a kilobyte and some twenty microseconds.
 MOST_NODES = 200_000
@@ -58,7 +58,10 @@ class _Loader(yaml.SafeLoader):
             raise _RefusedError(node.start_mark.line, said)
         try:
             return super().construct_object(node, deep=deep)
-        except (ValueError, OverflowError, AttributeError, LookupError) as error:
+        except (AttributeError, LookupError) as error:
+            said = f'found "{node.value[:60]}", of which the tag {node.tag.rpartition(":")[2]} makes no value'
+            raise yaml.constructor.ConstructorError(problem=said, problem_mark=node.start_mark) from error
+        except (ValueError, OverflowError) as error:
             raise yaml.constructor.ConstructorError(problem=f"found {error}", problem_mark=node.start_mark) from error
 
 

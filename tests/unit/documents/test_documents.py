@@ -193,6 +193,9 @@ def test_several_mistakes_are_said_at_once(kind, path):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
+        ('more: !!int ""\n', 'found "", of which the tag int makes no value; expected YAML. Correct the line.'),
+        ('more: !!timestamp "x"\n', 'found "x", of which the tag timestamp makes no value; expected YAML. Correct the line.'),
+        (f"more: 0.{'0' * 400}1\n", ", so small that a computer holds it as 0; expected 0, or a larger number. Correct the value."),
         ("kind: a\n---\nkind: b\n", "found another document; expected YAML: a single document in the stream. Correct the line."),
         ("kind: [\n", "found '<stream end>'; expected YAML: the node content. Correct the line."),
         ("version: 1\n", "version: found the key a second time; expected it once. Remove one."),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.core import units
 from scpslab.plan import Plan
 from scpslab.plan.disciplines import DEFAULT
@@ -19,7 +20,6 @@ from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.plan.workloads import Traffic
 
 from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
-from scpslab.kinds.workloads.congestion.plan import Congestion
 
 NOTHING_ELSE = 100.0  # the level of an idle link, in FY97's count
 
@@ -110,7 +110,7 @@ def ber_text(ber: float | None) -> str:
 
 def transfer_in(plan: Plan) -> Traffic | None:
     """The workload that an experiment is about: the first required one that carries data, else the first; None if there is none."""
-    measured = [workload for workload in plan.workloads if not isinstance(workload, Congestion)]
+    measured = [workload for workload in plan.workloads if not DATA_FLOWS[workload.kind].is_load]
     carrying = [workload for workload in measured if hasattr(workload, "bytes_")]
     return next((workload for workload in (*carrying, *measured) if workload.required), next(iter(plan.workloads), None))
 
@@ -137,7 +137,7 @@ def facts_of(plan: Plan) -> Facts:
         models=tuple(dict.fromkeys(errors.model for hop in (*there, *back) if (errors := hop.direction.errors) is not None and _is_at_work(errors))),
         level=_level(plan, rates[0]),
         disturbances=tuple(dict.fromkeys(said for hop in (*there, *back) for said in _disturbances(hop))),
-        others=tuple(workload.kind for workload in plan.workloads if workload is not transfer and not isinstance(workload, Congestion)),
+        others=tuple(workload.kind for workload in plan.workloads if workload is not transfer and not DATA_FLOWS[workload.kind].is_load),
     )
 
 
@@ -189,7 +189,7 @@ def _ber(hops: Way) -> float | None:
 
 
 def _level(plan: Plan, rate_bps: int | None) -> float:
-    asked = sum(workload.max_rate_bps for workload in plan.workloads if isinstance(workload, Congestion))
+    asked = sum(getattr(workload, "max_rate_bps", 0) for workload in plan.workloads if DATA_FLOWS[workload.kind].is_load)
     return NOTHING_ELSE if not asked else NOTHING_ELSE + 100 * asked / rate_bps if rate_bps else float("inf")
 
 

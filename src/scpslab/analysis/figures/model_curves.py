@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from scpslab.analysis.figures.source import NothingToDrawError, Transfer, transfer_of
+from scpslab.analysis.figures.source import NothingToDrawError, transfer_of
 from scpslab.analysis.run import RunCell
 from scpslab.plan import Plan
 from scpslab.plan.links import Direction
@@ -21,6 +22,9 @@ from scpslab.plan.paths import NoPathError, flow, paths_of
 from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
+
+if TYPE_CHECKING:
+    from scpslab.analysis.metrics.data_flows import Transfer
 
 HEADER_BYTES, TIMESTAMP_BYTES = 40, 12  # IPv4 and TCP without options; RFC 7323 §3.2 with its padding
 SEGMENTS_PER_ACK = 1

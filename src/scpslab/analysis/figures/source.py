@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from scpslab.analysis.capture import Connection
-from scpslab.analysis.metrics.base import Subject
-from scpslab.analysis.metrics.data_connection import client_sends, data_connection
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.analysis.table import Results, read_results
 from scpslab.analysis.traces import Flow, flow_of
@@ -18,14 +18,8 @@ from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.units import KINDS, UnitError, parse
 from scpslab.runs import CellFiles
 
-from scpslab.kinds.workloads.bulk.plan import Bulk
-from scpslab.kinds.workloads.fp.plan import Fp
-from scpslab.kinds.workloads.ftp.plan import Ftp
-from scpslab.kinds.workloads.iperf3.plan import Iperf3
-
-Transfer = Bulk | Iperf3 | Ftp | Fp
-
-KINDS_DRAWN = f"{Bulk.kind}, {Iperf3.kind}, {Ftp.kind} or {Fp.kind}"
+if TYPE_CHECKING:
+    from scpslab.analysis.metrics.data_flows import Transfer
 
 
 class NothingToDrawError(ResultError):
@@ -81,9 +75,10 @@ def transfer_of(cell: RunCell) -> Transfer:
         NothingToDrawError: the cell has none.
     """
     for workload in cell.plan.workloads:
-        if isinstance(workload, Transfer):
-            return workload
-    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {KINDS_DRAWN}. Draw another cell.")
+        if DATA_FLOWS[workload.kind].carries:
+            return cast("Transfer", workload)
+    drawn = ", ".join(kind for kind, flow in DATA_FLOWS.items() if flow.carries)
+    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {drawn}. Draw another cell.")
 
 
 def flow_at(cell: RunCell, where: str) -> Flow:
@@ -94,9 +89,7 @@ def flow_at(cell: RunCell, where: str) -> Flow:
     """
     workload = transfer_of(cell)
     connection = connection_at(cell, where)
-    if isinstance(workload, Ftp | Fp):
-        return flow_of(connection, from_client=client_sends(connection))
-    return flow_of(connection, from_client=not (isinstance(workload, Iperf3) and workload.reverse))
+    return flow_of(connection, from_client=DATA_FLOWS[workload.kind].from_client(workload, connection))
 
 
 def connection_at(cell: RunCell, where: str) -> Connection:
@@ -109,7 +102,7 @@ def connection_at(cell: RunCell, where: str) -> Connection:
     probe = capture_near(plan, workload.from_) if where == "source" else capture_at(plan, workload.to)
     if probe is None:
         raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
-    connection = data_connection(cell, workload, probe.name) if isinstance(workload, Ftp | Fp) else Subject(cell, workload).connection(probe.name)
+    connection = DATA_FLOWS[workload.kind].connection(cell, workload, probe.name)
     if connection is None:
         raise NothingToDrawError(
             f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its connection. Check the filter."

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
 
 from scpslab.plan.workloads import Traffic
 
-from scpslab.kinds.workloads.bulk.plan import Bulk
-from scpslab.kinds.workloads.iperf3.plan import Iperf3
-
 if TYPE_CHECKING:
     from scpslab.analysis.capture import Connection
+    from scpslab.analysis.metrics.data_flows import Transfer
     from scpslab.analysis.run import RunCell
 
 Value: TypeAlias = int | float | str | bool | None
@@ -36,10 +34,10 @@ class Subject(Generic[Planned_co]):
     workload: Planned_co
     _connections: dict[str, Connection | None] = field(default_factory=dict)
 
-    def connection(self: Subject[Bulk | Iperf3], probe: str) -> Connection | None:
+    def connection(self, probe: str) -> Connection | None:
         """The workload's connection as the capture probe saw it."""
         if probe not in self._connections:
-            self._connections[probe] = self.cell.connection(probe, self.workload)
+            self._connections[probe] = self.cell.connection(probe, cast("Transfer", self.workload))
         return self._connections[probe]
 
 

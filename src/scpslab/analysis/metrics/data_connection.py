@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from scpslab.analysis.metrics.base import Column, Subject, Value
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
 from scpslab.analysis.viewpoints import capture_at
 
-from scpslab.kinds.workloads.fp.plan import Fp
-from scpslab.kinds.workloads.ftp.plan import Ftp
-
 if TYPE_CHECKING:
+    from scpslab.analysis.metrics.data_flows import Transfer
     from scpslab.analysis.run import RunCell
 
 CAPTURE_TRANSFER = Column(
@@ -28,7 +26,7 @@ HANDSHAKE_RTT = Column("handshake_rtt_s", 9, "Round trip of the data connection'
 RTOS = Column("rtos", None, "Retransmission timeouts of the sending host's transport during the transfer, those of the control connection included.")
 
 
-def measure_capture(subject: Subject[Fp | Ftp], arrived_bytes: int | None) -> dict[str, Value]:
+def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> dict[str, Value]:
     """Values by column name; `arrived_bytes` of the file, which one connection must have carried for its time to be that of the transfer."""
     values: dict[str, Value] = {}
     received, sent = (_data_connection(subject, node) for node in (subject.workload.to, subject.workload.from_))
@@ -55,13 +53,13 @@ def _handshake_rtt_s(at_client: Connection) -> float | None:
     return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
 
 
-def _data_connection(subject: Subject[Fp | Ftp], node: str) -> Connection | None:
+def _data_connection(subject: Subject[Any], node: str) -> Connection | None:
     """The data connection in the capture on `node`."""
     probe = capture_at(subject.cell.plan, node)
     return data_connection(subject.cell, subject.workload, probe.name) if probe else None
 
 
-def data_connection(cell: RunCell, workload: Fp | Ftp, probe: str) -> Connection | None:
+def data_connection(cell: RunCell, workload: Transfer, probe: str) -> Connection | None:
     """The connection with the most payload that is not the control connection, in a capture."""
     packets = cell.packets(probe)
     if packets is None:

@@ -6,13 +6,13 @@ import numpy as np
 
 from scpslab.analysis.capture import FIN, SYN, UDP, Bools, Connection, Floats, Ints
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, number
+from scpslab.analysis.metrics.data_flows import load_ports
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import Flow, binned_rate, flight_bytes, flow_of, queue_estimate, round_trips, transfer_times
 from scpslab.analysis.viewpoints import bottleneck, capture_at, capture_beside, capture_near, queue_probe
 from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
-from scpslab.kinds.workloads.congestion.plan import Congestion
 
 FLIGHTS = 4
 HEADER_BYTES = 56  # with which the report reckons (A.1, A.2): 1400 bytes of data are 1456 on the link
@@ -125,7 +125,7 @@ def _ack_bytes(connection: Connection) -> Value:
 def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value) -> Value:
     """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
     plan, zero_s = subject.cell.plan, flow.syn_t_s
-    ports = [item.port for item in plan.workloads if isinstance(item, Congestion)]
+    ports = load_ports(plan)
     probe = capture_beside(plan, subject.workload.from_)
     packets = subject.cell.packets(probe.name) if probe and ports else None
     if packets is None or zero_s is None or not isinstance(linear_from_s, float):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,10 +14,11 @@ from scpslab.analysis.capture import Floats, Ints
 from scpslab.analysis.figures.canvas import COLOURS, LINE_STYLES, MUTED, new_stack
 from scpslab.analysis.figures.plots.rate import BIN, BinWidth
 from scpslab.analysis.figures.recipe import AxisStyle, CellRecipe
-from scpslab.analysis.figures.source import NothingToDrawError, Source, Transfer, connection_at, flow_at, label_of, transfer_of
+from scpslab.analysis.figures.source import NothingToDrawError, Source, connection_at, flow_at, label_of, transfer_of
 from scpslab.analysis.figures.words import words
 from scpslab.analysis.lost_packets import Lost, find_losses
 from scpslab.analysis.metrics.base import number
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.statistics import number_in
 from scpslab.analysis.traces import Flow, binned_rate, flight_bytes, round_trips
@@ -28,8 +29,9 @@ from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 
 from scpslab.kinds.probes.tcp_info.plan import TcpInfo
 from scpslab.kinds.probes.verdicts.plan import Verdicts
-from scpslab.kinds.workloads.fp.plan import Fp
-from scpslab.kinds.workloads.ftp.plan import Ftp
+
+if TYPE_CHECKING:
+    from scpslab.analysis.metrics.data_flows import Transfer
 
 KILO, MEGA, MS_PER_S = 1e3, 1e6, 1e3
 MOST_CELLS = 4  # that are drawn over each other without being asked for
@@ -221,7 +223,7 @@ def _samples(cell: RunCell, workload: Transfer) -> list[dict[str, float]]:
 def _is_of(workload: Transfer, remote: str) -> bool:
     """Whether a connection of the sender with this other end may carry the transfer: a file's data connection has a port of its own."""
     address, _, port = remote.rpartition(":")
-    return address == workload.to_ip and (port != str(workload.port) if isinstance(workload, Ftp | Fp) else port == str(workload.port))
+    return address == workload.to_ip and (port != str(workload.port) if not DATA_FLOWS[workload.kind].has_own_port else port == str(workload.port))
 
 
 def _plain(line: dict[str, Any], keys: dict[str, tuple[str, float]]) -> dict[str, float]:

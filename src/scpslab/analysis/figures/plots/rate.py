@@ -15,14 +15,11 @@ from scpslab.analysis.figures.plots.time_sequence import start_of
 from scpslab.analysis.figures.recipe import CellRecipe, Recipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of, transfer_of
 from scpslab.analysis.figures.words import words
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, load_ports
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import binned_rate
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_beside
 from scpslab.documents import key
-
-from scpslab.kinds.workloads.congestion.plan import Congestion
-from scpslab.kinds.workloads.fp.plan import Fp
-from scpslab.kinds.workloads.ftp.plan import Ftp
 
 MBIT = 1e6
 BinWidth = Annotated[float, Field(gt=0)]
@@ -93,7 +90,7 @@ def draw_aggregate(recipe: AggregateRate, source: Source) -> tuple[Figure, str]:
 def _sizes(cell: RunCell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
     """Times since the epoch and IP bytes of the transfer's packets, and of the congestion generator's, both towards the sink."""
     workload = transfer_of(cell)
-    if isinstance(workload, Ftp | Fp):
+    if not DATA_FLOWS[workload.kind].has_own_port:
         raise NothingToDrawError(f"{cell.folder}: found a workload of kind {workload.kind}, whose data connection has no port of its own; expected another.")
     probe = capture_beside(cell.plan, workload.from_) or capture_at(cell.plan, workload.from_)
     packets = cell.packets(probe.name) if probe else None
@@ -101,7 +98,7 @@ def _sizes(cell: RunCell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         raise NothingToDrawError(
             f"{cell.folder}: found no capture near {workload.from_}; expected one on the source or on its LAN's monitor. Add a capture probe there."
         )
-    ports = [item.port for item in cell.plan.workloads if isinstance(item, Congestion)]
+    ports = load_ports(cell.plan)
     t_s = (packets.t_ns - (cell.epoch_realtime_ns or 0)) / 1e9
     is_bulk = (packets.protocol != UDP) & (packets.destination_port == workload.port)
     is_congestion = (packets.protocol == UDP) & np.isin(packets.destination_port, ports)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
+from scpslab.analysis.metrics.data_flows import OwnConnection
 from scpslab.analysis.traces import flow_of, transfer_times
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at
 
@@ -102,3 +103,4 @@ def _payload_match(sender: dict[str, object], receiver: dict[str, object]) -> bo
 
 
 FAMILY = Family(Bulk, COLUMNS, measure)
+KIND = OwnConnection()

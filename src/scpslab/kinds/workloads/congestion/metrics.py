@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count
+from scpslab.analysis.metrics.data_flows import Load
 
 from scpslab.kinds.workloads.congestion.plan import Congestion
 
@@ -20,3 +21,4 @@ def measure(subject: Subject[Congestion]) -> dict[str, Value]:
 
 
 FAMILY = Family(Congestion, COLUMNS, measure)
+KIND = Load()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
+from scpslab.analysis.metrics.data_flows import DataFlow
 from scpslab.analysis.viewpoints import bottleneck_bps
 
 from scpslab.kinds.workloads.endpoint.plan import Endpoint
@@ -36,3 +37,4 @@ def _since(start_s: float | None, end_s: float | None) -> float | None:
 
 
 FAMILY = Family(Endpoint, COLUMNS, measure)
+KIND = DataFlow()

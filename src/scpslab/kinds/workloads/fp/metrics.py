@@ -9,6 +9,7 @@ import numpy as np
 from scpslab.analysis.capture import SYN
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count
 from scpslab.analysis.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.analysis.metrics.data_flows import FileConnection
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at
 
 from scpslab.kinds.workloads.fp.plan import Fp
@@ -103,3 +104,4 @@ def _source_has_client(subject: Subject[Fp]) -> bool:
 
 
 FAMILY = Family(Fp, COLUMNS, measure)
+KIND = FileConnection()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
 from scpslab.analysis.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.analysis.metrics.data_flows import FileConnection
 from scpslab.analysis.viewpoints import bottleneck_bps
 
 from scpslab.kinds.services.gateway.metrics import gateway_of
@@ -46,3 +47,4 @@ def measure(subject: Subject[Ftp]) -> dict[str, Value]:
 
 
 FAMILY = Family(Ftp, COLUMNS, measure)
+KIND = FileConnection()

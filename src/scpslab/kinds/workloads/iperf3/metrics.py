@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number, section
+from scpslab.analysis.metrics.data_flows import OwnConnection
 
 from scpslab.kinds.services.gateway.metrics import gateway_of, resends
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
+
+if TYPE_CHECKING:
+    from scpslab.analysis.capture import Connection
 
 COLUMNS = (
     Column("bytes", None, "Payload bytes received (iperf3's own count at the receiver)."),
@@ -37,4 +43,13 @@ def measure(subject: Subject[Iperf3]) -> dict[str, Value]:
     }
 
 
+class Stream(OwnConnection):
+    """The connection with the data: beside it there is one for control."""
+
+    def from_client(self, workload: Iperf3, connection: Connection) -> bool:
+        """But with `reverse`."""
+        return not workload.reverse
+
+
 FAMILY = Family(Iperf3, COLUMNS, measure)
+KIND = Stream()

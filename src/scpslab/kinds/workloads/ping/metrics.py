@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
+from scpslab.analysis.metrics.data_flows import DataFlow
 
 from scpslab.kinds.workloads.ping.plan import Ping
 
@@ -30,3 +31,4 @@ def measure(subject: Subject[Ping]) -> dict[str, Value]:
 
 
 FAMILY = Family(Ping, COLUMNS, measure)
+KIND = DataFlow()

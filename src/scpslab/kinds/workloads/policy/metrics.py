@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
+from scpslab.analysis.metrics.data_flows import DataFlow
 from scpslab.analysis.viewpoints import bottleneck_bps
 
 from scpslab.kinds.workloads.policy.plan import Policy
@@ -34,3 +35,4 @@ def measure(subject: Subject[Policy]) -> dict[str, Value]:
 
 
 FAMILY = Family(Policy, COLUMNS, measure)
+KIND = DataFlow()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count
+from scpslab.analysis.metrics.data_flows import DataFlow
 
 from scpslab.kinds.workloads.burst import plan as planned
 
@@ -16,3 +17,4 @@ def measure(subject: Subject[planned.Burst]) -> dict[str, Value]:
 
 
 FAMILY = Family(planned.Burst, COLUMNS, measure)
+KIND = DataFlow()
