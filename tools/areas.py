@@ -96,7 +96,7 @@ def changed(base: str) -> list[str] | None:
     """The files that differ between a commit and the working tree; None where the commit is not known here."""
     if not base:
         return None
-    done = subprocess.run(["git", "diff", "--name-only", "-z", base, "--"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(["git", "diff", "--name-only", "--no-renames", "-z", base, "--"], cwd=ROOT, capture_output=True, text=True, check=False)
     return [name for name in done.stdout.split("\0") if name] if done.returncode == 0 else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scpslab.analysis.capture import ACK, FIN, RST, SYN, Connection, split_connections
 from scpslab.analysis.metrics.base import Column, Subject, Value
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
-from scpslab.analysis.viewpoints import capture_at
+from scpslab.analysis.viewpoints import bottleneck_bps, capture_at
 
 if TYPE_CHECKING:
     from scpslab.analysis.metrics.data_flows import Transfer
@@ -23,7 +23,21 @@ ACK_LENGTH = Column("ack_bytes", None, "IP length of most acknowledgements witho
 RTT_MIN = Column("rtt_min_s", 9, "Smallest round trip of an acknowledgement of the data connection, at the sending host; none are taken around losses.")
 HANDSHAKE_RTT = Column("handshake_rtt_s", 9, "Round trip of the data connection's opening, SYN to its answer, at the host that opened it.")
 
+GOODPUT = Column("goodput_bps", 3, "bytes * 8 / transfer_s.")
+UTILIZATION = Column(
+    "utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path), start and stop bits of a serial line counted in that rate."
+)
 RTOS = Column("rtos", None, "Retransmission timeouts of the sending host's transport during the transfer, those of the control connection included.")
+
+
+def rates(subject: Subject[Any], arrived_bytes: int | None, transfer_s: Value) -> dict[str, Value]:
+    """Goodput and utilization, of a transfer that took time."""
+    if not arrived_bytes or not isinstance(transfer_s, float) or transfer_s <= 0:
+        return {}
+    values: dict[str, Value] = {GOODPUT.name: arrived_bytes * 8 / transfer_s}
+    if rate_bps := bottleneck_bps(subject.cell.plan, subject.workload):
+        values[UTILIZATION.name] = arrived_bytes * 8 / (transfer_s * rate_bps)
+    return values
 
 
 def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> dict[str, Value]:

@@ -8,9 +8,20 @@ import numpy as np
 
 from scpslab.analysis.capture import SYN
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count
-from scpslab.analysis.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.analysis.metrics.data_connection import (
+    ACK_LENGTH,
+    CAPTURE_TRANSFER,
+    GOODPUT,
+    HANDSHAKE_RTT,
+    RTOS,
+    RTT_MIN,
+    SENT_AGAIN,
+    UTILIZATION,
+    measure_capture,
+    rates,
+)
 from scpslab.analysis.metrics.data_flows import FileConnection
-from scpslab.analysis.viewpoints import bottleneck_bps, capture_at
+from scpslab.analysis.viewpoints import capture_at
 
 from scpslab.kinds.workloads.fp.plan import Fp
 
@@ -20,8 +31,8 @@ COLUMNS = (
     Column("transfer_s", 6, "The client's time for its transfer commands, restarts and their pauses included; without a value where a client was killed."),
     Column("client_total_s", 6, "From the client's start to the end of the last transfer command, connecting and set-up included."),
     CAPTURE_TRANSFER,
-    Column("goodput_bps", 3, "bytes * 8 / transfer_s."),
-    Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path), start and stop bits of a serial line counted in that rate."),
+    GOODPUT,
+    UTILIZATION,
     SENT_AGAIN,
     RTOS,
     ACK_LENGTH,
@@ -52,12 +63,7 @@ def measure(subject: Subject[Fp]) -> dict[str, Value]:
     values["payload_match"] = file.get("sha256") == file.get("sent_sha256") if file else None
     values["rtos"] = count(next((line for line in lines if line.get("event") == "sender"), {}), "rtos")
     values |= _said(clients)
-    transfer_s = values.get("transfer_s")
-    if arrived and isinstance(transfer_s, float) and transfer_s > 0:
-        values["goodput_bps"] = arrived * 8 / transfer_s
-        if rate_bps := bottleneck_bps(cell.plan, workload):
-            values["utilization"] = arrived * 8 / (transfer_s * rate_bps)
-    return values | measure_capture(subject, arrived) | _wire(subject)
+    return values | rates(subject, arrived, values.get("transfer_s")) | measure_capture(subject, arrived) | _wire(subject)
 
 
 def _said(clients: list[dict[str, Any]]) -> dict[str, Value]:

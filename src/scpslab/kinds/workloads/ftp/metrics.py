@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
-from scpslab.analysis.metrics.data_connection import ACK_LENGTH, CAPTURE_TRANSFER, HANDSHAKE_RTT, RTOS, RTT_MIN, SENT_AGAIN, measure_capture
+from scpslab.analysis.metrics.data_connection import (
+    ACK_LENGTH,
+    CAPTURE_TRANSFER,
+    GOODPUT,
+    HANDSHAKE_RTT,
+    RTOS,
+    RTT_MIN,
+    SENT_AGAIN,
+    UTILIZATION,
+    measure_capture,
+    rates,
+)
 from scpslab.analysis.metrics.data_flows import FileConnection
-from scpslab.analysis.viewpoints import bottleneck_bps
 
 from scpslab.kinds.services.gateway.metrics import gateway_of
 from scpslab.kinds.workloads.ftp.plan import Ftp
@@ -15,8 +25,8 @@ COLUMNS = (
     Column("transfer_s", 6, "The client's time for the transfer alone: from the end of log-in and set-up commands to the server's word that all is done."),
     Column("client_total_s", 6, "The client's time for everything, connecting and logging in included."),
     CAPTURE_TRANSFER,
-    Column("goodput_bps", 3, "bytes * 8 / transfer_s."),
-    Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path), start and stop bits of a serial line counted in that rate."),
+    GOODPUT,
+    UTILIZATION,
     SENT_AGAIN,
     RTOS,
     ACK_LENGTH,
@@ -37,13 +47,8 @@ def measure(subject: Subject[Ftp]) -> dict[str, Value]:
         # The kernel's connection ends at the host's own gateway.
         values["rtos"] = count(lines.get("sender", {}), "rtos")
     if total_s is not None and before_s is not None:
-        transfer_s = total_s - before_s
-        values["transfer_s"] = transfer_s
-        if arrived and transfer_s > 0:
-            values["goodput_bps"] = arrived * 8 / transfer_s
-            if rate_bps := bottleneck_bps(cell.plan, workload):
-                values["utilization"] = arrived * 8 / (transfer_s * rate_bps)
-    return values | measure_capture(subject, arrived)
+        values["transfer_s"] = total_s - before_s
+    return values | rates(subject, arrived, values.get("transfer_s")) | measure_capture(subject, arrived)
 
 
 FAMILY = Family(Ftp, COLUMNS, measure)
