@@ -520,7 +520,11 @@ fn settings_that_make_no_sense_are_named_with_file_and_line() {
     says(&format!("send {ends} --network np --np {bad}"), 2, &format!("{bad}:3: found 7291, a group"));
     let router = lab.write("router.json", "{\n \"address\": \"10.8.0.9\",\n \"interfaces\": [\n  {\"nam\": \"x\"}]}");
     says(&format!("router {router}"), 2, &format!("{router}:4: unknown field `nam`"));
-    says(&format!("router {}", lab.folder.join("none.json").display()), 3, "none.json: found no such file; expected JSON settings");
+    says(
+        &format!("router {}", lab.folder.join("none.json").display()),
+        3,
+        "none.json: found no such file; expected JSON settings",
+    );
     let empty = lab.write("empty.json", "{\"address\": \"10.8.0.9\", \"interfaces\": []}");
     says(&format!("router {empty}"), 2, "found 0; expected 1 to 64");
     let taken = lab.write(
