@@ -14,10 +14,11 @@ import pytest
 from scpslab.analysis.capture import read_packets
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.plan import read, write
-from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan import FORMAT, Plan, read, schema
+from scpslab.plan.cell import CellPlan, Limits
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.topology import catalogue
-from scpslab.plan.topology.layout import Layout, layout
+from scpslab.plan.topology.layout import layout
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.runner import RunResult
 from tests.lab import forks
@@ -25,11 +26,10 @@ from tests.lab import forks
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
 
 
-KEY = CellKey(id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32)
-LIMITS = Limits(virtual_s=3600, wall_s=120, memory_mib=512)
+CELL = CellPlan(id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32, limits=Limits(virtual_s=3600, wall_s=120))
 
 
-def point_to_point(**parameters: str) -> Layout:
+def point_to_point(**parameters: str) -> NetworkPlan:
     """The network of two hosts and a hop."""
     module = catalogue.module("point_to_point")
     return layout(module.describe(module.PARAMETERS.read(parameters)))
@@ -39,7 +39,7 @@ def point_to_point(**parameters: str) -> Layout:
 def engine() -> Iterator[VirtualEngine]:
     """The engine, prepared once."""
     engine = VirtualEngine()
-    engine.prepare(print, [point_to_point().plan(KEY, LIMITS)])
+    engine.prepare(print, [Plan(network=point_to_point(), cell=CELL)])
     yield engine
     engine.close()
 
@@ -100,7 +100,7 @@ def capture(node: str) -> dict[str, Any]:
 
 @pytest.fixture
 def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
-    """Runs workloads over the hop of point_to_point; `change(data, ack)` alters the planned directions."""
+    """Runs workloads over the hop of point_to_point; `change(data, ack)` alters the planned directions, and their `errors` and `disorder`."""
 
     def run(
         workloads: list[dict[str, Any]],
@@ -108,20 +108,25 @@ def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         change: Callable[[dict[str, Any], dict[str, Any]], None] = lambda data, ack: None,
         **parameters: str,
     ) -> Outcome:
-        network = write(point_to_point(**parameters).plan(KEY, LIMITS))
+        network = schema.write(point_to_point(**parameters))
         data, ack = network["links"][0]["directions"]
         data["errors"], ack["errors"] = dict(ERRORS), dict(ERRORS)
         change(data, ack)
-        return run_network(engine, tmp_path, network, workloads, probes)
+        impairments = [impairment("hop", direction, direction.pop("errors"), direction.pop("disorder", {})) for direction in (data, ack)]
+        return run_network(engine, tmp_path, network, {"workloads": workloads, "probes": list(probes), "impairments": impairments})
 
     return run
 
 
-def run_network(
-    engine: VirtualEngine, tmp_path: Path, network: dict[str, Any], workloads: list[dict[str, Any]], probes: tuple[dict[str, Any], ...] = ()
-) -> Outcome:
-    """Runs workloads and probes on the network of a plan, all as JSON has them."""
-    plan = read({**network, "workloads": workloads, "probes": list(probes)})
+def impairment(link: str, direction: dict[str, Any], errors: dict[str, Any], disorder: dict[str, Any]) -> dict[str, Any]:
+    """What goes wrong in a direction; `disorder` has jitter_ns, which is the network's, duplicate and seed."""
+    direction["jitter_ns"] = disorder.get("jitter_ns", 0)
+    return {"link": link, "direction": direction["name"], "errors": errors} | {key: disorder[key] for key in ("duplicate", "seed") if key in disorder}
+
+
+def run_network(engine: VirtualEngine, tmp_path: Path, network: dict[str, Any], cell: dict[str, Any]) -> Outcome:
+    """Runs what a cell says beside the settings of CELL on a network, both as JSON has them."""
+    plan = read({"format": FORMAT, "network": network, "cell": {**schema.write(CELL), **cell}})
     folder = tmp_path / f"cell-{len(list(tmp_path.iterdir()))}"
     return Outcome(folder, engine.run(CellRun(plan, folder)))
 

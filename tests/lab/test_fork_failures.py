@@ -74,7 +74,7 @@ def forks_of(engine: VirtualEngine) -> list[Fork]:
 
 def limited(plan: Plan, wall_s: int) -> Plan:
     """A plan with another limit of real time."""
-    return replace(plan, limits=replace(plan.limits, wall_s=wall_s))
+    return replace(plan, cell=replace(plan.cell, limits=replace(plan.cell.limits, wall_s=wall_s)))
 
 
 @pytest.mark.parametrize("seed", range(KILLS))
@@ -113,9 +113,9 @@ def test_a_fork_that_is_stopped_ends_at_its_limit(cells, plans):
 def test_a_guest_that_computes_for_ever_ends_at_its_limit(cells, plans):
     """It lets no virtual time pass; the message names the program, and cells of the same template go on."""
     script = (RunStep(t_ns=0, node="ws1", command="true", required=True, patience_ns=10**9),)
-    plans = {name: replace(plan, script=script) for name, plan in plans.items()}
+    plans = {name: replace(plan, cell=replace(plan.cell, script=script)) for name, plan in plans.items()}
     busy = replace(script[0], command="while :; do :; done")
-    plans["c1"] = limited(replace(plans["c1"], script=(busy,)), SHORT_S)
+    plans["c1"] = limited(replace(plans["c1"], cell=replace(plans["c1"].cell, script=(busy,))), SHORT_S)
     with prepared(plans) as engine:
         statuses = run(engine, plans, cells)
         assert len(engine.templates()) == 1

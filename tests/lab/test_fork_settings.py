@@ -143,9 +143,9 @@ def states_of(engine: VirtualEngine, plans: dict[str, Plan], folder: Path) -> di
 def without_chance(state: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """A state without what is drawn at set-up and shapes no packet: addresses of bridges, seeds of delays that do not vary, the order of neighbours."""
     text = json.dumps({key: value for key, value in state.items() if key != "python"})
-    seeds = {int(d.disorder.seed[16:28], 16) for link in plan.links for d in link.directions if d.disorder and d.disorder.jitter_ns}
+    seeds = {int(d.disorder.seed[16:28], 16) for link in plan.network.links for d in link.directions if d.disorder and d.disorder.jitter_ns}
     text = re.sub(r" seed (\d+)", lambda found: found[0] if int(found[1]) in seeds else "", text)
-    macs = {end.mac for link in plan.links for end in link.ends} | {"ff:ff:ff:ff:ff:ff"}
+    macs = {end.mac for link in plan.network.links for end in link.ends} | {"ff:ff:ff:ff:ff:ff"}
     text = re.sub(r"\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b", lambda found: found[0] if found[0] in macs or found[0].startswith("02:fe:") else "drawn", text)
     found: dict[str, Any] = json.loads(text)
     for seen in found["kernel"].values():

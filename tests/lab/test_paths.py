@@ -15,7 +15,7 @@ from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.plan.nodes import Router, Switch
-from scpslab.plan.paths import Flow, flow, paths_of
+from scpslab.plan.paths import Flow, Paths, flow
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.interfaces import addresses
 from scpslab.scenario import planning
@@ -67,10 +67,10 @@ def flows() -> list[tuple[str, str, str]]:
 
 def counted(plan: Plan, outcome: Outcome) -> Counter[tuple[str, str]]:
     """Packets that each direction of each link was offered. A switch floods what it has not learned, and copies for monitors: its own count is left out."""
-    switches = {node.name for node in plan.nodes if isinstance(node, Switch)}
-    flooded = {(link.name, direction.name) for link in plan.links for direction in link.directions if direction.from_ in switches}
+    switches = {node.name for node in plan.network.nodes if isinstance(node, Switch)}
+    flooded = {(link.name, direction.name) for link in plan.network.links for direction in link.directions if direction.from_ in switches}
     found = Counter({(line["link"], line["direction"]): int(line["offered_packets"]) for line in outcome.records("accounting")})
-    for link in plan.serial_links:
+    for link in plan.network.serial_links:
         lines = (line for line in outcome.records(link.name) if line["event"] == "direction")
         found.update({(link.name, line["direction"]): int(line["sent_frames"]) for line in lines})
     return Counter({place: number for place, number in found.items() if place not in flooded})
@@ -83,7 +83,7 @@ def taken(hops: list[Any]) -> Counter[tuple[str, str]]:
 
 def asked(found: Flow, plan: Plan) -> list[str]:
     """The routers on the way, in their order: what traceroute would list."""
-    routers = {node.name for node in plan.nodes if isinstance(node, Router)}
+    routers = {node.name for node in plan.network.nodes if isinstance(node, Router)}
     return [hop.direction.to for hop in found.there if hop.direction.to in routers]
 
 
@@ -92,7 +92,7 @@ def test_packets_take_the_path_that_the_plan_foretells(planned: Planned, run: Ru
     """Every link on the path carries every echo each way, no other link any; each router answers when the time to live ends at it."""
     text = HEAD.format(topology) + f"workloads:\n  - {{kind: ping, name: echo, from: {source}, to: {sink}, count: {ECHOES}, interval: 100 ms}}\n"
     draft = planned(text)
-    found = flow(paths_of(draft), draft.workloads[0])
+    found = flow(Paths(draft.network), draft.cell.workloads[0])
     routers = asked(found, draft)
     command = "ping -n -c 1 -W 4 -t {} " + found.to_ip
     steps = [f"  - {{do: run, at: {20 + 5 * number} s, node: {source}, command: {command.format(number)}}}\n" for number in range(1, len(routers) + 1)]
@@ -102,7 +102,7 @@ def test_packets_take_the_path_that_the_plan_foretells(planned: Planned, run: Ru
     assert outcome.status["status"] == "completed"
     (summary,) = (line for line in outcome.records("echo") if line.get("event") == "summary")
     assert summary["received"] == ECHOES
-    owners = {end.ip.split("/")[0]: end.node for link in plan.all_links for end in link.ends if end.ip}
+    owners = {end.ip.split("/")[0]: end.node for link in plan.network.all_links for end in link.ends if end.ip}
     logs = [(outcome.folder / "logs" / f"script-{number}-{source}.log").read_text() for number in range(1, len(routers) + 1)]
     answers = [re.search(r"From ([\d.]+) icmp_seq=1 Time to live exceeded", log) for log in logs]
     assert [answer and owners[answer[1]] for answer in answers] == routers
@@ -140,7 +140,7 @@ def test_only_the_named_links_carry_anything(planned: Planned, run: Run, text: s
 
     assert outcome.status["status"] == "completed"
     carried = {f"{link}.{direction}" for (link, direction), number in counted(plan, outcome).items() if number and link in ("sat", "phone")}
-    found = flow(paths_of(plan), plan.workloads[0])
+    found = flow(Paths(plan.network), plan.cell.workloads[0])
     assert found.back is not None
     assert carried == set(wanted) == {f"{link}.{direction}" for link, direction in taken([*found.there, *found.back]) if link in ("sat", "phone")}
 

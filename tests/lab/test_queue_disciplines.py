@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scpslab.plan import write
-from tests.lab.conftest import KEY, LIMITS, datagrams, point_to_point, run_network, run_text
+from scpslab.plan import schema
+from tests.lab.conftest import datagrams, point_to_point, run_network, run_text
 
 from scpslab.kinds.disciplines.red.plan import SLOPE_LIMIT, burst_packets, is_possible
 
@@ -45,10 +45,10 @@ def shown(engine, tmp_path):
     """What tc says of the queue after four seconds of a quarter more than the line takes: 56 kB, which the sender's socket lets wait, are in RED's range."""
 
     def run(**queue) -> str:
-        network = write(point_to_point(data_rate="2 Mbit/s", data_buffer="1 MB").plan(KEY, LIMITS))
+        network = schema.write(point_to_point(data_rate="2 Mbit/s", data_buffer="1 MB"))
         network["links"][0]["directions"][0]["queue"] |= queue
         command = {"t_ns": 4_900_000_000, "do": "run", "node": "h1", "command": "tc -s -d qdisc show dev h1-hop", "patience_ns": 10**9, "required": True}
-        outcome = run_network(engine, tmp_path, network | {"script": [command]}, [datagrams(2_500_000, 5, 1000)])
+        outcome = run_network(engine, tmp_path, network, {"script": [command], "workloads": [datagrams(2_500_000, 5, 1000)]})
         assert outcome.status["status"] == "completed"
         return (outcome.folder / "logs" / "script-1-h1.log").read_text()
 
@@ -115,7 +115,7 @@ def test_red_s_thresholds_are_possible_for_scpslab_exactly_if_they_are_for_tc(en
     loop = f'while IFS=/ read l m b p; do tc qdisc replace dev lo root red {settings}; echo "$l $m $?"; tc qdisc del dev lo root; done'
     command = f"printf '%s\\n' {' '.join(words)} | bash -c '{loop}'"
     step = {"t_ns": 10**9, "do": "run", "node": "h1", "command": command, "patience_ns": 60 * 10**9, "required": True}
-    outcome = run_network(engine, tmp_path, write(point_to_point().plan(KEY, LIMITS)) | {"script": [step]}, [])
+    outcome = run_network(engine, tmp_path, schema.write(point_to_point()), {"script": [step]})
     said = re.findall(r"^\d+ \d+ (\d)$", (outcome.folder / "logs" / "script-1-h1.log").read_text(), re.MULTILINE)
 
     assert [(case, code == "0") for case, code in zip(cases, said, strict=True)] == list(zip(cases, expected, strict=True))

@@ -15,11 +15,11 @@ from scipy import stats
 from scpslab.analysis.collect import measure
 from scpslab.analysis.run import open_run
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.plan import read, write
+from scpslab.plan import Plan, read_network, schema
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.layout import layout
 from scpslab.running import RunOptions, run_scenario
-from tests.lab.conftest import ERRORS, KEY, LIMITS, Outcome, capture, datagrams, run_network
+from tests.lab.conftest import CELL, ERRORS, Outcome, capture, datagrams, run_network
 from tests.lab.test_determinism import digests
 
 pytestmark = pytest.mark.lab
@@ -43,13 +43,13 @@ def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         **parameters: object,
     ) -> Outcome:
         module = catalogue.module("sgls")
-        network = write(layout(module.describe(module.PARAMETERS.read(parameters))).plan(KEY, LIMITS))
-        for direction, errors in zip(network["serial_links"][0]["directions"], (data, None), strict=True):
-            direction["errors"] = ERRORS | (errors or {})
+        network = schema.write(layout(module.describe(module.PARAMETERS.read(parameters))))
+        both = zip(("data", "ack"), (data, None), strict=True)
+        impairments = [{"link": "serial", "direction": name, "errors": ERRORS | (errors or {})} for name, errors in both]
         for end in network["serial_links"][0]["ends"]:
             end["route"] |= route or {}
-        engine.prepare(print, [read(network)])
-        return run_network(engine, tmp_path, network, workloads, probes)
+        engine.prepare(print, [Plan(network=read_network(network), cell=CELL)])
+        return run_network(engine, tmp_path, network, {"workloads": workloads, "probes": list(probes), "impairments": impairments})
 
     return run
 

@@ -37,7 +37,7 @@ def cells_of(kind: str) -> dict[str, Plan]:
     if not images_can_be_had():
         pytest.skip("no Docker Engine here to build the images of nodes with")
     plans = plans_of("docker")
-    own = {cell_id for cell_id, plan in plans.items() if any(node.kind == "host" and node.stack == "image" for node in plan.nodes)}
+    own = {cell_id for cell_id, plan in plans.items() if any(node.kind == "host" and node.stack == "image" for node in plan.network.nodes)}
     return {cell_id: plan for cell_id, plan in plans.items() if (cell_id in own) is (kind == "own-image")}
 
 
@@ -158,8 +158,11 @@ def test_memory_on_a_disk_gives_the_same_bytes(tmp_path, monkeypatch, undisturbe
 def test_a_network_that_cannot_be_set_up_fails_its_cell_with_the_reason(tmp_path):
     """The template says why; the next cell of the same template is tried anew."""
     plan = next(iter(plans_of("fy97").values()))
-    node = plan.speaking[0]
-    broken = replace(plan, nodes=tuple(replace(one, sysctls={"net.ipv4.tcp_sack": "many"}) if one == node else one for one in plan.nodes))
+    node = plan.network.speaking[0]
+    broken = replace(
+        plan,
+        network=replace(plan.network, nodes=tuple(replace(one, sysctls={"net.ipv4.tcp_sack": "many"}) if one == node else one for one in plan.network.nodes)),
+    )
     with prepared({"one": plan}) as engine:
         statuses = run(engine, {"one": broken, "two": plan}, tmp_path)
 

@@ -57,7 +57,7 @@ def test_another_key_at_one_end_is_named_as_the_reason(run: Run) -> None:
 def test_the_key_is_in_none_of_the_cells_files_and_a_repetition_is_the_same(run: Run) -> None:
     first, second = (run("fy97", BULK, more=CAPTURE, out=out) for out in ("runs", "again"))
     assert digests(first.folder.parents[1]) == digests(second.folder.parents[1])
-    key = master_key(first.plan.workloads[0].from_scps.sp.key_seed)
+    key = master_key(first.plan.cell.workloads[0].from_scps.sp.key_seed)
     files = [path for path in first.folder.rglob("*") if path.is_file()]
     assert [path.name for path in files if path.suffix == ".pcap"] == ["ws1.pcap"]
     assert [path.name for path in files if key.encode() in path.read_bytes() or bytes.fromhex(key) in path.read_bytes()] == []

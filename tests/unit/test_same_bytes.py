@@ -34,25 +34,25 @@ def kinds(union: Any) -> set[str]:
 
 def directions(plans: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Every direction of every link."""
-    return [direction for plan in plans for link in plan["links"] + plan["serial_links"] for direction in link["directions"]]
+    return [direction for plan in plans for link in plan["network"]["links"] + plan["network"]["serial_links"] for direction in link["directions"]]
 
 
 def test_every_topology_workload_and_probe_is_there(plans):
-    assert {plan["topology"] for plan in plans} == set(catalogue.names())
-    assert {workload["kind"] for plan in plans for workload in plan["workloads"]} == kinds(Workload)
-    assert {probe["kind"] for plan in plans for probe in plan["probes"]} == kinds(Probe)
+    assert {plan["network"]["topology"] for plan in plans} == set(catalogue.names())
+    assert {workload["kind"] for plan in plans for workload in plan["cell"]["workloads"]} == kinds(Workload)
+    assert {probe["kind"] for plan in plans for probe in plan["cell"]["probes"]} == kinds(Probe)
 
 
 def test_every_stack_and_preset_is_there(plans):
     text = "".join(path.read_text() for path in same_bytes.SCENARIOS.glob("*.yaml"))
 
-    assert {node["stack"] for plan in plans for node in plan["nodes"] if node["kind"] == "host"} == set(STACKS)
+    assert {node["stack"] for plan in plans for node in plan["network"]["nodes"] if node["kind"] == "host"} == set(STACKS)
     assert [preset for preset in {*PRESETS, *CONGESTION_OF} if f"preset: {preset}" not in text] == []
 
 
 def test_every_error_model_action_and_queue_is_there(plans):
-    errors = [direction["errors"] for direction in directions(plans) if direction["errors"]]
-    queues = {direction["queue"]["discipline"] for plan in plans for link in plan["links"] for direction in link["directions"] if direction["queue"]}
+    errors = [one["errors"] for plan in plans for one in plan["cell"]["impairments"] if "errors" in one]
+    queues = {direction["queue"]["discipline"] for plan in plans for link in plan["network"]["links"] for direction in link["directions"] if direction["queue"]}
 
     assert {error["model"] for error in errors} >= set(MODELS)
     assert {error["action"] for error in errors} == {"drop", "flip"}
@@ -62,9 +62,9 @@ def test_every_error_model_action_and_queue_is_there(plans):
 
 
 def test_a_serial_link_a_script_and_containers_are_there(plans):
-    assert any(plan["serial_links"] for plan in plans)
-    assert {step["do"] for plan in plans for step in plan.get("script", [])} == {"link", "run"}
-    assert {plan["containers"] for plan in plans} == {"process", "docker"}
+    assert any(plan["network"]["serial_links"] for plan in plans)
+    assert {step["do"] for plan in plans for step in plan["cell"]["script"]} == {"link", "run"}
+    assert {plan["network"]["containers"] for plan in plans} == {"process", "docker"}
 
 
 def test_a_changed_a_missing_and_a_new_file_are_found(tmp_path: Path):

@@ -85,7 +85,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
     """All metrics of one cell by column name."""
     values: dict[str, Value] = {}
     names = _workload_names(cell.plan)
-    subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.workloads}
+    subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
     for family, workload in _pairs(cell.plan):
         for name, value in family.measure(subjects[workload.name]).items():
             values[names[workload.name, name]] = value
@@ -96,7 +96,7 @@ def _identity(cell: RunCell) -> dict[str, Value]:
     key = cell.plan.cell
     return {
         "scenario": key.scenario,
-        "topology": cell.plan.topology,
+        "topology": cell.plan.network.topology,
         "cell": key.id,
         "stack": _stack(cell.plan),
         "repeat": key.repeat,
@@ -108,10 +108,10 @@ def _identity(cell: RunCell) -> dict[str, Value]:
 
 def _stack(plan: Plan) -> str:
     """What carries transport at the source of the first required workload, where no axis says it: "kernel reno"."""
-    workload = next((item for item in plan.workloads if item.required), None)
+    workload = next((item for item in plan.cell.workloads if item.required), None)
     if workload is None:
         return ""
-    node = next(node for node in plan.speaking if node.name == workload.from_)
+    node = next(node for node in plan.network.speaking if node.name == workload.from_)
     if STACKS[node.stack].runs_scps:
         # Unmodified programs have that of the host's gateway.
         program = workload.sending_program or gateway_of(plan, node.name)
@@ -120,14 +120,14 @@ def _stack(plan: Plan) -> str:
 
 
 def _pairs(plan: Plan) -> Iterable[tuple[Family[Any], Traffic]]:
-    return ((family, workload) for family in FAMILIES for workload in plan.workloads if isinstance(workload, family.workload))
+    return ((family, workload) for family in FAMILIES for workload in plan.cell.workloads if isinstance(workload, family.workload))
 
 
 def _workload_names(plan: Plan) -> dict[tuple[str, str], str]:
     """Column of each (workload, metric): the bare name for the first workload in the plan that has it, `<workload>_<metric>` for the others."""
     names: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
-    for workload in plan.workloads:
+    for workload in plan.cell.workloads:
         for family in FAMILIES:
             for column in family.columns if isinstance(workload, family.workload) else ():
                 names[workload.name, column.name] = f"{workload.name}_{column.name}" if column.name in taken else column.name
@@ -139,7 +139,12 @@ def _columns(plan: Plan) -> Columns:
     """Metric columns of a cell: those of each family in their fixed order, then losses."""
     names = _workload_names(plan)
     families = [
-        tuple((names[workload.name, column.name], column) for workload in plan.workloads if isinstance(workload, family.workload) for column in family.columns)
+        tuple(
+            (names[workload.name, column.name], column)
+            for workload in plan.cell.workloads
+            if isinstance(workload, family.workload)
+            for column in family.columns
+        )
         for family in FAMILIES
     ]
     return (*families, tuple((column.name, column) for module in (losses, serial, np, sp, gateways) for column in module.columns(plan)))

@@ -42,7 +42,7 @@ from scpslab.analysis.run import RunCell
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import NoPathError, Paths, paths_of
+from scpslab.plan.paths import NoPathError, Paths
 from scpslab.runs import CellFiles
 
 from scpslab.kinds.probes.capture.plan import Capture
@@ -119,7 +119,7 @@ def find_losses(cell: RunCell, run: str) -> Losses:
     found: list[Lost] = []
     notes: list[str] = []
     logged: set[tuple[str, str]] = set()
-    for probe in (probe for probe in cell.plan.probes if isinstance(probe, Verdicts)):
+    for probe in (probe for probe in cell.plan.cell.probes if isinstance(probe, Verdicts)):
         place = (probe.link, probe.direction)
         if place in logged:
             continue
@@ -142,7 +142,7 @@ def capture_file(cell: RunCell, name: str) -> Path:
 
 
 def _captures(cell: RunCell) -> Iterable[_Seen]:
-    for probe in cell.plan.probes:
+    for probe in cell.plan.cell.probes:
         path = CellFiles(cell.folder).capture(probe.name)
         if isinstance(probe, Capture) and path.is_file():
             records = read_records(path.read_bytes(), str(path))
@@ -167,7 +167,7 @@ def _of_direction(cell: RunCell, probe: Verdicts, account: dict[str, Any], captu
     unlogged = (count(account, "queue_packets") or 0) - sum(one.cause == QUEUE for one in lost)
     if unlogged > 0:
         notes.append(f"{where}: {unlogged} packets were dropped by the queue's discipline, which keeps no log; they are not in this list.")
-    if unlogged > 0 or (direction.disorder and direction.disorder.jitter_ns):
+    if unlogged > 0 or direction.jitter_ns:
         reason = "packets left the queue unlogged" if unlogged > 0 else "packets overtake each other on this link"
         return lost, [*notes, f"{where}: the packets cannot be identified, because {reason}."]
     for seen in captures:
@@ -186,7 +186,7 @@ def _bare(line: dict[str, Any], probe: Verdicts, direction: Direction) -> Lost:
 
 
 def _direction(plan: Plan, probe: Verdicts) -> Direction | None:
-    return next((item for link in plan.links if link.name == probe.link for item in link.directions if item.name == probe.direction), None)
+    return next((item for link in plan.network.links if link.name == probe.link for item in link.directions if item.name == probe.direction), None)
 
 
 def _same_packets(cell: RunCell, seen: _Seen, probe: Verdicts, direction: Direction, lines: list[dict[str, Any]], account: dict[str, Any]) -> list[int] | None:
@@ -213,7 +213,7 @@ def _same_packets(cell: RunCell, seen: _Seen, probe: Verdicts, direction: Direct
 def _over(plan: Plan, headers: IpHeaders, probe: Verdicts) -> Ints:
     """Indices of the packets whose way leads over the probe's direction."""
     pairs, label = np.unique(np.stack([headers.source, headers.destination], axis=1), axis=0, return_inverse=True)
-    paths = paths_of(plan)
+    paths = Paths(plan.network)
     crosses = np.array([_crosses(plan, paths, probe, source, destination) for source, destination in pairs.tolist()], dtype=np.bool_)
     return np.flatnonzero(crosses[label.reshape(-1)])
 
@@ -231,11 +231,11 @@ def _crosses(plan: Plan, paths: Paths, probe: Verdicts, source: int, destination
 
 def _owner(plan: Plan, address: ipaddress.IPv4Address) -> str | None:
     """The node with this address: on one of its interfaces, or in a prefix that its own programs have."""
-    for link in plan.all_links:
+    for link in plan.network.all_links:
         for end in link.ends:
             if end.ip and address == ipaddress.IPv4Interface(end.ip).ip:
                 return end.node
-    for node in plan.nodes:
+    for node in plan.network.nodes:
         for route in () if isinstance(node, Switch) else node.routes:
             if route.via is None and route.to != "default" and address in ipaddress.IPv4Network(route.to):
                 return node.name

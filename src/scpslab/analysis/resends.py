@@ -65,9 +65,9 @@ def _resends(connection: Connection, frames: Ints, causes: dict[int, str]) -> li
 
 def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
     """For formulas: `resends`, `resends_CAUSE`, and `resend_causes`, all causes in order of time. Nothing for a cell that has no log or not one transfer."""
-    transfers = [workload for workload in cell.plan.workloads if isinstance(workload, Bulk)]
-    captures = [probe.name for probe in cell.plan.probes if isinstance(probe, Capture) and [workload.from_ for workload in transfers] == [probe.node]]
-    if not captures or not any(isinstance(probe, Verdicts) for probe in cell.plan.probes) or cell.status != "completed":
+    transfers = [workload for workload in cell.plan.cell.workloads if isinstance(workload, Bulk)]
+    captures = [probe.name for probe in cell.plan.cell.probes if isinstance(probe, Capture) and [workload.from_ for workload in transfers] == [probe.node]]
+    if not captures or not any(isinstance(probe, Verdicts) for probe in cell.plan.cell.probes) or cell.status != "completed":
         return {}
     causes = [resend.cause for resend in find_resends(cell, find_losses(cell, run), captures[0])]
     counts = Counter(causes)

@@ -26,12 +26,12 @@ def bottleneck_bps(plan: Plan, workload: Traffic) -> int | None:
 def queue_probe(plan: Plan, hop: Hop) -> QueueDepth | None:
     """The probe of the queue before a hop, if there is one."""
     place = (hop.link.name, hop.direction.name, "queue")
-    return next((probe for probe in plan.probes if isinstance(probe, QueueDepth) and (probe.link, probe.direction, probe.stage) == place), None)
+    return next((probe for probe in plan.cell.probes if isinstance(probe, QueueDepth) and (probe.link, probe.direction, probe.stage) == place), None)
 
 
 def capture_at(plan: Plan, node: str) -> Capture | None:
     """The capture probe on a host itself, if there is one."""
-    return next((probe for probe in plan.probes if isinstance(probe, Capture) and probe.node == node), None)
+    return next((probe for probe in plan.cell.probes if isinstance(probe, Capture) and probe.node == node), None)
 
 
 def capture_near(plan: Plan, node: str) -> Capture | None:
@@ -41,8 +41,8 @@ def capture_near(plan: Plan, node: str) -> Capture | None:
 
 def capture_beside(plan: Plan, node: str) -> Capture | None:
     """The capture on the monitor of a host's switch, which sees the traffic of all hosts there."""
-    mirrors = {switch.name: switch.mirror_to for switch in plan.nodes if isinstance(switch, Switch)}
-    for link in plan.links:
+    mirrors = {switch.name: switch.mirror_to for switch in plan.network.nodes if isinstance(switch, Switch)}
+    for link in plan.network.links:
         for direction in link.directions:
             monitor = mirrors.get(direction.to) if direction.from_ == node else None
             if monitor and (probe := capture_at(plan, monitor)):

@@ -70,7 +70,7 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
         raise UsageError("--capture: found no --pcapng beside it; expected the file to write. Add --pcapng FILE.")
     names = loss_table.captures_with_losses(found)
     if wanted is not None and not capture_file(cell, wanted).is_file():
-        captures = [probe.name for probe in cell.plan.probes if isinstance(probe, Capture)]
+        captures = [probe.name for probe in cell.plan.cell.probes if isinstance(probe, Capture)]
         raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; {one_of(wanted, captures)}')
     name = wanted or next(iter(names), None)
     if name is None:

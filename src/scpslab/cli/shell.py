@@ -21,14 +21,13 @@ from scpslab.core.scratch import scratch
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.engine.base import Interrupted
 from scpslab.plan import Plan
-from scpslab.plan.cell import CellKey, Limits, Prompt
+from scpslab.plan.cell import Limits, Prompt
+from scpslab.plan.network import Containers
 from scpslab.plan.nodes import Host
-from scpslab.plan.plan import Containers
 from scpslab.scenario import planning
-from scpslab.scenario.planning.containers import DOCKER_MEMORY_MIB
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 
-MEMORY_MIB = 512
+LIMITS = Limits(virtual_s=10**9, wall_s=10**9)
 INTERRUPTED_EXIT = 130
 
 
@@ -81,7 +80,7 @@ def shell(
     stacks = _stacks(stack or [], kind)
     kind_of_nodes: Containers = "docker" if containers == "docker" else "process"
     plan = shell_plan(topology, given, stacks, kind, kind_of_nodes, is_trusted=trust)
-    hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
+    hosts = [node.name for node in plan.network.nodes if isinstance(node, Host)]
     session = Session(keep or new_folder(), topology, given, _of_hosts(stacks, hosts), is_asked_for=keep is not None)
     runner = ENGINES[engine]()
     notes = Notes(plain_console(stderr=True))
@@ -165,8 +164,5 @@ def shell_plan(
             # The file is none of the user's.
             raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))) from error
         planned = planning.plan(cell)
-    return replace(planned, cell=CellKey(id="shell", scenario="shell", axes={}, repeat=1, kernel_seed="", shell=kind), limits=_limits(containers), script=None)
-
-
-def _limits(containers: Containers) -> Limits:
-    return Limits(virtual_s=10**9, wall_s=10**9, memory_mib=MEMORY_MIB + (DOCKER_MEMORY_MIB if containers == "docker" else 0))
+    own = replace(planned.cell, id="shell", scenario="shell", kernel_seed="", shell=kind, limits=LIMITS, script=())
+    return replace(planned, cell=own)

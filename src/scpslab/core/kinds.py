@@ -28,6 +28,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "command",
         "gateway",
         "host-gateway",
+        "np-router",
     ),
     "probes": (
         "capture",

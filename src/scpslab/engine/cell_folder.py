@@ -73,7 +73,7 @@ class CellFolder:
         status = self._status(ended, lab)
         self.out.make_folders()
         shutil.copyfile(CellFiles(self.inside).plan, self.out.plan)
-        if status["status"] == "failed" or self.plan.mininet:
+        if status["status"] == "failed" or self.plan.cell.mininet:
             shutil.copyfile(self.console, self.out.log("console"))
         shutil.rmtree(target, ignore_errors=True)
         self.out.path.rename(target)

@@ -51,7 +51,7 @@ class HostEngine(ProcessEngine):
         own = {name for plan in plans for name in own_images(plan)}
         for name in own:
             find_image(name)
-        _check_images({node.container.image for plan in plans for node in plan.speaking if node.container} - own)
+        _check_images({node.container.image for plan in plans for node in plan.network.speaking if node.container} - own)
         for lab in dead_labs():
             say(f"engine host: removed {', '.join(remove(lab)) or 'the folder'} of lab {lab}, whose process was killed")
         for with_stack in {Needs.of(plan).stack for plan in plans}:

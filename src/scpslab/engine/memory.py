@@ -38,7 +38,7 @@ def check_guests(plans: Iterable[Plan]) -> None:
     Raises:
         CapabilityError: it has more memory than the machine.
     """
-    needed_mib = max((plan.limits.memory_mib for plan in plans), default=0)
+    needed_mib = max((plan.network.memory_mib for plan in plans), default=0)
     machine_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     if needed_mib > machine_mib:
         found = f"limits.memory: found a guest of {needed_mib} MiB; expected at most the {machine_mib} MiB of this machine"

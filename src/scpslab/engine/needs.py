@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from scpslab.plan import Plan
-from scpslab.plan.services import GATEWAYS
 from scpslab.plan.stacks import STACKS
 
 
@@ -21,14 +20,15 @@ class Needs:
     @classmethod
     def of(cls, plan: Plan) -> Self:
         """The needs of a plan. A plan needs the `scps` program as a stack, as the channel of a serial link, as a gateway, or for a workload that it carries."""
-        carries = any(isinstance(service, GATEWAYS) for service in plan.services or ())
-        speaks = carries or any(STACKS[node.stack].runs_scps for node in plan.speaking) or any(workload.runs_scps for workload in plan.workloads)
-        return cls(bool(plan.serial_links) or speaks, plan.containers == "docker")
+        network, cell = plan.network, plan.cell
+        is_run = any(service.runs_scps for service in cell.services) or any(workload.runs_scps for workload in cell.workloads)
+        speaks = is_run or any(STACKS[node.stack].runs_scps for node in network.speaking)
+        return cls(bool(network.serial_links) or speaks, network.containers == "docker")
 
 
 def own_images(plan: Plan) -> list[str]:
     """Names of the images that do not belong to the project."""
-    return sorted({node.container.image for node in plan.speaking if STACKS[node.stack].is_own_image and node.container})
+    return sorted({node.container.image for node in plan.network.speaking if STACKS[node.stack].is_own_image and node.container})
 
 
 def not_promised(plans: Iterable[Plan]) -> str:

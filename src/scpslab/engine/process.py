@@ -97,7 +97,7 @@ class ProcessEngine(Engine):
             self.furnish(folder)
             with self.lab(folder, cell.core) as process:
                 with console_bounded(folder, process):
-                    ended = self._wait(process, folder.plan.limits.wall_s)
+                    ended = self._wait(process, folder.plan.cell.limits.wall_s)
                 ended = cut_console(folder) or ended
                 left = self.look_over(folder)
                 return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode or 0)}")

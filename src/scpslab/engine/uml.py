@@ -30,8 +30,8 @@ from scpslab.engine.process import ProcessEngine
 from scpslab.engine.standstill import standstill
 from scpslab.engine.terminal import SessionConsole
 from scpslab.lab.place import OUT
-from scpslab.plan import Plan
-from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan import NetworkPlan, Plan
+from scpslab.plan.cell import CellPlan, Limits
 from scpslab.runs import CellFiles
 from scpslab.setup import Images, cache_dir, ensure, ensure_stack
 from scpslab.setup.images import parts_facts
@@ -87,7 +87,7 @@ class UmlEngine(ProcessEngine):
             self._bundles[needs] = (ensure_bundle(images, scps, cache_dir(), partial(self._compile, images)), bundle_hash(images, scps))
         for plan in plans:
             if names := own_images(plan):
-                self._bring_images(names, plan.limits.memory_mib, say)
+                self._bring_images(names, plan.network.memory_mib, say)
 
     def check(self) -> None:
         """Checks that the lab kernel can run here.
@@ -140,8 +140,7 @@ class UmlEngine(ProcessEngine):
 
     def command(self, plan: Plan, console: str) -> list[str]:
         """The kernel's command line for a plan."""
-        limits = plan.limits
-        words = [str(self._kernel), f"mem={limits.memory_mib}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
+        words = [str(self._kernel), f"mem={plan.network.memory_mib}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
         return [*words, *self.clock_arguments, *self.seed_arguments(plan)]
 
     def confine(self, work: Path, home: Path) -> list[str]:
@@ -203,9 +202,9 @@ class UmlEngine(ProcessEngine):
 
 def no_network(limits: dict[str, int]) -> Plan:
     """A plan for a guest that runs no cell."""
-    key = CellKey(id="boot", scenario="boot", axes={}, repeat=1, kernel_seed="0" * 64)
-    bounds = Limits(virtual_s=limits["wall_s"], wall_s=limits["wall_s"], memory_mib=limits["memory_mib"])
-    return Plan(cell=key, limits=bounds, containers="process", topology="none", nodes=(), links=(), serial_links=(), workloads=(), probes=())
+    network = NetworkPlan(topology="none", containers="process", memory_mib=limits["memory_mib"], nodes=(), links=(), serial_links=())
+    bounds = Limits(virtual_s=limits["wall_s"], wall_s=limits["wall_s"])
+    return Plan(network=network, cell=CellPlan(id="boot", scenario="boot", axes={}, repeat=1, kernel_seed="0" * 64, limits=bounds))
 
 
 def _check_processes() -> None:

@@ -14,13 +14,15 @@ def write_vectors(plan: Plan, folder: Path) -> None:
 
     Serial links draw the errors of the models that their channel knows; for the others they get bit maps, <link>-<direction>.bits.
     """
-    for serial in plan.serial_links:
+    for serial in plan.network.serial_links:
         for line in serial.directions:
-            bits = bit_map(line.errors, serial.vector_bits) if line.errors else None
+            errors = plan.cell.errors(serial.name, line.name)
+            bits = bit_map(errors, serial.vector_bits) if errors else None
             if bits is not None:
                 (folder / file_name(serial.name, line.name, suffix=".bits")).write_bytes(bits)
-    for link in plan.links:
+    for link in plan.network.links:
         for direction in link.directions:
-            for numbers, suffix in ((gap_vector(direction.errors), ".u64"), (lost_packets(direction.errors), ".drops")):
+            errors = plan.cell.errors(link.name, direction.name)
+            for numbers, suffix in ((gap_vector(errors), ".u64"), (lost_packets(errors), ".drops")):
                 if len(numbers):
                     (folder / file_name(link.name, direction.name, suffix=suffix)).write_bytes(numbers.astype("<u8").tobytes())

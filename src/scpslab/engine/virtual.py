@@ -73,7 +73,7 @@ class VirtualEngine(UmlEngine):
         """See UmlEngine.prepare. Where the lab kernel cannot run, cells run in machines that can run it."""
         plans = list(plans)
         if why := native.trouble():
-            self.use_appliance(why, say, max((plan.limits.memory_mib for plan in plans), default=0))
+            self.use_appliance(why, say, max((plan.network.memory_mib for plan in plans), default=0))
         super().prepare(say, plans)
 
     def use_appliance(self, why: str, say: Callable[[str], None], guest_mib: int) -> None:
@@ -119,7 +119,7 @@ class VirtualEngine(UmlEngine):
 
     def boot_limit_s(self, plan: Plan) -> float:
         """How long the network of a plan may take to come up."""
-        return plan.limits.wall_s
+        return plan.cell.limits.wall_s
 
     @contextmanager
     def kernel(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[LabProcess]:
@@ -140,15 +140,14 @@ class VirtualEngine(UmlEngine):
         template = networks.Template.of(folder.plan, folder.inside / "vectors")
         if not self.snapshots or not can_hold_forks(choose()):
             (folder.inside / networks.FILE).write_text(template.text())
-            with self.kernel(CellFolder(folder.path, _seeded(template)), core) as process:
+            with self.kernel(CellFolder(folder.path, _seeded(folder.plan, template)), core) as process:
                 yield process
             return
         # A template works beside the cells that it is forked for, so that what they leave is moved into place and not copied.
         place = folder.path.parent
         key = f"{template.id} {self.hash(folder.plan)} {place} {core is None}"
-        limits = folder.plan.limits
         # Its own memory, and that of a fork.
-        needed_bytes = 2 * limits.memory_mib << 20
+        needed_bytes = 2 * folder.plan.network.memory_mib << 20
         with self._pool.use(key, lambda: self._template(template, folder, core), self.boot_limit_s(folder.plan), needed_bytes) as held:
             if held.template.memory_bytes is None:
                 # At the limit it is still alive, and would be the next time.
@@ -175,12 +174,12 @@ class VirtualEngine(UmlEngine):
             parts = Parts(self._appliance, self._kernel, self._tools, boot.parent, boot.name, shared)
             shared.mkdir(exist_ok=True)
             self.machines = Machines(parts, self._guest_mib, self._say)
-        limits, machines = folder.plan.limits, self.machines
+        plan, machines = folder.plan, self.machines
 
         def job(number: int) -> Job:
-            wall_s = limits.wall_s * (1 if machines.accelerated else SLOWER)
+            wall_s = plan.cell.limits.wall_s * (1 if machines.accelerated else SLOWER)
             name = lab.name if lab.parent == shared else ""
-            return Job(id=number, boot=boot.name, lab=name, is_cell=is_cell, memory_mib=limits.memory_mib, wall_s=wall_s, snapshots=self.snapshots)
+            return Job(id=number, boot=boot.name, lab=name, is_cell=is_cell, memory_mib=plan.network.memory_mib, wall_s=wall_s, snapshots=self.snapshots)
 
         with machines.use(core) as machine:
             cell = machine.start(folder, job)
@@ -206,7 +205,7 @@ class VirtualEngine(UmlEngine):
             (folder / CELLS).mkdir()
             (home.inside / networks.FILE).write_text(template.text())
             self.furnish(home)
-            words = [*template_launcher(self._tools, self._kernel, home.path, folder, memory), *self.command(_seeded(template), "null,fd:1")]
+            words = [*template_launcher(self._tools, self._kernel, home.path, folder, memory), *self.command(_seeded(cell.plan, template), "null,fd:1")]
             booted = Template(words, home.path, {"TMPDIR": str(memory), "HOME": str(memory)}, core)
             return Held(booted, folder, stack.pop_all().close)
 
@@ -214,7 +213,7 @@ class VirtualEngine(UmlEngine):
         """Gives a cell what its template has left instead of a network: status and logs, or what it was busy with at the limit."""
         home = CellFolder(held.folder / HOME, folder.plan)
         if held.template.is_alive:
-            what = f"the wall limit of {folder.plan.limits.wall_s} s came before the network was up{standstill(held.template.pid)}"
+            what = f"the wall limit of {folder.plan.cell.limits.wall_s} s came before the network was up{standstill(held.template.pid)}"
             home.out.write_status({"status": "failed", "reason": what, "epoch_realtime_ns": None, "virtual_s": None})
         held.template.close()
         sweep(home.out.path)
@@ -222,6 +221,6 @@ class VirtualEngine(UmlEngine):
         shutil.copyfile(home.console, folder.console)
 
 
-def _seeded(template: networks.Template) -> Plan:
-    """The plan of a template: random numbers come from it until a cell's own seed comes."""
-    return replace(template.plan, cell=replace(template.plan.cell, kernel_seed=template.id))
+def _seeded(plan: Plan, template: networks.Template) -> Plan:
+    """The plan of a guest that sets up a template: random numbers come from that until a cell's own seed comes."""
+    return replace(plan, cell=replace(plan.cell, kernel_seed=template.id))

@@ -9,7 +9,6 @@ import json
 import shutil
 from typing import Any
 
-from scpslab.core.names import file_name
 from scpslab.lab import environment, probes, services, workloads
 from scpslab.lab.accounts import Accounts
 from scpslab.lab.clock import SECOND_NS, Epoch
@@ -22,14 +21,12 @@ from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.records import Records, Trace
 from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
-from scpslab.lab.space import Space
+from scpslab.lab.space import Space, spare_gaps
 from scpslab.lab.stages import DirectionStages, delay_options
 from scpslab.lab.switches import OpenVSwitch
 from scpslab.lab.workloads.base import Workload
-from scpslab.plan import Plan
-from scpslab.plan.nodes import ScpsRouter, Switch
-
-from scpslab.kinds.services.np_router.lab import NpRouter
+from scpslab.plan import NetworkPlan, Plan
+from scpslab.plan.nodes import Switch
 
 STOP_LIMIT_NS = 30 * SECOND_NS
 VECTORS = CELL / "vectors"
@@ -38,18 +35,19 @@ GIVEN_UP = ("incomplete", "unsupported")
 
 
 class LabCell:
-    """The state of one cell while it runs. `plan`: its own, or that of the template that it goes on from."""
+    """The state of one cell while it runs: `set_up` makes its network, `take` gives it its `plan`."""
 
-    def __init__(self, plan: Plan, space: Space | None = None) -> None:
-        """`space`: what the stages of the links have room for, where more cells than this one will use them."""
-        self.plan = plan
-        self.space = space or Space.of(plan, VECTORS)
+    plan: Plan
+
+    def __init__(self, network: NetworkPlan, space: Space) -> None:
+        """`space`: what the stages of the links have room for."""
+        self.network_plan, self.space = network, space
         self.folders = Folders.made_in(WORK)
         self.loop = Loop()
         self.log = Records(self.folders.records / "lab.jsonl")
         self.phases: list[tuple[str, int]] = []
-        self._counted: dict[str, dict[str, Any]] = {}
         self.services = services.Services()
+        self.routers: list[services.Service] = []
 
     def phase(self, name: str) -> None:
         """Notes that a phase begins."""
@@ -57,7 +55,7 @@ class LabCell:
 
     def run(self) -> dict[str, Any]:
         """Runs the cell on its network, which is up; returns its status (docs/plan-format.md, status.json)."""
-        limit_ns = Context.now_ns() + self.plan.limits.virtual_s * SECOND_NS
+        limit_ns = Context.now_ns() + self.plan.cell.limits.virtual_s * SECOND_NS
         self.start_epoch()
         required = [workload for workload in self.workloads if workload.required]
         in_time = self.loop.run_until(lambda: self._is_over(required), limit_ns)
@@ -75,12 +73,13 @@ class LabCell:
             link.settle(Context.now_ns, self.context.rest)
         self._close_workloads()
         for router in self.routers:
-            self._counted[router.name] = router.close(Records(self.folders.records / file_name(router.name, suffix=".jsonl")))
+            router.end(STOP_LIMIT_NS)
+            router.write_records(self.folders.records)
         self.context.rest(max((probe.settle_ns for probe in self.probes), default=0))
         for probe in self.probes:
             probe.stop()
         for link in self.serial_links:
-            link.close(self.folders.records, {node: found[link.name] for node, found in self._counted.items() if link.name in found})
+            link.close(self.folders.records, {router.node: found[link.name] for router in self.routers if link.name in (found := router.counted)})
         if still_open := accounts.write():
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(still_open))
         elif overload:
@@ -93,15 +92,15 @@ class LabCell:
     def set_up(self) -> None:
         """Brings the network up."""
         # Without a switch nobody needs its daemons, whose memory every fork would copy.
-        has_switches = any(isinstance(node, Switch) for node in self.plan.nodes)
+        has_switches = any(isinstance(node, Switch) for node in self.network_plan.nodes)
         if has_switches:
             self.phase("switch daemons")
             self.open_vswitch = OpenVSwitch(self.folders.logs)
-        if self.plan.containers == "docker":
+        if self.network_plan.containers == "docker":
             self.phase("docker")
             Daemon(self.folders.logs).wait()
         self.phase("network")
-        self.network = LabNetwork(self.plan, self.space, self.folders.logs)
+        self.network = LabNetwork(self.network_plan, self.space, self.folders.logs)
         if has_switches:
             self.phase("switches")
             self.open_vswitch.wait_for_database()
@@ -109,48 +108,40 @@ class LabCell:
         self.phase("serial links")
         self._set_up_serial_links()
         self.phase("environment")
-        environment.write(WORK / "environment.json", self.plan, self.network)
+        environment.write(WORK / "environment.json", self.network)
 
     def take(self, plan: Plan) -> None:
         """Gives the network what is the cell's own. Everything before is the same for all cells of a template."""
         self.phase("cell")
         self.plan = plan
-        self.network.take(plan, VECTORS)
-        for link, planned in zip(self.serial_links, plan.serial_links, strict=True):
-            link.take(planned, VECTORS)
-        self._start_routers()
+        self.network.take(plan.cell, spare_gaps(plan), VECTORS)
+        for link in self.serial_links:
+            link.take(plan.cell, VECTORS)
+        self.routers = [service for service in self._planned_services() if service.carries_packets]
+        for router in self.routers:
+            self.services.start(router)
 
     def _set_up_serial_links(self) -> None:
-        self.serial_links = [SerialLink(link, self.network, self.loop, self.folders.logs) for link in self.plan.serial_links]
+        self.serial_links = [SerialLink(link, self.network, self.loop, self.folders.logs) for link in self.network_plan.serial_links]
         late = self.network.wiring.late_routes()
         for link in self.serial_links:
             link.set_up(Context.now_ns, late)
-
-    def _start_routers(self) -> None:
-        """Starts the routers of SCPS-NP: their seeds, tables and queues are the cell's, and they say nothing until there is traffic."""
-        self.routers = [
-            NpRouter(node, self.network, self.loop, {link.name: link.terminals[node.name] for link in self.serial_links if node.name in link.terminals})
-            for node in self.plan.nodes
-            if isinstance(node, ScpsRouter)
-        ]
-        for router in self.routers:
-            self.services.start(router)
 
     def start_epoch(self) -> None:
         """Starts probes and listeners, lets the epoch begin and puts everything else on the loop."""
         self.phase("probes")
         self.context = Context(self.loop, self.network, self.folders, self.log, Epoch(), self._traces, self.services)
-        self.probes = [probes.KINDS[planned.kind](planned, self.context) for planned in self.plan.probes]
+        self.probes = [probes.KINDS[planned.kind](planned, self.context) for planned in self.plan.cell.probes]
         for probe in self.probes:
             probe.prepare()
         self.start_services()
-        self.workloads = [workloads.KINDS[planned.kind](planned, self.context) for planned in self.plan.workloads]
+        self.workloads = [workloads.KINDS[planned.kind](planned, self.context) for planned in self.plan.cell.workloads]
         for workload in self.workloads:
             workload.prepare()
         self.phase("epoch")
         epoch = self.context.epoch = Epoch()
         self.network.stages.start_epoch(epoch.realtime_ns)
-        self.pace = Pace.asked_for(self.context, self.plan.limits)
+        self.pace = Pace.asked_for(self.context, self.plan.cell.limits)
         if self.pace:
             self.pace.start()
         for link in self.serial_links:
@@ -159,7 +150,7 @@ class LabCell:
             self.loop.at(epoch.realtime_ns, probe.start)
         for workload in self.workloads:
             self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.start)
-        self.script = Script(self.context, self.plan.script or ())
+        self.script = Script(self.context, self.plan.cell.script)
         self.script.schedule()
         for direction in self.network.directions:
             for t_ns, delay_ns in (direction.plan.delay_table or ())[1:]:
@@ -167,18 +158,21 @@ class LabCell:
 
     def start_services(self) -> None:
         """Starts the plan's services, each when the one before is ready."""
-        self.planned_services = [services.KINDS[planned.kind](planned, self.network, self.loop) for planned in self.plan.services or ()]
+        self.planned_services = [service for service in self._planned_services() if not service.carries_packets]
         self.ready_ns: list[int] = []
         for service in self.planned_services:
             self.services.start(service)
             self.ready_ns.append(Context.now_ns())
+
+    def _planned_services(self) -> list[services.Service]:
+        return [services.KINDS[planned.kind](planned, self.network, self.loop) for planned in self.plan.cell.services]
 
     def _traces(self, node: str) -> list[Trace]:
         return [trace for workload in self.workloads for trace in workload.traces(node)]
 
     def _schedule_delay(self, direction: DirectionStages, t_ns: int, delay_ns: int) -> None:
         def change() -> None:
-            self.network.change_delay(direction, delay_options(direction.plan, delay_ns))
+            self.network.change_delay(direction, delay_options(direction, delay_ns))
 
         self.loop.at(self.context.epoch.realtime_ns + t_ns, change)
 
@@ -191,7 +185,7 @@ class LabCell:
 
     def _outcome(self, required: list[Workload[Any]], in_time: bool) -> tuple[str, str]:
         if not in_time:
-            return "failed", f"the virtual limit of {self.plan.limits.virtual_s} s came before the workloads were over"
+            return "failed", f"the virtual limit of {self.plan.cell.limits.virtual_s} s came before the workloads were over"
         if broken := self.script.broken or self.services.broken:
             return "failed", broken
         for workload in required:

@@ -93,7 +93,7 @@ class LinkChanges:
     def _delay(self, direction: DirectionStages, delay_ns: int) -> None:
         if direction.relay is None:
             raise ChangeError(f"link {direction.link}: found no delay stage; expected a link that goes through a switch")
-        options = delay_options(direction.plan, delay_ns)
+        options = delay_options(direction, delay_ns)
         # A delay that shrinks must not let packets overtake each other.
         self.network.change_delay(direction, options if "rate" in options or "seed" in options else f"{options} rate {ORDER_RATE}")
 
@@ -123,7 +123,7 @@ class LinkChanges:
 
 def _first(direction: DirectionStages) -> dict[str, int | float | str]:
     plan = direction.plan
-    settings = plan.errors.settings if plan.errors else None
+    settings = direction.errors.settings if direction.errors else None
     found: dict[str, int | float | str] = {"state": "up", "ber": settings.ber if isinstance(settings, Independent | Clustered) else 0}
     if plan.rate_bps:
         found["rate"] = plan.rate_bps

@@ -6,13 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from scpslab.plan.cell import CellKey, Limits
 from scpslab.plan.topology.description import Network
 from scpslab.plan.topology.layout import layout
 from scpslab.plan.topology.parameters import Parameters
 
-KEY = CellKey(id="mn", scenario="mn", axes={}, repeat=1, kernel_seed="")
-LIMITS = Limits(virtual_s=10**9, wall_s=10**9, memory_mib=512)
 MISSING_SPACE = re.compile(r"^([\d.]+)([A-Za-z/]+)$")
 
 
@@ -24,7 +21,7 @@ def topo(parameters: Parameters, describe: Callable[[dict[str, Any]], Network]) 
         from scpslab.lab.network import PlanTopo, indexed  # noqa: PLC0415
 
         values = {name: MISSING_SPACE.sub(r"\1 \2", str(value)) for name, value in given.items()}
-        plan = layout(describe(parameters.read(values))).plan(KEY, LIMITS)
-        return PlanTopo(plan, indexed(plan), standalone=True)
+        network = layout(describe(parameters.read(values)))
+        return PlanTopo(network, indexed(network), standalone=True)
 
     return build

@@ -15,7 +15,6 @@ from typing import Any
 
 from scpslab.lab.netns import inside
 from scpslab.lab.network import LabNetwork
-from scpslab.plan import Plan
 from scpslab.plan.nodes import Switch
 from scpslab.plan.serial_links import SerialEnd
 
@@ -39,16 +38,16 @@ SYSCTLS = (
 )
 
 
-def write(path: Path, plan: Plan, network: LabNetwork) -> None:
+def write(path: Path, network: LabNetwork) -> None:
     """Writes environment.json."""
     # Mininet does not know the interfaces that pppd makes.
-    serial = [end for link in plan.serial_links for end in link.ends]
+    serial = [end for link in network.plan.serial_links for end in link.ends]
     found = {
         "kernel": platform.release(),
         "congestion_controls": Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split(),
         "python": platform.python_version(),
         "packages": _packages(),
-        "nodes": {node.name: _node(network, node.name, serial) for node in plan.nodes if not isinstance(node, Switch)},
+        "nodes": {node.name: _node(network, node.name, serial) for node in network.plan.nodes if not isinstance(node, Switch)},
     }
     path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 

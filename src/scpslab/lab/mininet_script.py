@@ -281,7 +281,7 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
         """Takes a link down, or up."""
         self.begin()
-        changes, link = LinkChanges(self.cell.network), link_between(self.cell.plan.links, str(src), str(dst))
+        changes, link = LinkChanges(self.cell.network), link_between(self.cell.plan.network.links, str(src), str(dst))
         for name in changes.names(link):
             changes.change(link, name, "state", status)
 

@@ -22,10 +22,11 @@ from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_
 from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.nodes import LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
-from scpslab.lab.space import Space, spare_gaps
+from scpslab.lab.space import Space
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, Verdict, delay_options, first_delay_ns, tc_lines
 from scpslab.lab.switches import LabSwitch
-from scpslab.plan import Plan
+from scpslab.plan import NetworkPlan
+from scpslab.plan.cell import CellPlan
 from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import Route, RouteOptions
@@ -52,11 +53,11 @@ class Pair:
     legs: tuple[Leg, ...]
 
 
-def indexed(plan: Plan) -> list[Pair]:
-    """The plan's links as veth pairs whose interfaces have indices unique in the whole lab."""
+def indexed(network: NetworkPlan) -> list[Pair]:
+    """The network's links as veth pairs whose interfaces have indices unique in the whole lab."""
     indices = itertools.count(FIRST_INDEX)
     pairs: list[Pair] = []
-    for link in plan.links:
+    for link in network.links:
         ends = [(end.node, end.interface, end.mac, end.ip) for end in link.ends]
         if link.via is None or link.relay_interfaces is None:
             legs = [ends]
@@ -74,11 +75,11 @@ def _port(node: str, interface: str, mac: str, ip: str | None, index: int) -> Po
 class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
     """The plan as a Mininet topology: every node and link names its class, so that plain `mn` builds it too."""
 
-    def build(self, plan: Plan, pairs: list[Pair], standalone: bool = False) -> None:
+    def build(self, network: NetworkPlan, pairs: list[Pair], standalone: bool = False) -> None:
         """Adds nodes and links. `standalone`: there is no LabNetwork around, so the switches see to everything else when they start."""
-        for node in plan.nodes:
+        for node in network.nodes:
             if isinstance(node, Switch):
-                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, wiring=Wiring(plan, pairs) if standalone else None)
+                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, wiring=Wiring(network, pairs) if standalone else None)
             elif node.container is not None:
                 self.addHost(node.name, cls=DOCKER_CLASSES[node.kind], container=node.container)
             else:
@@ -91,8 +92,8 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
 class Wiring:
     """What a plan says beyond nodes and links: settings, neighbours and routes of the hosts, and the stages of the links."""
 
-    def __init__(self, plan: Plan, pairs: list[Pair]) -> None:
-        self.plan, self.pairs = plan, pairs
+    def __init__(self, network: NetworkPlan, pairs: list[Pair]) -> None:
+        self.network, self.pairs = network, pairs
         self.names = {end.index: end.interface for pair in pairs for leg in pair.legs for end in leg}
         self.places = {end.index: end.node for pair in pairs for leg in pair.legs for end in leg}
         self.directions = [direction for pair in pairs for direction in _directions(pair)]
@@ -107,22 +108,14 @@ class Wiring:
             allowed.write_text(available.read_text())
         self._configure_hosts()
 
-    def take(self, plan: Plan, stages: Stages, vectors: Path) -> None:
-        """Gives the links' stages what is a cell's own; the plan is of the network that is up."""
-        self.plan = plan
-        for direction, planned in zip(self.directions, (one for link in plan.links for one in link.directions), strict=True):
-            direction.plan = planned
-        logged = {probe.logged_direction for probe in plan.probes if probe.logged_direction is not None}
-        stages.settle(vectors, logged, spare_gaps(plan))
-
     def pid(self, name: str) -> int | None:
         """The process whose network namespace a node is; None for switches."""
         node = self.nodes[name]
         return node.pid if node.inNamespace else None
 
     def _configure_hosts(self) -> None:
-        addresses, names = self._addresses(), first_addresses(self.plan)
-        for node in self.plan.speaking:
+        addresses, names = self._addresses(), first_addresses(self.network)
+        for node in self.network.speaking:
             host = self.nodes[node.name]
             host.know(names)
             host.sysctls(node.sysctls)
@@ -146,17 +139,17 @@ class Wiring:
 
     def _routes(self, node: Host | Router | ScpsRouter, late: bool) -> list[Route]:
         """A node's routes: those through a serial link (`late`) have to wait until it is up, or the others."""
-        peers = {end.ip.split("/")[0] for link in self.plan.serial_links for end in link.ends if end.ip is not None}
+        peers = {end.ip.split("/")[0] for link in self.network.serial_links for end in link.ends if end.ip is not None}
         return [route for route in node.routes if (route.via in peers) is late]
 
     def late_routes(self) -> dict[str, list[Route]]:
         """Routes by node that go through serial links."""
-        return {node.name: self._routes(node, late=True) for node in self.plan.speaking}
+        return {node.name: self._routes(node, late=True) for node in self.network.speaking}
 
     def _addresses(self) -> dict[str, list[tuple[int, list[tuple[str, str, str]]]]]:
         """Per node its addressed interfaces, each with everybody (node, ip, mac) on the same subnet."""
         subnets: dict[str, list[tuple[str, str, str]]] = {}
-        own: dict[str, list[tuple[int, str]]] = {node.name: [] for node in self.plan.nodes}
+        own: dict[str, list[tuple[int, str]]] = {node.name: [] for node in self.network.nodes}
         for pair in self.pairs:
             for leg in pair.legs:
                 for end in leg:
@@ -190,10 +183,13 @@ class Wiring:
 
 
 class LabNetwork:
-    """The network of a plan, up from construction to `stop`. `space`: what cells on it may need."""
+    """The network `plan`, up from construction to `stop`. `space`: what cells on it may need."""
 
-    def __init__(self, plan: Plan, space: Space, logs: Path) -> None:
+    def __init__(self, plan: NetworkPlan, space: Space, logs: Path) -> None:
         self.plan = plan
+        self.sampled: frozenset[str] = frozenset()
+        # A node's end of each of its serial links.
+        self.terminals: dict[str, dict[str, str]] = {}
         pairs = indexed(plan)
         self.wiring = Wiring(plan, pairs)
         without_ipv6()
@@ -212,18 +208,19 @@ class LabNetwork:
         self.mininet.start()
         self.wiring.run_tc(self.logs)
 
-    def take(self, plan: Plan, vectors: Path) -> None:
-        """Becomes the network of a cell: its bit errors, its seeds, its probes."""
-        before = [direction.plan.disorder for direction in self.directions]
-        self.plan = plan
-        self.wiring.take(plan, self.stages, vectors)
-        for direction, disorder in zip(self.directions, before, strict=True):
-            now = direction.plan.disorder
-            if now and disorder and now.jitter_ns and now.seed != disorder.seed:
-                options = delay_options(direction.plan, first_delay_ns(direction.plan))
+    def take(self, cell: CellPlan, spare_gaps: int, vectors: Path) -> None:
+        """Becomes the network of a cell: its bit errors, its seeds, its probes. `spare_gaps`: see Stages.settle."""
+        self.sampled = frozenset(probe.sampled_node for probe in cell.probes if probe.sampled_node is not None)
+        for direction in self.directions:
+            direction.impairment = cell.impairment(direction.link, direction.name)
+            if direction.plan.jitter_ns:
+                # Jitter is drawn from the cell's seed.
+                options = delay_options(direction, first_delay_ns(direction.plan))
                 self.change_delay(direction, options)
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
+        logged = {probe.logged_direction for probe in cell.probes if probe.logged_direction is not None}
+        self.stages.settle(vectors, logged, spare_gaps)
 
     def node(self, name: str) -> LabNode:
         """The host or router of that name."""
@@ -263,7 +260,7 @@ class LabNetwork:
 
     def is_sampled(self, name: str) -> bool:
         """Whether a probe samples a node's connections."""
-        return any(probe.sampled_node == name for probe in self.plan.probes)
+        return name in self.sampled
 
     def is_serial(self, name: str, interface: str) -> bool:
         """Whether a node's interface is the end of a serial link."""
@@ -316,11 +313,11 @@ class LabNetwork:
         self.mininet.stop()
 
 
-def first_addresses(plan: Plan) -> dict[str, str]:
+def first_addresses(network: NetworkPlan) -> dict[str, str]:
     """The first address of every node that has one."""
     found: dict[str, str] = {}
-    ends = [(end.node, end.ip) for link in plan.links for end in link.ends]
-    ends += [(end.node, end.ip) for serial in plan.serial_links for end in serial.ends]
+    ends = [(end.node, end.ip) for link in network.links for end in link.ends]
+    ends += [(end.node, end.ip) for serial in network.serial_links for end in serial.ends]
     for node, ip in ends:
         if ip:
             found.setdefault(node, ip.partition("/")[0])

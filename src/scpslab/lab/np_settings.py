@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import NpEnd, NpInterface
 
+from scpslab.kinds.services.np_router.plan import NpRouterService
 
-def router_file(plan: ScpsRouter, terminals: Mapping[str, str]) -> dict[str, Any]:
+
+def router_file(plan: NpRouterService, terminals: Mapping[str, str]) -> dict[str, Any]:
     """A router's; `terminals`: its end of each of its serial links."""
     return {
         "address": plan.ip,
@@ -26,7 +27,7 @@ def end_file(end: NpEnd) -> dict[str, Any]:
     return {"default_precedence": end.default_precedence, "believed": list(end.believed), "tables": _tables(end)}
 
 
-def _tables(node: ScpsRouter | NpEnd) -> dict[str, Any]:
+def _tables(node: NpRouterService | NpEnd) -> dict[str, Any]:
     return {"hosts": [asdict(host) for host in node.hosts], "next_hops": [asdict(hop) for hop in node.next_hops]}
 
 

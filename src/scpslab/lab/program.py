@@ -8,17 +8,19 @@ from typing import Any
 
 from scpslab import plan as plans
 from scpslab.lab import disciplines, probes, services, snapshot, workloads
-from scpslab.lab.cell import LabCell, finish
+from scpslab.lab.cell import VECTORS, LabCell, finish
 from scpslab.lab.place import CELL, WORK
 from scpslab.lab.shell import interact, run_script
+from scpslab.lab.space import Space
 from scpslab.lab.template import FILE, Template
 from scpslab.plan import Plan, error_models, stacks
 from scpslab.plan import probes as planned_probes
+from scpslab.plan import services as planned_services
 from scpslab.plan import workloads as planned_workloads
 
 # What is loaded before the snapshot is there in every cell, and costs none of them anything.
 LAYERS = (
-    *(planned_workloads.WORKLOADS, planned_probes.PROBES, error_models.MODELS, stacks.STACKS),
+    *(planned_workloads.WORKLOADS, planned_services.SERVICES, planned_probes.PROBES, error_models.MODELS, stacks.STACKS),
     *(workloads.KINDS, services.KINDS, probes.KINDS, disciplines.DISCIPLINES),
 )
 
@@ -45,22 +47,22 @@ def _plan() -> Plan:
 
 
 def _alone(plan: Plan) -> dict[str, Any]:
-    cell = LabCell(plan)
+    cell = LabCell(plan.network, Space.of(plan, VECTORS))
     if plan.cell.shell:
-        return interact(cell)
+        return interact(cell, plan)
     cell.set_up()
     cell.take(plan)
     return _run(cell)
 
 
 def _run(cell: LabCell) -> dict[str, Any]:
-    return run_script(cell, cell.plan.mininet) if cell.plan.mininet else cell.run()
+    return run_script(cell, cell.plan.cell.mininet) if cell.plan.cell.mininet else cell.run()
 
 
 def _go_on_from_template() -> LabCell:
     """A cell on the network of the template; nothing of its folder may be looked at before the snapshot, which is taken of other folders than the cell has."""
     template = Template.parse((CELL / FILE).read_bytes())
-    cell = LabCell(template.plan, template.space)
+    cell = LabCell(template.network, template.space)
     cell.set_up()
     snapshot.take()
     plan = _plan()

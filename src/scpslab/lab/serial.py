@@ -23,6 +23,7 @@ from scpslab.lab.place import PROGRAMS
 from scpslab.lab.records import Records
 from scpslab.lab.serial_options import channel_errors, channel_options, crossing_ns, pppd_options
 from scpslab.plan import serial_links as planned
+from scpslab.plan.cell import CellPlan
 from scpslab.plan.routes import Route
 
 SCPS = str(PROGRAMS / "scps")
@@ -33,7 +34,7 @@ RECEIVED_AT, SENT_AT = 0, 8
 
 
 class SerialLink:
-    """One serial link of the plan: a channel, and pppd on both ends; without PPP the routers of SCPS-NP open `terminals` themselves."""
+    """One serial link of the plan: a channel, and pppd on both ends; without PPP the routers of SCPS-NP open the network's `terminals` themselves."""
 
     def __init__(self, plan: planned.SerialLink, network: LabNetwork, loop: Loop, logs: Path) -> None:
         self.plan, self.network, self.loop, self.logs, self.name = plan, network, loop, logs, plan.name
@@ -43,7 +44,6 @@ class SerialLink:
         self.up: set[str] = set()
         self.gone: dict[str, int] = {}
         self.at_epoch: dict[str, dict[str, int]] = {}
-        self.terminals: dict[str, str] = {}
 
     def set_up(self, now_ns: Callable[[], int], routes: dict[str, list[Route]]) -> None:
         """Starts the channel, then pppd in both nodes, waits until IP is up and gives the peers their routes.
@@ -61,14 +61,15 @@ class SerialLink:
         self.loop.run_until(lambda: bool(self.said) or self.channel_ended)
         if self.channel_ended:
             raise OSError(self.channel.returncode, f"serial link {self.name}: scps channel ended; see logs/{self.name}-channel.log")
-        # A node has a /tmp of its own, but the same terminals.
-        self.terminals = {end.node: os.readlink(ends[index]) for index, end in enumerate(self.plan.ends)}
+        for index, end in enumerate(self.plan.ends):
+            # A node has a /tmp of its own, but the same terminals.
+            self.network.terminals.setdefault(end.node, {})[self.name] = os.readlink(ends[index])
         if self.plan.ppp is not None:
             self._set_up_ppp(now_ns, routes)
 
     def _set_up_ppp(self, now_ns: Callable[[], int], routes: dict[str, list[Route]]) -> None:
         for index, end in enumerate(self.plan.ends):
-            self._start_pppd(index, end.node, self.terminals[end.node])
+            self._start_pppd(index, end.node, self.network.terminals[end.node][self.name])
         self.loop.run_until(lambda: len(self.up) == 2 or bool(self.gone), now_ns() + SET_UP_LIMIT_NS)
         if len(self.up) < 2:
             node = next(iter(self.gone), self.plan.ends[0].node)
@@ -76,10 +77,9 @@ class SerialLink:
         for index, end in enumerate(self.plan.ends):
             self._add_routes(end, self.plan.ends[1 - index], routes[end.node])
 
-    def take(self, plan: planned.SerialLink, vectors: Path) -> None:
+    def take(self, cell: CellPlan, vectors: Path) -> None:
         """Gets a cell's bit errors and outages, which begin with the epoch."""
-        self.plan = plan
-        self.errors.write_text(channel_errors(plan, vectors))
+        self.errors.write_text(channel_errors(self.plan, cell, vectors))
 
     def _start_pppd(self, index: int, node: str, terminal: str) -> None:
         process = self.network.node(node).start(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scpslab.core.names import file_name
 from scpslab.plan import schema
+from scpslab.plan.cell import CellPlan
 from scpslab.plan.error_models import Errors
 from scpslab.plan.serial_links import SerialDirection, SerialLink
 
@@ -28,13 +29,13 @@ def channel_options(plan: SerialLink, errors_from: Path) -> list[str]:
     return options
 
 
-def channel_errors(plan: SerialLink, vectors: Path) -> str:
+def channel_errors(plan: SerialLink, cell: CellPlan, vectors: Path) -> str:
     """The file that `scps channel` takes errors and outages from; vector files are in the folder `vectors`."""
-    seeds = [direction.errors.seed for direction in plan.directions if direction.errors]
+    both = [(direction, cell.errors(plan.name, direction.name)) for direction in plan.directions]
+    seeds = [errors.seed for _, errors in both if errors]
     # 48 bits of it; the two directions draw from streams of their own.
     lines = [f"seed={int(seeds[0][:12], 16) if seeds else 0}"]
-    for direction, name in zip(plan.directions, ("a-to-b", "b-to-a"), strict=True):
-        errors = direction.errors
+    for (direction, errors), name in zip(both, ("a-to-b", "b-to-a"), strict=True):
         if errors is not None:
             words = [f"outage={start / 10**9:.9f}..{end / 10**9:.9f}" for start, end in errors.outages]
             words += error_words(errors, vectors / file_name(plan.name, direction.name, suffix=".bits"))

@@ -17,6 +17,7 @@ from scpslab.lab.context import Context
 from scpslab.lab.mininet_script import serve as serve_script
 from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, CELL, END_OF_SCRIPT, IS_ALONE, OUT, PROGRAMS
 from scpslab.lab.prompt import LabCLI
+from scpslab.plan import Plan
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.nodes import Switch
 
@@ -25,27 +26,27 @@ TERMINAL = 0  # standard input
 CONSOLE_LEVEL = Path("/proc/sys/kernel/printk")
 
 
-def interact(cell: LabCell) -> dict[str, Any]:
+def interact(cell: LabCell, plan: Plan) -> dict[str, Any]:
     """Serves the person at the console until they leave."""
-    if cell.plan.cell.shell == "bash":
-        _bash(cell.plan.topology)
+    if plan.cell.shell == "bash":
+        _bash(plan.network.topology)
     else:
-        _mininet(cell)
+        _mininet(cell, plan)
     if IS_ALONE:
         # The kernel's word that it powers down is for nobody.
         CONSOLE_LEVEL.write_text("0\n")
     return {"status": "completed", "reason": "", "epoch_realtime_ns": None, "virtual_s": None}
 
 
-def _mininet(cell: LabCell) -> None:
+def _mininet(cell: LabCell, plan: Plan) -> None:
     cell.set_up()
-    cell.take(cell.plan)
+    cell.take(plan)
     cell.start_services()
-    hosts = [node.name for node in cell.plan.nodes if not isinstance(node, Switch)]
-    if script := cell.plan.mininet:
+    hosts = [node.name for node in plan.network.nodes if not isinstance(node, Switch)]
+    if script := plan.cell.mininet:
         in_foreground(lambda: serve_script(cell, script))
         return
-    print(f"The network {cell.plan.topology} is up. Nodes: {', '.join(hosts)}.")
+    print(f"The network {plan.network.topology} is up. Nodes: {', '.join(hosts)}.")
     print(f"Type a node and a command (for example {hosts[0]} ip addr), or one of link, watch, capture, help, exit.")
 
     def serve() -> None:

@@ -31,19 +31,20 @@ class Space:
         """The space that a plan needs whose vectors of bit errors are in a folder."""
         gaps = windows = drops = 0
         spare = spare_gaps(plan)
-        for link in plan.links:
+        for link in plan.network.links:
             for direction in link.directions:
+                errors = plan.cell.errors(link.name, direction.name)
                 gaps += spare + _numbers(vectors / file_name(link.name, direction.name, suffix=".u64"))
-                windows += bool(spare) + len(direction.errors.outages if direction.errors else ())
-                drops += len(direction.errors.drop_packets if direction.errors else ())
+                windows += bool(spare) + len(errors.outages if errors else ())
+                drops += len(errors.drop_packets if errors else ())
                 drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
-        logged = any(probe.logged_direction for probe in plan.probes)
+        logged = any(probe.logged_direction for probe in plan.cell.probes)
         return cls(gaps=_power(gaps), windows=_power(windows), drops=_power(drops), verdicts=VERDICT_LOG_ENTRIES if logged else 1)
 
 
 def spare_gaps(plan: Plan) -> int:
     """How many gaps each direction has room for besides its plan's: only links that can change need it."""
-    return GAPS_KEPT if plan.script or plan.cell.shell or plan.mininet else 0
+    return GAPS_KEPT if plan.cell.script or plan.cell.shell or plan.cell.mininet else 0
 
 
 def _numbers(path: Path) -> int:

@@ -23,7 +23,9 @@ from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.disciplines.base import ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.lab.space import Space
-from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction, Disorder
+from scpslab.plan.cell import Impairment
+from scpslab.plan.error_models import Errors
+from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
 
 FIRST_INDEX = 1000
 OBJECT = PROGRAMS / "stages.bpf.o"
@@ -69,11 +71,17 @@ def slot_of(index: int) -> int:
 
 
 class DirectionStages:
-    """One direction of one link: where it enters, where it is delayed, where it arrives."""
+    """One direction of one link: where it enters, where it is delayed, where it arrives; and once a cell runs on it, what goes wrong there."""
 
     def __init__(self, link: str, plan: Direction, entering: int, arriving: int, relay: int | None) -> None:
         self.link, self.plan, self.name = link, plan, plan.name
         self.entering, self.arriving, self.relay = entering, arriving, relay
+        self.impairment: Impairment | None = None
+
+    @property
+    def errors(self) -> Errors | None:
+        """The cell's bit errors, drop list and outages."""
+        return self.impairment.errors if self.impairment else None
 
 
 @dataclass(frozen=True)
@@ -148,7 +156,7 @@ class Stages:
         return ENTRY.pack(rate, plan.overhead_bytes, limit_bytes, limit_packets, offset, max(ring - 1, 0), logged, *[0] * 11)
 
     def _arrival(self, direction: DirectionStages, vectors: Path, logged: bool) -> bytes:
-        errors = direction.plan.errors
+        errors = direction.errors
         gap_offset = len(self.gaps)
         vector = vectors / file_name(direction.link, direction.name, suffix=".u64")
         if vector.exists():
@@ -177,7 +185,7 @@ class Stages:
             errors.drop_min_bytes if errors else 0,
             0,
             logged,
-            *_duplicates(direction.plan.disorder, first_error),
+            *_duplicates(direction.impairment, first_error),
             *[0] * 14,
         )
 
@@ -274,12 +282,12 @@ def _ring_entries(plan: Direction) -> int:
     return min(1 << (most + 1).bit_length(), RING_LIMIT)
 
 
-def _duplicates(disorder: Disorder | None, first_error: int) -> tuple[int, ...]:
+def _duplicates(impairment: Impairment | None, first_error: int) -> tuple[int, ...]:
     """Settings and state of an arrival from `duplicate_below` to `draw`; the first error's distance is among them."""
     below, draw = 0, 0
-    if disorder and disorder.duplicate:
-        below = min(int(disorder.duplicate * 2.0**64), 2**64 - 1)
-        draw = int(disorder.seed[:16], 16) or 1
+    if impairment and impairment.duplicate and impairment.seed:
+        below = min(int(impairment.duplicate * 2.0**64), 2**64 - 1)
+        draw = int(impairment.seed[:16], 16) or 1
     return (below, 0, first_error, 0, 0, 0, 0, draw)
 
 
@@ -303,7 +311,7 @@ def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, lis
         if not queue.serialises:
             paced_at_relay = f" rate {rate}bit {plan.overhead_bytes - ETHERNET_HEADER_BYTES}"
     if direction.relay is not None:
-        lines["relay"].append(f"qdisc add dev {names[direction.relay]} root handle 2: {delay_options(plan, first_delay_ns(plan), paced_at_relay)}")
+        lines["relay"].append(f"qdisc add dev {names[direction.relay]} root handle 2: {delay_options(direction, first_delay_ns(plan), paced_at_relay)}")
     return lines
 
 
@@ -312,12 +320,13 @@ def first_delay_ns(plan: Direction) -> int:
     return int(plan.delay_table[0][1] if plan.delay_table else plan.delay_ns)
 
 
-def delay_options(plan: Direction, delay_ns: int, rate: str = "") -> str:
+def delay_options(direction: DirectionStages, delay_ns: int, rate: str = "") -> str:
     """Netem's options for stage 2."""
-    disorder = plan.disorder
-    if disorder and disorder.jitter_ns:
-        # A number of its own, or the guest's randomness would depend on what else is drawn.
-        return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns {disorder.jitter_ns}ns seed {int(disorder.seed[16:28], 16)}"
+    plan = direction.plan
+    if plan.jitter_ns:
+        # A number of its own, or the guest's randomness would depend on what else is drawn; until there is a cell, any.
+        seed = int(direction.impairment.seed[16:28], 16) if direction.impairment and direction.impairment.seed else 0
+        return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns {plan.jitter_ns}ns seed {seed}"
     if plan.delay_table and not rate:
         rate = f" rate {ORDER_RATE}"
     return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns{rate}"

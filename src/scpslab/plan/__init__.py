@@ -10,11 +10,13 @@ from typing import Any
 
 from scpslab.core import strict_json
 from scpslab.plan import schema
-from scpslab.plan.consistency import problems
+from scpslab.plan.consistency import network_problems, problems
+from scpslab.plan.format_1 import upgraded
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.plan import FORMAT, Plan
 from scpslab.plan.schema import PlanError
 
-__all__ = ["FORMAT", "Plan", "PlanError", "parse", "read", "text", "write"]
+__all__ = ["FORMAT", "NetworkPlan", "Plan", "PlanError", "parse", "read", "read_network", "text", "write"]
 
 
 def read(fields: object) -> Plan:
@@ -27,10 +29,24 @@ def read(fields: object) -> Plan:
         newer = fields.get("format")
         if isinstance(newer, int) and not isinstance(newer, bool) and newer > FORMAT:
             raise PlanError(f"format: found {schema.shown(newer)}; expected at most {FORMAT}, what this scpslab knows")
+        if newer == 1:
+            fields = upgraded(fields)
     plan = schema.read(Plan, fields)
     for place, found in problems(plan):
         raise PlanError(f"{place}: {found}")
     return plan
+
+
+def read_network(fields: object) -> NetworkPlan:
+    """The network that JSON's value states.
+
+    Raises:
+        PlanError: as for `read`.
+    """
+    network = schema.read(NetworkPlan, fields)
+    for place, found in network_problems(network):
+        raise PlanError(f"{place}: {found}")
+    return network
 
 
 def parse(content: bytes | str) -> Plan:

@@ -1,14 +1,19 @@
-"""Which cell a plan is of, and when it is ended."""
+"""A cell on a network: which one it is, what goes wrong on the links, who sends, who watches, and when it is ended."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from scpslab.plan.error_models import Errors
+from scpslab.plan.mininet import MininetScript
+from scpslab.plan.probes import Probe
 from scpslab.plan.schema import Range
-from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Period, Probability
+from scpslab.plan.script import Step
+from scpslab.plan.services import Service
+from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed
+from scpslab.plan.workloads import Workload
 
-LARGEST_MEMORY_MIB = 1 << 20
 # Seconds that 64 signed bits hold in nanoseconds.
 LONGEST_S = 9_223_372_037
 
@@ -16,24 +21,53 @@ Prompt = Literal["mininet", "bash"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellKey:
-    """A point of the sweep and one repeat of it. `shell`: a person uses it, at Mininet's prompt or the guest's own."""
+class Limits:
+    """When a cell that hangs is ended, and where time is real, how late the lab may be."""
+
+    virtual_s: Annotated[int, Range(1, LONGEST_S)]
+    wall_s: Annotated[int, Range(1, LONGEST_S)]
+    tick_ns: Period | None = None
+    late_ns: Period | None = None
+    late_share: Probability | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impairment:
+    """What goes wrong in a direction of a link. `seed`: what jitter and packets that arrive twice are drawn from, if there are any."""
+
+    link: Name
+    direction: Name
+    errors: Errors | None = None
+    duplicate: Probability | None = None
+    seed: Seed | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellPlan:
+    """A point of the sweep and one repeat of it. `shell`: a person uses it, at Mininet's prompt or the guest's own.
+
+    `services` start in their order, each when the one before is ready.
+    """
 
     id: CellId
     scenario: Label
     axes: dict[Label, AxisValue]
     repeat: Amount
     kernel_seed: KernelSeed
+    limits: Limits
+    impairments: tuple[Impairment, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    services: tuple[Service, ...] = ()
+    script: tuple[Step, ...] = ()
+    mininet: MininetScript | None = None
     shell: Prompt | None = None
 
+    def impairment(self, link: str, direction: str) -> Impairment | None:
+        """What goes wrong in a direction; None where nothing does."""
+        return next((one for one in self.impairments if (one.link, one.direction) == (link, direction)), None)
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """When a cell that hangs is ended, the guest's memory, and where time is real, how late the lab may be."""
-
-    virtual_s: Annotated[int, Range(1, LONGEST_S)]
-    wall_s: Annotated[int, Range(1, LONGEST_S)]
-    memory_mib: Annotated[int, Range(32, LARGEST_MEMORY_MIB)]
-    tick_ns: Period | None = None
-    late_ns: Period | None = None
-    late_share: Probability | None = None
+    def errors(self, link: str, direction: str) -> Errors | None:
+        """The bit errors, drop list and outages of a direction, if it has any."""
+        impairment = self.impairment(link, direction)
+        return impairment.errors if impairment else None

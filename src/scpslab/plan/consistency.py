@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from scpslab.core import names
-from scpslab.plan.cell import Limits
+from scpslab.plan.cell import CellPlan, Limits
 from scpslab.plan.disciplines import DISCIPLINES, Queue, settings_of
 from scpslab.plan.links import Direction, Link
-from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.nodes import Host, ScpsRouter, Switch
 from scpslab.plan.places import Places, Problem, one_of
 from scpslab.plan.plan import Plan
 from scpslab.plan.schema import shown
 from scpslab.plan.script import LinkStep, RunStep
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.services import GATEWAYS, CommandService, GatewayService, HostGatewayService
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 
@@ -26,19 +26,26 @@ RECORDS = ("lab", "accounting", "script")
 
 def problems(plan: Plan) -> Iterator[Problem]:
     """Every place of a plan that does not fit, with what was found and expected."""
-    yield from _limits(plan.limits)
-    yield from _nodes(plan)
-    yield from _sources(plan)
-    yield from _links(plan)
-    yield from _serial_links(plan)
-    yield from _np_routers(plan)
-    yield from _interfaces(plan)
-    places = _places(plan)
-    yield from _workloads(plan, places)
-    yield from _probes(plan, places)
-    yield from _script(plan, places)
-    yield from _services(plan, places)
-    yield from _files(plan)
+    network, cell = plan.network, plan.cell
+    yield from _within("network", network_problems(network))
+    places = _places(network)
+    yield from _within("cell", (*_limits(cell.limits), *_impairments(cell, network), *_workloads(cell, places), *_probes(cell, places)))
+    yield from _within("cell", (*_script(cell, places), *_services(cell, network)))
+    yield from _records(plan)
+
+
+def network_problems(network: NetworkPlan) -> Iterator[Problem]:
+    """Every place of a network that does not fit."""
+    yield from _nodes(network)
+    yield from _sources(network)
+    yield from _links(network)
+    yield from _serial_links(network)
+    yield from _interfaces(network)
+    yield from _vectors(network)
+
+
+def _within(part: str, found: Iterable[Problem]) -> Iterator[Problem]:
+    return ((f"{part}.{place}", text) for place, text in found)
 
 
 def _limits(limits: Limits) -> Iterator[Problem]:
@@ -48,59 +55,42 @@ def _limits(limits: Limits) -> Iterator[Problem]:
                 yield f"limits.{key}", "found no such key beside tick_ns; expected one"
 
 
-def _sources(plan: Plan) -> Iterator[Problem]:
+def _sources(network: NetworkPlan) -> Iterator[Problem]:
     """A node sends from its own addresses."""
-    owned = [(end.node, end.ip.split("/")[0]) for link in plan.all_links for end in link.ends if end.ip]
-    for index, node in enumerate(plan.nodes):
+    owned = [(end.node, end.ip.split("/")[0]) for link in network.all_links for end in link.ends if end.ip]
+    for index, node in enumerate(network.nodes):
         for number, route in enumerate(() if isinstance(node, Switch) else node.routes):
             if route.src is not None and (node.name, route.src) not in owned:
                 yield f"nodes[{index}].routes[{number}].src", one_of(route.src, [ip for owner, ip in owned if owner == node.name])
 
 
-def _nodes(plan: Plan) -> Iterator[Problem]:
-    yield from _twice(((f"nodes[{index}].name", node.name) for index, node in enumerate(plan.nodes)), "a name of its own")
-    hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
-    for index, node in enumerate(plan.nodes):
+def _nodes(network: NetworkPlan) -> Iterator[Problem]:
+    yield from _twice(((f"nodes[{index}].name", node.name) for index, node in enumerate(network.nodes)), "a name of its own")
+    hosts = [node.name for node in network.nodes if isinstance(node, Host)]
+    for index, node in enumerate(network.nodes):
         at = f"nodes[{index}]"
         if isinstance(node, Switch):
             if node.mirror_to is not None and node.mirror_to not in hosts:
                 yield f"{at}.mirror_to", one_of(node.mirror_to, hosts)
-        elif (node.container is not None) != (plan.containers == "docker"):
+        elif (node.container is not None) != (network.containers == "docker"):
             found = "no container" if node.container is None else "a container"
-            yield f"{at}.container", f"found {found}; expected one exactly where containers is docker, and not {plan.containers}"
+            yield f"{at}.container", f"found {found}; expected one exactly where containers is docker, and not {network.containers}"
         elif STACKS[node.stack].is_own_image and node.container is None:
             yield f"{at}.stack", f"found {shown(node.stack)} without a container; expected containers to be docker"
 
 
-def _np_routers(plan: Plan) -> Iterator[Problem]:
-    """A router's interfaces are lines that end at it, and every next hop is behind one of them."""
-    for index, node in enumerate(plan.nodes):
-        if not isinstance(node, ScpsRouter):
-            continue
-        lines = [link.name for link in plan.serial_links if node.name in _nodes_of(link)]
-        behind: set[str] = set()
-        for number, interface in enumerate(node.interfaces):
-            at = f"nodes[{index}].interfaces[{number}]"
-            if interface.line is not None and interface.line not in lines:
-                yield f"{at}.line", one_of(interface.line, lines)
-            if interface.queue.purge > interface.queue.limit:
-                yield f"{at}.queue.purge", f"found {interface.queue.purge}; expected at most the limit of {interface.queue.limit}"
-            behind |= set(interface.neighbours)
-        yield from ((f"nodes[{index}].next_hops", f"found {hop.via}; expected a neighbour") for hop in node.next_hops if hop.via not in behind)
-
-
-def _links(plan: Plan) -> Iterator[Problem]:
-    nodes = {node.name: node for node in plan.nodes}
-    everywhere = [*((f"links[{index}].name", link.name) for index, link in enumerate(plan.links))]
-    everywhere += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(plan.serial_links)]
+def _links(network: NetworkPlan) -> Iterator[Problem]:
+    nodes = {node.name: node for node in network.nodes}
+    everywhere = [*((f"links[{index}].name", link.name) for index, link in enumerate(network.links))]
+    everywhere += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(network.serial_links)]
     yield from _twice(everywhere, "a name of its own")
-    for index, link in enumerate(plan.links):
+    for index, link in enumerate(network.links):
         at = f"links[{index}]"
         yield from _ends(link, at, list(nodes))
         if (link.via is None) != (link.relay_interfaces is None):
             yield f"{at}.relay_interfaces", "found one of via and relay_interfaces; expected both or none of them"
         if link.via is not None and not isinstance(nodes.get(link.via), Switch):
-            yield f"{at}.via", one_of(link.via, [node.name for node in plan.nodes if isinstance(node, Switch)])
+            yield f"{at}.via", one_of(link.via, [node.name for node in network.nodes if isinstance(node, Switch)])
         for number, direction in enumerate(link.directions):
             for key, text in _direction(direction, has_relay=link.via is not None):
                 yield f"{at}.directions[{number}].{key}", text
@@ -119,8 +109,8 @@ def _direction(direction: Direction, *, has_relay: bool) -> Iterator[Problem]:
             yield "delay_table", "found times that do not ascend from 0; expected them to"
     if direction.queue is not None:
         yield from _queue(direction.queue)
-    if direction.disorder is not None and direction.disorder.jitter_ns and not has_relay:
-        yield "disorder", "found jitter on a link without a relay; expected via"
+    if direction.jitter_ns and not has_relay:
+        yield "jitter_ns", "found jitter on a link without a relay; expected via"
 
 
 def _queue(queue: Queue) -> Iterator[Problem]:
@@ -149,13 +139,13 @@ def _nodes_of(link: Link | SerialLink) -> tuple[str, str]:
     return link.ends[0].node, link.ends[1].node
 
 
-def _serial_links(plan: Plan) -> Iterator[Problem]:
-    hosts = [node.name for node in plan.nodes if isinstance(node, Host)]
-    np_routers = [node.name for node in plan.nodes if isinstance(node, ScpsRouter)]
+def _serial_links(network: NetworkPlan) -> Iterator[Problem]:
+    hosts = [node.name for node in network.nodes if isinstance(node, Host)]
+    np_routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]
     seen: set[str] = set()
-    for index, link in enumerate(plan.serial_links):
+    for index, link in enumerate(network.serial_links):
         at = f"serial_links[{index}]"
-        if link.ppp is not None and plan.containers == "docker":
+        if link.ppp is not None and network.containers == "docker":
             yield f"{at}.ppp", "found PPP with containers; expected nodes that are processes"
         yield from _ends(link, at, np_routers if link.ppp is None else hosts)
         if (link.ppp is None) != (link.np_mtu_bytes is not None):
@@ -168,30 +158,37 @@ def _serial_links(plan: Plan) -> Iterator[Problem]:
             seen.add(end.node)
 
 
-def _interfaces(plan: Plan) -> Iterator[Problem]:
+def _interfaces(network: NetworkPlan) -> Iterator[Problem]:
     places: list[Problem] = []
-    for index, link in enumerate(plan.links):
+    for index, link in enumerate(network.links):
         places += [(f"links[{index}].ends[{number}].interface", end.interface) for number, end in enumerate(link.ends)]
         places += [(f"links[{index}].relay_interfaces[{number}]", name) for number, name in enumerate(link.relay_interfaces or ())]
     yield from _twice(places, "a name of its own")
-    macs = ((f"links[{index}].ends[{number}].mac", end.mac) for index, link in enumerate(plan.links) for number, end in enumerate(link.ends))
+    macs = ((f"links[{index}].ends[{number}].mac", end.mac) for index, link in enumerate(network.links) for number, end in enumerate(link.ends))
     yield from _twice(macs, "an address of its own")
+    addresses = (
+        (f"links[{index}].ends[{number}].ip", str(ipaddress.IPv4Interface(end.ip).ip))
+        for index, link in enumerate(network.links)
+        for number, end in enumerate(link.ends)
+        if end.ip is not None
+    )
+    yield from _twice(addresses, "an address of its own")
 
 
-def _places(plan: Plan) -> Places:
-    interfaces = {(end.node, end.interface) for link in plan.all_links for end in link.ends if end.interface is not None}
-    interfaces |= {(link.via, name) for link in plan.links if link.via for name in link.relay_interfaces or ()}
+def _places(network: NetworkPlan) -> Places:
+    interfaces = {(end.node, end.interface) for link in network.all_links for end in link.ends if end.interface is not None}
+    interfaces |= {(link.via, name) for link in network.links if link.via for name in link.relay_interfaces or ()}
     return Places(
-        stacks={node.name: node.stack for node in plan.nodes if isinstance(node, Host)},
-        in_containers=plan.containers == "docker",
-        speaking=tuple(node.name for node in plan.speaking),
+        stacks={node.name: node.stack for node in network.nodes if isinstance(node, Host)},
+        in_containers=network.containers == "docker",
+        speaking=tuple(node.name for node in network.speaking),
         interfaces=frozenset(interfaces),
-        directions={link.name: tuple(direction.name for direction in link.directions) for link in plan.links},
+        directions={link.name: tuple(direction.name for direction in link.directions) for link in network.links},
     )
 
 
-def _workloads(plan: Plan, places: Places) -> Iterator[Problem]:
-    for index, workload in enumerate(plan.workloads):
+def _workloads(cell: CellPlan, places: Places) -> Iterator[Problem]:
+    for index, workload in enumerate(cell.workloads):
         for key, text in _workload(workload, places):
             yield f"workloads[{index}].{key}", text
 
@@ -206,14 +203,14 @@ def _workload(workload: Traffic, places: Places) -> Iterator[Problem]:
     yield from workload.problems(places)
 
 
-def _probes(plan: Plan, places: Places) -> Iterator[Problem]:
-    for index, probe in enumerate(plan.probes):
+def _probes(cell: CellPlan, places: Places) -> Iterator[Problem]:
+    for index, probe in enumerate(cell.probes):
         for key, text in probe.problems(places):
             yield f"probes[{index}].{key}", text
 
 
-def _script(plan: Plan, places: Places) -> Iterator[Problem]:
-    for index, step in enumerate(plan.script or ()):
+def _script(cell: CellPlan, places: Places) -> Iterator[Problem]:
+    for index, step in enumerate(cell.script):
         at = f"script[{index}]"
         if isinstance(step, RunStep) and step.node not in places.speaking:
             yield f"{at}.node", one_of(step.node, places.speaking)
@@ -225,66 +222,61 @@ def _script(plan: Plan, places: Places) -> Iterator[Problem]:
                 yield f"{at}.seeds", f"found {seeds} seeds; expected one for each direction where bit errors change, and none elsewhere"
 
 
-def _services(plan: Plan, places: Places) -> Iterator[Problem]:
-    """Each on a node that has programs, with a log of its own, and no two behind one port."""
-    found = list(enumerate(plan.services or ()))
+def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
+    """Each on a node that has its programs, with a log of its own, and no two behind one port."""
+    found = list(enumerate(cell.services))
     for index, service in found:
-        if service.node not in places.speaking:
-            yield f"services[{index}].node", one_of(service.node, places.speaking)
-        if isinstance(service, GatewayService):
-            routers = tuple(node.name for node in plan.nodes if isinstance(node, Router) and _makes_devices(node))
-            if service.node not in routers:
-                yield f"services[{index}].node", one_of(service.node, routers)
+        nodes = {node.name: node for node in network.speaking if service.can_run_on(node)}
+        if service.node not in nodes:
+            yield f"services[{index}].node", one_of(service.node, nodes)
             continue
-        if isinstance(service, HostGatewayService):
-            hosts = tuple(node.name for node in plan.nodes if isinstance(node, Host) and STACKS[node.stack].runs_scps and _makes_devices(node))
-            if service.node not in hosts:
-                yield f"services[{index}].node", one_of(service.node, hosts)
-            continue
-        if service.ready_port is not None and service.ready_command is not None:
-            yield f"services[{index}].ready_command", "found it beside ready_port; expected one of them"
-    users = [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
+        yield from ((f"services[{index}].{key}", text) for key, text in service.problems(network))
+    users = [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(cell.workloads)]
     yield from _twice([*users, *((f"services[{index}].name", service.name) for index, service in found)], "a name that no workload and no other service has")
-    ports = [
-        (f"services[{index}].ready_port", f"{one.node}:{one.ready_port}")
-        for index, one in found
-        if isinstance(one, CommandService) and one.ready_port is not None
-    ]
+    ports = ((f"services[{index}].ready_port", f"{one.node}:{one.listens_at}") for index, one in found if one.listens_at is not None)
     yield from _twice(ports, "a port that no other service of the node has")
 
 
-def _makes_devices(node: Host | Router) -> bool:
-    """Whether programs of the node may make TUN devices: a container needs the right to."""
-    return node.container is None or "/dev/net/tun" in node.container.devices
+def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
+    """Each of a direction that there is, and of one only; what is drawn has a seed."""
+    directions = {(link.name, direction.name): direction for link in network.all_links for direction in link.directions}
+    names = [(f"impairments[{index}].direction", f"{one.link}.{one.direction}") for index, one in enumerate(cell.impairments)]
+    yield from _twice(names, "what goes wrong in a direction in one place")
+    for index, one in enumerate(cell.impairments):
+        at = f"impairments[{index}]"
+        if (direction := directions.get((one.link, one.direction))) is None:
+            yield f"{at}.direction", one_of(f"{one.link}.{one.direction}", [".".join(names) for names in directions])
+            continue
+        jitters = isinstance(direction, Direction) and direction.jitter_ns > 0
+        if (one.seed is None) == (jitters or one.duplicate is not None):
+            yield f"{at}.seed", "found a seed without jitter and duplicate, or one of them without a seed; expected both or none"
+        if one.duplicate is not None and not isinstance(direction, Direction):
+            yield f"{at}.duplicate", "found packets that arrive twice on a serial link; expected them on a link of packets"
+    jittered = [name for name, direction in directions.items() if isinstance(direction, Direction) and direction.jitter_ns]
+    if missing := [name for name in jittered if cell.impairment(*name) is None]:
+        yield "impairments", f"found no seed for the jitter of {'.'.join(missing[0])}; expected one"
 
 
-def _files(plan: Plan) -> Iterator[Problem]:
+def _vectors(network: NetworkPlan) -> Iterator[Problem]:
+    """No two directions may have one file of bit errors."""
+    at = {link.name: f"links[{index}]" for index, link in enumerate(network.links)}
+    at |= {link.name: f"serial_links[{index}]" for index, link in enumerate(network.serial_links)}
+    files = ((link.name, number, name) for link in network.all_links for number, name in enumerate(direction.name for direction in link.directions))
+    places = ((f"{at[link]}.directions[{number}].name", names.file_name(link, name)) for link, number, name in files)
+    yield from _twice(places, "names of link and direction that no other direction has together")
+
+
+def _records(plan: Plan) -> Iterator[Problem]:
     """No two parts may write the same file."""
+    cell = plan.cell
     records = [("the lab", name) for name in RECORDS]
-    records += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(plan.serial_links)]
-    records += [(f"nodes[{index}].name", node.name) for index, node in enumerate(plan.nodes) if isinstance(node, ScpsRouter)]
-    records += [(f"services[{index}].name", one.name) for index, one in enumerate(plan.services or ()) if isinstance(one, GATEWAYS)]
-    records += [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(plan.workloads)]
-    records += [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if probe.folder == "records"]
+    records += [(f"network.serial_links[{index}].name", link.name) for index, link in enumerate(plan.network.serial_links)]
+    records += [(f"cell.services[{index}].name", one.name) for index, one in enumerate(cell.services) if one.writes_record]
+    records += [(f"cell.workloads[{index}].name", workload.name) for index, workload in enumerate(cell.workloads)]
+    records += [(f"cell.probes[{index}].name", probe.name) for index, probe in enumerate(cell.probes) if probe.folder == "records"]
     yield from _twice(records, "a name that no other record has")
-    captures = [(f"probes[{index}].name", probe.name) for index, probe in enumerate(plan.probes) if probe.folder == "captures"]
+    captures = [(f"cell.probes[{index}].name", probe.name) for index, probe in enumerate(cell.probes) if probe.folder == "captures"]
     yield from _twice(captures, "a name that no other capture has")
-    vectors = [place for index, link in enumerate(plan.links) for place in _vectors(f"links[{index}]", link)]
-    vectors += [place for index, link in enumerate(plan.serial_links) for place in _vectors(f"serial_links[{index}]", link)]
-    yield from _twice(vectors, "names of link and direction that no other direction has together")
-    addresses = [
-        (f"links[{index}].ends[{number}].ip", str(ipaddress.IPv4Interface(end.ip).ip))
-        for index, link in enumerate(plan.links)
-        for number, end in enumerate(link.ends)
-        if end.ip is not None
-    ]
-    yield from _twice(addresses, "an address of its own")
-
-
-def _vectors(at: str, link: Link | SerialLink) -> list[Problem]:
-    """The files of a link's error vectors, with the places that name them."""
-    directions = (link.directions[0].name, link.directions[1].name)
-    return [(f"{at}.directions[{number}].name", names.file_name(link.name, name)) for number, name in enumerate(directions)]
 
 
 def _twice(named: Iterable[Problem], expected: str) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Links of packets: two ends, and in each direction the stages serialise and queue, propagate, err."""
+"""Links of packets: two ends, and in each direction the stages serialise and queue, and propagate. What errs is the cell's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from scpslab.plan.disciplines import Queue
-from scpslab.plan.error_models import Errors
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.schema import Range
-from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Probability, Rate, Seed, Size
+from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Rate, Size
 
 Mtu = Annotated[int, Range(68, 65_535)]
 
@@ -27,17 +26,8 @@ FLIPPED = "flipped"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disorder:
-    """Packets that overtake each other, and packets that arrive twice."""
-
-    jitter_ns: Nanoseconds
-    duplicate: Probability
-    seed: Seed
-
-
-@dataclass(frozen=True, kw_only=True)
 class Direction:
-    """One direction of a link."""
+    """One direction of a link. `jitter_ns`: each packet's delay is drawn, up to so much less or more (the seed is the cell's)."""
 
     name: Name
     from_: Name
@@ -47,8 +37,7 @@ class Direction:
     queue: Queue | None
     delay_ns: Nanoseconds
     delay_table: tuple[tuple[Nanoseconds, Nanoseconds], ...] | None
-    disorder: Disorder | None
-    errors: Errors | None
+    jitter_ns: Nanoseconds = 0
 
 
 @dataclass(frozen=True, kw_only=True)

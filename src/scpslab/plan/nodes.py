@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
 from scpslab.plan.routes import Route
-from scpslab.plan.schema import Kinds, Range
+from scpslab.plan.schema import Kinds
 from scpslab.plan.stacks import Stack
-from scpslab.plan.values import Amount, Image, Interface, Ip, Name, PlainText, Sysctl, WholeSeed
-
-HopCount = Annotated[int, Range(1, 255)]
+from scpslab.plan.values import Amount, Image, Name, PlainText, Sysctl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +48,13 @@ class Router:
 
 @dataclass(frozen=True, kw_only=True)
 class ScpsRouter:
-    """A node that forwards SCPS-NP (`scps router`): `ip` is the program's address, `device` its TUN device, `hosts` and `next_hops` its tables."""
+    """A node that forwards SCPS-NP; the service np-router of its name is what does."""
 
     name: Name
     kind: Literal["scps-router"] = "scps-router"
     stack: Stack
     sysctls: dict[Sysctl, PlainText]
     routes: tuple[Route, ...]
-    ip: Ip
-    device: Interface
-    seed: WholeSeed
-    default_precedence: Precedence
-    hop_count: HopCount
-    hosts: tuple[NpHost, ...]
-    next_hops: tuple[NpHop, ...]
-    interfaces: tuple[NpInterface, ...]
     container: Container | None = None
 
 

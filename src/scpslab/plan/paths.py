@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import TYPE_CHECKING
 
-from scpslab.plan.nodes import Host, Node, ScpsRouter, Switch
+from scpslab.plan.nodes import Host, ScpsRouter, Switch
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import Hop, Way, fewest, way
 
 if TYPE_CHECKING:
     from scpslab.plan.links import Link
+    from scpslab.plan.network import NetworkPlan
     from scpslab.plan.plan import Plan
     from scpslab.plan.routes import Route
     from scpslab.plan.workloads import Traffic
@@ -52,9 +52,9 @@ class Paths:
     A node takes the longest prefix that fits, as Linux does; of equal ones a route before the subnet of an interface, and the last of several routes.
     """
 
-    def __init__(self, nodes: Iterable[Node], links: Iterable[Link | SerialLink]) -> None:
-        self._nodes = {node.name: node for node in nodes}
-        self._links = tuple(links)
+    def __init__(self, network: NetworkPlan) -> None:
+        self._nodes = {node.name: node for node in network.nodes}
+        self._links = network.all_links
         self._attached: dict[str, list[_Attachment]] = {name: [] for name in self._nodes}
         self._owners: dict[str, str] = {}
         for link in self._links:
@@ -167,11 +167,6 @@ class Flow:
     back: Way | None
 
 
-def paths_of(plan: Plan) -> Paths:
-    """The paths of a plan's network."""
-    return Paths(plan.nodes, plan.all_links)
-
-
 def flow(paths: Paths, workload: Traffic) -> Flow:
     """Where a workload's packets go.
 
@@ -189,7 +184,7 @@ def flow(paths: Paths, workload: Traffic) -> Flow:
 
 def ways(plan: Plan, workload: Traffic) -> tuple[Way, Way]:
     """The hops from a workload's sending host to its receiving one, and those back, whether or not anything is sent there; none where nothing arrives."""
-    paths = paths_of(plan)
+    paths = Paths(plan.network)
     try:
         found = flow(paths, workload)
     except NoPathError:

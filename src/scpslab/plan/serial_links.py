@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from scpslab.plan.error_models import Errors
 from scpslab.plan.links import Mtu
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.schema import Range
@@ -43,7 +42,6 @@ class SerialDirection:
     to: Name
     rate_bps: Rate
     delay_ns: Nanoseconds
-    errors: Errors | None
 
 
 @dataclass(frozen=True, kw_only=True)

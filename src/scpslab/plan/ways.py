@@ -20,6 +20,11 @@ class Hop:
     direction: Direction | SerialDirection
 
     @property
+    def place(self) -> tuple[str, str]:
+        """The names of link and direction."""
+        return self.link.name, self.direction.name
+
+    @property
     def mtu_bytes(self) -> int:
         """The largest IP packet that fits through."""
         return self.link.mtu_bytes

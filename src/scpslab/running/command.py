@@ -37,6 +37,7 @@ def other_vectors(manifest: Mapping[str, Any], plans: Iterable[Plan]) -> str:
     facts = made if isinstance(made, dict) else {}
     if facts.get("vectors") == VECTOR_RULES:
         return ""
-    if all(direction.errors is None or direction.errors.model == NO_MODEL for plan in plans for link in plan.all_links for direction in link.directions):
+    impairments = (impairment for plan in plans for impairment in plan.cell.impairments)
+    if all(one.errors is None or one.errors.model == NO_MODEL for one in impairments):
         return ""
     return f"made with {shown(facts.get('version', 'an older version'))[1:-1]}, whose error vectors began elsewhere: run again"

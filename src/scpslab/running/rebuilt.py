@@ -84,14 +84,14 @@ def stored_vectors(run: ArchivedRun) -> AbstractContextManager[None]:
 
 def vectors_of(of: Iterable[Plan]) -> Iterator[VectorFile]:
     """The stored error vectors of plans."""
-    for direction in (direction for plan in of for link in plan.all_links for direction in link.directions):
-        if direction.errors is not None and isinstance(direction.errors.settings, VectorFile):
-            yield direction.errors.settings
+    for impairment in (impairment for plan in of for impairment in plan.cell.impairments):
+        if impairment.errors is not None and isinstance(impairment.errors.settings, VectorFile):
+            yield impairment.errors.settings
 
 
 def _lend_policies(run: ArchivedRun, folder: Path) -> None:
     """Puts the policies where the scenario names them: plans hold their text. A name with a folder in it is one that no scenario gives."""
-    for workload in (workload for plan in run.plans.values() for workload in plan.workloads):
+    for workload in (workload for plan in run.plans.values() for workload in plan.cell.workloads):
         if isinstance(workload, Policy) and is_policy_name(workload.file):
             _write_new(folder / workload.file, workload.code.encode())
 

@@ -132,7 +132,7 @@ def _of_folder(folder: Path) -> ArchivedRun:
 
 def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> None:
     for cell_id, plan in run.plans.items():
-        wall_s = plan.limits.wall_s
+        wall_s = plan.cell.limits.wall_s
         if wall_s > longest_wall_s:
             raise ResultError(
                 f"{path}: {run.digest.run}: cell {cell_id}: found a wall limit of {wall_s} s; expected at most {longest_wall_s} s. "

@@ -33,11 +33,9 @@ def json_object(path: Path) -> dict[str, Any]:
     return fields
 
 
-def check_format(path: Path, found: object, expected: int = FORMAT) -> None:
-    """Raises an error if a file's format number is not the one that this program reads and writes (docs/results.md)."""
+def check_format(path: Path, found: object, newest: int = FORMAT) -> None:
+    """Raises an error if a file's format number is none that this program reads: those from 1 to the one that it writes (docs/formats.md)."""
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {expected}. {AGAIN}')
-    if found > expected:
-        raise NewerFormat(f"{path}: format: found {found}; expected {expected}. A newer scpslab wrote the run: use that version.")
-    if found < expected:
-        raise ResultError(f"{path}: format: found {found}; expected {expected}. An older scpslab wrote the run: use that version. Or: {AGAIN}")
+        raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {newest}. {AGAIN}')
+    if found > newest:
+        raise NewerFormat(f"{path}: format: found {found}; expected {newest}. A newer scpslab wrote the run: use that version.")

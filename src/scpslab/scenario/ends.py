@@ -50,9 +50,9 @@ class Ends:
 def survey(model: ScenarioFile, network: Network) -> Surveyed:
     """The network with the routes of its topology and of the scenario; of kernel settings it has those of hosts."""
     found = layout(network)
-    nodes = (replace(node, sysctls=plan_node(model.host(node.name)).sysctls) if isinstance(node, Host) else node for node in found.nodes)
+    nodes = tuple(replace(node, sysctls=plan_node(model.host(node.name)).sysctls) if isinstance(node, Host) else node for node in found.nodes)
     hosts = tuple(node.name for node in network.nodes if node.kind == "host")
-    return Surveyed(hosts, tuple(addresses(network)), Paths(nodes, found.all_links))
+    return Surveyed(hosts, tuple(addresses(network)), Paths(replace(found, nodes=nodes)))
 
 
 def ends_of(workload: Workload) -> Ends:

@@ -161,4 +161,4 @@ def _parameter(name: str, spec: Parameter) -> str:
 def _space(network: Network, source: str, sink: Address) -> Hop:
     """The hop on the path that has the longest delay."""
     found = layout(network)
-    return max(Paths(found.nodes, found.all_links).path(source, sink.node, str(sink.ip.ip)), key=lambda hop: hop.direction.delay_ns)
+    return max(Paths(found).path(source, sink.node, str(sink.ip.ip)), key=lambda hop: hop.direction.delay_ns)

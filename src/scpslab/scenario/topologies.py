@@ -21,8 +21,7 @@ from scpslab import plan as plans
 from scpslab.core.ownership import somebody_elses
 from scpslab.core.project import PACKAGE
 from scpslab.documents.places import one_of
-from scpslab.plan import PlanError
-from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan import PlanError, schema
 from scpslab.plan.topology import Network, Parameter, Parameters, catalogue
 from scpslab.plan.topology.layout import layout
 
@@ -30,8 +29,6 @@ PAGE = "docs/write-a-topology.md"
 SUFFIX = ".py"
 # Whatever is longer is no description of a network.
 LARGEST_BYTES = 1 << 20
-NOBODY = CellKey(id="check", scenario="check", axes={}, repeat=1, kernel_seed="")
-LIMITS = Limits(virtual_s=1, wall_s=1, memory_mib=512)
 PART = re.compile(r"^(nodes|links|serial_links)\[(\d+)\]")
 
 Values = Mapping[str, int | None]
@@ -160,7 +157,7 @@ class OwnTopology:
 def wrong_with(network: Network) -> str:
     """What the lab could not build of a network, with what was expected; "" if it can build all of it."""
     try:
-        plans.read(plans.write(layout(network).plan(NOBODY, LIMITS)))
+        plans.read_network(schema.write(layout(network)))
     except PlanError as error:
         return f"{_in_names(network, str(error))}. Correct the network."
     except (ValueError, AssertionError) as error:

@@ -51,7 +51,7 @@ def processes():
 def state(cell):
     """Everything."""
     network = cell.network
-    places = {"lab": None} | {node.name: network.pid(node.name) for node in cell.plan.speaking}
+    places = {"lab": None} | {node.name: network.pid(node.name) for node in cell.plan.network.speaking}
     kernel = {place: seen(pid) for place, pid in places.items()}
     stages = network.stages
     maps = {name: hashlib.sha256(array.memory[:]).hexdigest() for name, array in stages.arrays.items()} | {

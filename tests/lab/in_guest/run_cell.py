@@ -30,7 +30,7 @@ def main():
     (CELL / "out").mkdir(exist_ok=True)
     PROGRAMS.parent.mkdir()
     shutil.copytree("/opt/scpslab/programs", PROGRAMS)
-    if plan.containers == "docker":
+    if plan.network.containers == "docker":
         logs = Path("/tmp/logs")
         logs.mkdir()
         docker.Daemon(logs).wait()

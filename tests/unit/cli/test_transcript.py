@@ -30,13 +30,13 @@ def plan_of(tmp_path, steps):
 def test_a_transcript_is_a_scenario_with_the_same_steps(tmp_path):
     """Commands, and changes of one direction or both, each with errors of its own."""
     plan = plan_of(tmp_path, STEPS)
-    run, rate, ber, down = plan["script"]
+    run, rate, ber, down = plan["cell"]["script"]
 
     assert (run["node"], run["command"], run["required"]) == ("h1", STEPS[0]["command"], False)
     assert (rate["directions"], rate["change"], rate["value"]) == (["data"], "rate", 10**6)
     assert (ber["directions"], ber["value"], len(set(ber["seeds"]))) == (["data", "ack"], 1e-5, 2)
     assert (down["change"], down["value"], down["t_ns"]) == ("state", "down", units.parse("duration", "4.459 s"))
-    assert plan["links"][0]["directions"][0]["rate_bps"] == 4 * 10**6
+    assert plan["network"]["links"][0]["directions"][0]["rate_bps"] == 4 * 10**6
 
 
 @pytest.mark.parametrize(

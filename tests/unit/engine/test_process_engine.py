@@ -15,21 +15,13 @@ from scpslab.engine import CellRun
 from scpslab.engine.base import Interrupted
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.plan import Plan, write
-from scpslab.plan.cell import CellKey, Limits
+from scpslab.plan import NetworkPlan, Plan, write
+from scpslab.plan.cell import CellPlan, Limits
 from scpslab.runs import CellFiles
 
-LIMITS = Limits(virtual_s=60, wall_s=60, memory_mib=512)
 PLAN = Plan(
-    cell=CellKey(id="r1", scenario="test", axes={}, repeat=1, kernel_seed=""),
-    limits=LIMITS,
-    containers="process",
-    topology="test",
-    nodes=(),
-    links=(),
-    serial_links=(),
-    workloads=(),
-    probes=(),
+    network=NetworkPlan(topology="test", containers="process", memory_mib=512, nodes=(), links=(), serial_links=()),
+    cell=CellPlan(id="r1", scenario="test", axes={}, repeat=1, kernel_seed="", limits=Limits(virtual_s=60, wall_s=60)),
 )
 WRITES_STATUS = 'open("out/status.json", "w").write(\'{"status": "completed", "reason": ""}\')'
 WAITS_FOR_EVER = "import sys; sys.stdin.readline()"
@@ -51,7 +43,7 @@ class ScriptEngine(ProcessEngine):
         return "script"
 
     def as_carried_out(self, plan):
-        return replace(plan, topology="added")
+        return replace(plan, network=replace(plan.network, topology="added"))
 
     @contextmanager
     def lab(self, folder, core=None, console=None):
@@ -78,7 +70,7 @@ def test_a_cell_that_ends_is_moved_into_place_with_its_plan_and_folders(tmp_path
     status, files = run(engine, tmp_path)
 
     assert status == files.status() == {"status": "completed", "reason": ""}
-    assert json.loads(files.plan.read_text()) == write(replace(PLAN, topology="added"))
+    assert json.loads(files.plan.read_text()) == write(replace(PLAN, network=replace(PLAN.network, topology="added")))
     assert [folder.is_dir() for folder in (files.records, files.captures, files.logs)] == [True] * 3
     assert list(files.logs.iterdir()) == []
     assert [path.name for path in files.path.parent.iterdir()] == ["r1"]
@@ -129,7 +121,7 @@ def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
 
 
 def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
-    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, limits=replace(LIMITS, wall_s=0.1)))
+    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1))))
 
     assert status["reason"] == "the cell did not end within its wall limit of 0.1 s"
 
@@ -138,7 +130,7 @@ def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("scpslab.engine.uml.standstill", lambda kernel: f"; process {kernel} hangs")
     monkeypatch.setattr(ScriptEngine, "hanging", lambda self, process: VirtualEngine().hanging(process))
 
-    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, limits=replace(LIMITS, wall_s=0.1)))
+    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1))))
 
     assert "within its wall limit of 0.1 s; process " in status["reason"]
 

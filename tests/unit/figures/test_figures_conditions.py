@@ -152,13 +152,16 @@ def test_hosts_are_compared_to_the_last_setting(part, name):
     wanted = Conditions.model_validate({"hosts": {"preset": "fy97-reno"}})
     assert differences(wanted, plan) == ()
     if part == "transfer":
-        (transfer,) = plan.workloads
-        plan = replace(plan, workloads=(replace(transfer, **{name: 1}),))
+        (transfer,) = plan.cell.workloads
+        plan = replace(plan, cell=replace(plan.cell, workloads=(replace(transfer, **{name: 1}),)))
     elif part == "sysctls":
-        plan = replace(plan, nodes=tuple(replace(node, sysctls={**node.sysctls, name: "1"}) if node.name == "ws2" else node for node in plan.nodes))
+        nodes = tuple(replace(node, sysctls={**node.sysctls, name: "1"}) if node.name == "ws2" else node for node in plan.network.nodes)
+        plan = replace(plan, network=replace(plan.network, nodes=nodes))
     else:
-        changed = [replace(node, routes=tuple(replace(route, **{name: 3000}) for route in node.routes)) if node.name == "ws1" else node for node in plan.nodes]
-        plan = replace(plan, nodes=tuple(changed))
+        changed = [
+            replace(node, routes=tuple(replace(route, **{name: 3000}) for route in node.routes)) if node.name == "ws1" else node for node in plan.network.nodes
+        ]
+        plan = replace(plan, network=replace(plan.network, nodes=tuple(changed)))
     (difference,) = differences(wanted, plan)
     assert difference.name == "hosts"
 
@@ -166,7 +169,11 @@ def test_hosts_are_compared_to_the_last_setting(part, name):
 def test_an_axis_called_ber_that_sets_something_else_gets_no_marks():
     cells = planned("fy97/fig04:demo")
     # The label says 1e-05, the plan has no errors.
-    lying = [replace(cell.plan, links=planned(FIG04)[0].plan.links) for cell in cells if cell.plan.cell.axes["ber"] == 1e-5]
+    lying = [
+        replace(cell.plan, cell=replace(cell.plan.cell, impairments=planned(FIG04)[0].plan.cell.impairments))
+        for cell in cells
+        if cell.plan.cell.axes["ber"] == 1e-5
+    ]
     marks = marks_of(recipes()["fy97-fig04"], lying)
     assert not any(mark.points for mark in marks)
     assert "bit error ratio 0 instead of 1e-05" in marks[0].left_out
@@ -214,9 +221,9 @@ def write_run(folder, cells, synthetic, monkeypatch, *, has_captures=True):
         (path / "plan.json").write_text(plans.text(plan))
         (path / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 1.0}))
         texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in key.axes.items()}
-        rows.append({"stack": "x", **texts, "scenario": key.scenario, "topology": plan.topology, "cell": key.id, "repeat": 1, "status": "completed"})
+        rows.append({"stack": "x", **texts, "scenario": key.scenario, "topology": plan.network.topology, "cell": key.id, "repeat": 1, "status": "completed"})
         rows[-1] |= dict.fromkeys(metrics, 10 + number)
-        (transfer, *_) = plan.workloads
+        (transfer, *_) = plan.cell.workloads
         if has_captures:
             monkeypatch.setattr(synthetic, "SERVER", (transfer.to_ip, transfer.port))
             packets = synthetic.simulate(transfer.bytes_, transfer.segment_bytes, {30}, rate_bps=3_000_000)
@@ -260,7 +267,7 @@ def test_no_picture_says_what_was_not_run(name, tmp_path, synthetic, monkeypatch
     shown = texts_of(figure)
     assert not any(word in shown for word in old), [word for word in old if word in shown]
     assert "under other conditions" in figure.words.caption
-    assert figure.words.conditions.startswith(cells[0].plan.topology)
+    assert figure.words.conditions.startswith(cells[0].plan.network.topology)
     assert ("3 Mbit/s" if scenario_name.startswith("fy97") else "38400 baud") in figure.words.conditions
     assert "report: " not in shown, "a mark of the paper"
 

@@ -48,21 +48,19 @@ def with_errors(run_dir, name, model):
     """The cell's plan with bit errors on the hop's data direction."""
     path = run_dir / "cells" / name / "plan.json"
     plan = json.loads(path.read_text())
-    for link in plan["links"]:
-        for direction in link["directions"]:
-            if (link["name"], direction["name"]) == ("hop", "data"):
-                direction["errors"] = {
-                    "model": model,
-                    "action": "drop",
-                    "seed": "0" * 64,
-                    "vector_errors": 1000,
-                    "settings": {"ber": 1e-5},
-                    "drop_packets": [],
-                    "drop_min_bytes": 0,
-                    "outages": [],
-                }
-                if model == "clustered":
-                    direction["errors"]["settings"] |= {"mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
+    errors = {
+        "model": model,
+        "action": "drop",
+        "seed": "0" * 64,
+        "vector_errors": 1000,
+        "settings": {"ber": 1e-5},
+        "drop_packets": [],
+        "drop_min_bytes": 0,
+        "outages": [],
+    }
+    if model == "clustered":
+        errors["settings"] |= {"mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
+    plan["cell"]["impairments"] = [{"link": "hop", "direction": "data", "errors": errors}]
     path.write_text(json.dumps(plan))
 
 

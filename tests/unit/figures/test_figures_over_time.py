@@ -41,8 +41,8 @@ def with_records(run_dir: Path, name: str) -> Path:
     """The cell with a tcp_info probe and a verdict log added."""
     folder = run_dir / "cells" / name
     plan = plans.read(json.loads((folder / "plan.json").read_text()))
-    probes = (*plan.probes, TcpInfo(name="tcp-ws1", node="ws1", interval_ns=10**8), Verdicts(name="log", link="hop", direction="data"))
-    (folder / "plan.json").write_text(plans.text(replace(plan, probes=probes)))
+    probes = (*plan.cell.probes, TcpInfo(name="tcp-ws1", node="ws1", interval_ns=10**8), Verdicts(name="log", link="hop", direction="data"))
+    (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
     samples = [
         {"t_s": t_s, "local": "10.1.0.1:40001", "remote": "10.2.0.2:5001", "cwnd_segments": cwnd, "ssthresh_segments": ssthresh, "srtt_ms": 540.0}
         | {"mss_bytes": 1400, "unacked": 1}
@@ -66,7 +66,7 @@ def test_the_legend_names_only_what_is_drawn(run_dir):
 
 def test_windows_are_in_bytes_and_a_threshold_not_set_is_not_drawn(run_dir):
     folder = with_records(run_dir, CELL)
-    start_s = open_cell(folder).plan.workloads[0].start_ns / 1e9
+    start_s = open_cell(folder).plan.cell.workloads[0].start_ns / 1e9
     lines = {line.get_label(): line for line in panels(drawn(run_dir, CELL))["window (kB)"].lines}
     assert np.allclose(lines["cwnd"].get_xdata(), np.array([2.0, 3.0, 4.0]) - start_s)
     assert np.allclose(lines["cwnd"].get_ydata(), [5.6, 14.0, 7.0])
@@ -77,7 +77,7 @@ def test_each_cause_of_loss_has_a_row(run_dir):
     with_records(run_dir, CELL)
     axes = panels(drawn(run_dir, CELL))["lost"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["queue\ndata: all", "corrupt\ndata: all"]
-    start_s = open_cell(run_dir / "cells" / CELL).plan.workloads[0].start_ns / 1e9
+    start_s = open_cell(run_dir / "cells" / CELL).plan.cell.workloads[0].start_ns / 1e9
     assert sorted((round(float(line.get_xdata()[0]) + start_s, 6), float(line.get_ydata()[0])) for line in axes.lines) == [(2.5, 1.0), (3.5, 0.0)]
 
 

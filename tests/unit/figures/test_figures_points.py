@@ -70,7 +70,7 @@ def test_another_metric_can_be_named_and_one_that_is_not_there_is_refused(run_di
 def test_a_scenario_without_probes_and_without_a_recipe_has_a_figure(run_dir):
     for path in run_dir.glob("cells/*/plan.json"):
         plan = plans.read(json.loads(path.read_text()))
-        path.write_text(plans.text(replace(plan, cell=replace(plan.cell, scenario="mine"), probes=())))
+        path.write_text(plans.text(replace(plan, cell=replace(plan.cell, scenario="mine", probes=()))))
         shutil.rmtree(path.parent / "captures", ignore_errors=True)
     assert [path.name for path in draw(run_dir, formats=("svg",))] == ["points.svg"]
 
@@ -87,14 +87,14 @@ def file_run(tmp_path, synthetic, monkeypatch):
     """A cell of sgls/aero-fig02 whose captures have a control connection and a data connection."""
     cell = next(iter(scenario.cells(scenario.load("sgls/aero-fig02:test"))))
     plan = planning.plan(cell)
-    (transfer,) = plan.workloads
+    (transfer,) = plan.cell.workloads
     folder = tmp_path / "run-0001" / "cells" / cell.id
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text(plans.text(plan))
     (folder / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 9.0}))
     (folder.parents[1] / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/aero-fig02:test", "status": "completed"}))
     # The address of the sender has no prefix length in a packet.
-    sender = next(end.ip.split("/")[0] for end in plan.serial_links[0].ends if end.node == transfer.from_)
+    sender = next(end.ip.split("/")[0] for end in plan.network.serial_links[0].ends if end.node == transfer.from_)
     monkeypatch.setattr(synthetic, "CLIENT", (sender, 40001))
     packets = {"satellite": [], "ground": []}
     for port, size in ((transfer.port, 900), (20_001, transfer.bytes_)):

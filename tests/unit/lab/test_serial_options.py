@@ -8,20 +8,22 @@ import pytest
 
 from scpslab.lab.serial_options import channel_errors, channel_options, crossing_ns, pppd_options
 from scpslab.plan import schema
-from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.cell import CellPlan
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.layout import layout
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
 
 
-def serial_link(data_errors=None, **parameters):
+def serial_link(**parameters):
     module = catalogue.module("sgls")
-    link = schema.write(layout(module.describe(module.PARAMETERS.read(parameters))).serial_links[0])
-    for direction in link["directions"]:
-        direction["errors"] = dict(ERRORS)
-    link["directions"][0]["errors"] |= data_errors or {}
-    return schema.read(SerialLink, link)
+    return layout(module.describe(module.PARAMETERS.read(parameters))).serial_links[0]
+
+
+def cell(data_errors=None):
+    fields = {"id": "r1", "scenario": "test", "axes": {}, "repeat": 1, "kernel_seed": "", "limits": {"virtual_s": 60, "wall_s": 60}}
+    impairments = [{"link": "serial", "direction": name, "errors": ERRORS | errors} for name, errors in (("data", data_errors or {}), ("ack", {}))]
+    return schema.read(CellPlan, fields | {key: [] for key in ("workloads", "probes", "services", "script")} | {"impairments": impairments})
 
 
 def words(options: list[str], option: str) -> dict[str, str]:
@@ -58,19 +60,17 @@ def test_frames_are_handed_on_at_their_flag():
     ],
 )
 def test_every_error_model_has_its_words(errors, expected):
-    lines = dict(line.split(" ", 1) for line in channel_errors(serial_link(errors), Path("/vectors")).splitlines() if " " in line)
+    lines = dict(line.split(" ", 1) for line in channel_errors(serial_link(), cell(errors), Path("/vectors")).splitlines() if " " in line)
     assert dict(pair.split("=", 1) for pair in lines["a-to-b"].split(",") if pair) == expected
 
 
 def test_the_seed_is_the_plan_s():
-    assert channel_errors(serial_link(), Path("/vectors")).splitlines()[0] == f"seed={int('5c' * 6, 16)}"
+    assert channel_errors(serial_link(), cell(), Path("/vectors")).splitlines()[0] == f"seed={int('5c' * 6, 16)}"
 
 
 def test_nothing_of_a_cell_is_on_the_command_line():
     """The channel is started in the template of its network."""
-    options = channel_options(serial_link({"model": "independent", "settings": {"ber": 1e-05}}), Path("/errors"))
-    assert options[:3] == ["--hold", "--errors-from", "/errors"]
-    assert options == channel_options(serial_link(), Path("/errors"))
+    assert channel_options(serial_link(), Path("/errors"))[:3] == ["--hold", "--errors-from", "/errors"]
 
 
 def test_pppd_gets_addresses_sizes_and_compression():

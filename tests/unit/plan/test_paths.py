@@ -37,7 +37,7 @@ BOTH = (("r1", "b", "sky"), ("r2", "10.1.0.0/24", "r1.wire"))
 def paths(net):
     """The paths of a described network."""
     found = layout(net)
-    return Paths(found.nodes, found.all_links)
+    return Paths(found)
 
 
 def names(hops):
@@ -48,7 +48,7 @@ def names(hops):
 def changed(net, node, **values):
     """The paths of a network with another node of this name."""
     found = layout(net)
-    return Paths([replace(one, **values) if one.name == node else one for one in found.nodes], found.all_links)
+    return Paths(replace(found, nodes=tuple(replace(one, **values) if one.name == node else one for one in found.nodes)))
 
 
 def test_each_direction_has_its_own_routes():
@@ -137,7 +137,7 @@ def test_every_node_of_every_topology_answers_its_neighbours(name):
     """One hop to each neighbour's address, or the link that a route says instead."""
     module = catalogue.module(name)
     found = layout(module.describe(module.PARAMETERS.read({})))
-    known = Paths(found.nodes, found.all_links)
+    known = Paths(found)
     for link in found.all_links:
         first, second = link.ends
         if first.ip and second.ip:

@@ -74,30 +74,38 @@ def changed(value, *path, plan=BULK):
 @pytest.mark.parametrize(
     ("value", "path", "says"),
     [
-        ("x", ("links", 0, "directions", 0, "rate_bps"), 'links[0].directions[0].rate_bps: found "x"; expected a whole number of at least 1 and at most'),
-        (True, ("links", 0, "mtu_bytes"), "links[0].mtu_bytes: found true; expected a whole number"),
-        (1.5, ("links", 0, "mtu_bytes"), "links[0].mtu_bytes: found 1.5; expected a whole number"),
-        (10**400, ("limits", "wall_s"), "limits.wall_s: found a whole number of 1329 bits; expected"),
-        (10**9, ("limits", "memory_mib"), "limits.memory_mib: found 1000000000; expected a whole number of at least 32 and at most 1048576"),
-        ("64M init=/bin/sh", ("limits", "memory_mib"), "limits.memory_mib: found"),
+        (
+            "x",
+            ("network", "links", 0, "directions", 0, "rate_bps"),
+            'network.links[0].directions[0].rate_bps: found "x"; expected a whole number of at least 1 and at most',
+        ),
+        (True, ("network", "links", 0, "mtu_bytes"), "network.links[0].mtu_bytes: found true; expected a whole number"),
+        (1.5, ("network", "links", 0, "mtu_bytes"), "network.links[0].mtu_bytes: found 1.5; expected a whole number"),
+        (10**400, ("cell", "limits", "wall_s"), "cell.limits.wall_s: found a whole number of 1329 bits; expected"),
+        (10**9, ("network", "memory_mib"), "network.memory_mib: found 1000000000; expected a whole number of at least 32 and at most 1048576"),
+        ("64M init=/bin/sh", ("network", "memory_mib"), "network.memory_mib: found"),
         ("../x", ("cell", "id"), 'cell.id: found "../x"; expected a name'),
-        ("/x", ("links", 0, "name"), 'links[0].name: found "/x"; expected a name'),
-        ("$(touch x)", ("nodes", 0, "name"), "nodes[0].name: found"),
-        ("-x", ("nodes", 0, "name"), "nodes[0].name: found"),
-        ("a\0b", ("nodes", 0, "name"), "nodes[0].name: found"),
-        ("a" * 16, ("links", 0, "ends", 0, "interface"), "links[0].ends[0].interface: found"),
-        ("nobody", ("links", 0, "ends", 0, "node"), 'links[0].ends[0].node: found "nobody"; expected one of'),
-        ("nobody", ("workloads", 0, "from"), 'workloads[0].from: found "nobody"; expected one of'),
-        ("tp", ("workloads", 0, "kind"), 'workloads[0].kind: found "tp"; expected one of bulk, endpoint, ftp'),
-        ("kernel.core_pattern", ("nodes", 0, "sysctls"), "nodes[0].sysctls: found"),
-        ({"kernel.core_pattern": "|/x"}, ("nodes", 0, "sysctls"), 'nodes[0].sysctls."kernel.core_pattern": found "kernel.core_pattern"; expected a setting'),
-        ([], ("nodes",), "nodes: found a list of 0; expected a list of 1 to"),
-        ({}, ("links", 0, "ends"), "links[0].ends: found an object; expected a list of 2"),
-        (1, ("unknown",), "unknown: found an unknown key; expected one of format, cell"),
-        (2, ("format",), "format: found 2; expected at most 1"),
-        (None, ("format",), "format: found null; expected 1"),
-        ("lab", ("workloads", 0, "name"), 'workloads[0].name: found "lab" twice'),
-        (10**7, ("limits", "tick_ns"), "limits.late_ns: found no such key beside tick_ns; expected one"),
+        ("/x", ("network", "links", 0, "name"), 'network.links[0].name: found "/x"; expected a name'),
+        ("$(touch x)", ("network", "nodes", 0, "name"), "network.nodes[0].name: found"),
+        ("-x", ("network", "nodes", 0, "name"), "network.nodes[0].name: found"),
+        ("a\0b", ("network", "nodes", 0, "name"), "network.nodes[0].name: found"),
+        ("a" * 16, ("network", "links", 0, "ends", 0, "interface"), "network.links[0].ends[0].interface: found"),
+        ("nobody", ("network", "links", 0, "ends", 0, "node"), 'network.links[0].ends[0].node: found "nobody"; expected one of'),
+        ("nobody", ("cell", "workloads", 0, "from"), 'cell.workloads[0].from: found "nobody"; expected one of'),
+        ("tp", ("cell", "workloads", 0, "kind"), 'cell.workloads[0].kind: found "tp"; expected one of bulk, endpoint, ftp'),
+        ("kernel.core_pattern", ("network", "nodes", 0, "sysctls"), "network.nodes[0].sysctls: found"),
+        (
+            {"kernel.core_pattern": "|/x"},
+            ("network", "nodes", 0, "sysctls"),
+            'network.nodes[0].sysctls."kernel.core_pattern": found "kernel.core_pattern"; expected a setting',
+        ),
+        ([], ("network", "nodes"), "network.nodes: found a list of 0; expected a list of 1 to"),
+        ({}, ("network", "links", 0, "ends"), "network.links[0].ends: found an object; expected a list of 2"),
+        (1, ("unknown",), "unknown: found an unknown key; expected one of format, network, cell"),
+        (3, ("format",), "format: found 3; expected at most 2"),
+        (None, ("format",), "format: found null; expected 2"),
+        ("lab", ("cell", "workloads", 0, "name"), 'cell.workloads[0].name: found "lab" twice'),
+        (10**7, ("cell", "limits", "tick_ns"), "cell.limits.late_ns: found no such key beside tick_ns; expected one"),
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_its_place(value, path, says):
@@ -110,7 +118,7 @@ def test_a_value_that_cannot_be_is_named_with_its_place(value, path, says):
 
 def test_a_key_that_is_missing_is_named():
     fields = copy.deepcopy(BULK)
-    del fields["links"][0]["directions"][1]["queue"]
+    del fields["network"]["links"][0]["directions"][1]["queue"]
 
     with pytest.raises(PlanError, match=r"links\[0\]\.directions\[1\]\.queue: found no such key; expected an object, or null"):
         plans.read(fields)

@@ -11,7 +11,7 @@ NONE = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None, 
 
 
 def ends(plan):
-    return {end["node"]: end for link in plan["links"] for end in link["ends"]}
+    return {end["node"]: end for link in plan["network"]["links"] for end in link["ends"]}
 
 
 def test_the_ends_of_a_hop_carry_the_options_of_their_hosts(plans):

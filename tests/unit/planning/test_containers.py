@@ -16,7 +16,7 @@ NP_LANS = Path(__file__).parents[2] / "data/np-lans/np-lans.yaml"
 def containers(*overrides):
     loaded = scenario.load("fy97/fig04:test", ["sweep={}", "containers=docker", *overrides])
     (cell,) = scenario.cells(loaded)
-    return {node["name"]: node.get("container") for node in write(planning.plan(cell))["nodes"]}
+    return {node["name"]: node.get("container") for node in write(planning.plan(cell))["network"]["nodes"]}
 
 
 def test_every_node_but_the_switches_has_the_image_of_its_part():
@@ -42,7 +42,7 @@ def test_only_what_needs_rights_gets_them():
 def test_a_router_with_a_gateway_may_make_its_device():
     (cell,) = scenario.cells(scenario.load("links/gateway:test", ["containers=docker", "sweep.path=[split]"]))
     planned = write(planning.plan(cell))
-    found = {node["name"]: node.get("container") for node in planned["nodes"]}
+    found = {node["name"]: node.get("container") for node in planned["network"]["nodes"]}
     rights = {name: (part["capabilities"], part["devices"]) for name, part in found.items() if part}
 
     assert rights == dict.fromkeys(("g1", "g2"), (["NET_ADMIN"], ["/dev/net/tun"])) | dict.fromkeys(("client", "server"), ([], []))
@@ -54,7 +54,7 @@ def test_a_router_with_a_gateway_may_make_its_device():
 
 def test_a_router_of_scps_np_is_a_router_that_may_make_its_device():
     (cell,) = scenario.cells(scenario.load(str(NP_LANS), ["containers=docker"]))
-    found = {node["name"]: node["container"] for node in write(planning.plan(cell))["nodes"]}
+    found = {node["name"]: node["container"] for node in write(planning.plan(cell))["network"]["nodes"]}
 
     assert found["r"]["image"].startswith("scpslab/router:")
     assert found["a"]["image"].startswith("scpslab/scps-host:")
@@ -85,5 +85,5 @@ def test_plans_without_containers_do_not_speak_of_them():
     (cell,) = scenario.cells(loaded)
     plan = write(planning.plan(cell))
 
-    assert plan["containers"] == "process"
-    assert not any("container" in node for node in plan["nodes"])
+    assert plan["network"]["containers"] == "process"
+    assert not any("container" in node for node in plan["network"]["nodes"])

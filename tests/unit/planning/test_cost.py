@@ -23,7 +23,7 @@ def test_a_cost_is_the_sum_of_its_cells():
     assert cost == Cost.of(plans[:1]) + Cost.of(plans[1:])
     assert cost.wall_s(1) == pytest.approx(sum(times))
     assert cost.wall_s(1000) == max(times)
-    assert cost.memory_mib(3) - cost.memory_mib(2) == 2 * plans[0].limits.memory_mib
+    assert cost.memory_mib(3) - cost.memory_mib(2) == 2 * plans[0].network.memory_mib
 
 
 def test_storage_is_said_where_it_was_measured(run_dir, tmp_path):

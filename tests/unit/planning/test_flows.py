@@ -9,7 +9,7 @@ import pytest
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 from scpslab.plan import read, write
-from scpslab.plan.paths import flow, paths_of
+from scpslab.plan.paths import Paths, flow
 from scpslab.plan.schema import PlanError
 from scpslab.scenario import planning
 
@@ -37,12 +37,12 @@ def links(hops):
 def first_flow(cell, number=0):
     """The flow of one of a cell's workloads."""
     planned = planning.plan(cell)
-    return flow(paths_of(planned), planned.workloads[number])
+    return flow(Paths(planned.network), planned.cell.workloads[number])
 
 
 def routes(planned, node):
     """A node's routes to single addresses: next hop and source."""
-    (found,) = (one for one in planned.nodes if one.name == node)
+    (found,) = (one for one in planned.network.nodes if one.name == node)
     return {route.to.removesuffix("/32"): (route.via, route.src) for route in found.routes if route.to.endswith("/32")}
 
 
@@ -116,7 +116,7 @@ def test_programs_of_scps_are_reached_as_the_address_that_an_end_names(cells):
     both = TRANSFER + "  - {kind: bulk, name: other, from: server, to: home.phone, size: 20 kB, port: 5005}\n"
     (cell,) = cells(both, "hosts: {home: {stack: scps}, server: {stack: scps}}\n")
     planned = planning.plan(cell)
-    transfer, other = planned.workloads
+    transfer, other = planned.cell.workloads
     assert links(first_flow(cell).there) == ["lan", "uplink", "sat"]
     assert links(first_flow(cell).back) == ["phone", "backbone", "lan"]
     assert links(first_flow(cell, 1).there) == ["lan", "backbone", "phone"]
@@ -132,7 +132,7 @@ def test_rates_and_segments_follow_the_path(cells):
     rates = {}
     for to in ("home.sat", "home.phone"):
         (cell,) = cells(rest=rest, overrides=[f"workloads.transfer.to={to}"])
-        (transfer,) = planning.plan(cell).workloads
+        (transfer,) = planning.plan(cell).cell.workloads
         rates[to] = int(transfer.sending_program.settings["rate"])
     assert rates == {"home.sat": 2_000_000, "home.phone": 33_600 * 1452 // 1460}
 
@@ -140,7 +140,7 @@ def test_rates_and_segments_follow_the_path(cells):
 def test_a_plan_from_outside_may_send_from_its_own_addresses_only(cells):
     (cell,) = cells("  - {kind: ping, name: up, from: home.sat, to: server}\n")
     data = write(planning.plan(cell))
-    home = next(node for node in data["nodes"] if node["name"] == "home")
+    home = next(node for node in data["network"]["nodes"] if node["name"] == "home")
     route = next(route for route in home["routes"] if route.get("src"))
     assert write(read(data)) == data
     route["src"] = "10.1.0.1"

@@ -37,12 +37,12 @@ def plan(tmp_path):
 
 
 def gateways(planned):
-    return {service["node"]: service for service in planned.get("services") or () if service["kind"] == "host-gateway"}
+    return {service["node"]: service for service in planned["cell"]["services"] if service["kind"] == "host-gateway"}
 
 
 def test_the_gateway_is_told_what_a_bulk_transfer_with_full_packets_is(plan):
     found = gateways(plan())
-    (bulk,) = plan("workloads=[{kind: bulk, name: flow, from: ws1, to: ws2, size: 1 MB, segment: 1448 B}]")["workloads"]
+    (bulk,) = plan("workloads=[{kind: bulk, name: flow, from: ws1, to: ws2, size: 1 MB, segment: 1448 B}]")["cell"]["workloads"]
     own = dict(bulk["from_scps"]["settings"])
     del own["segment"]
 
@@ -67,7 +67,7 @@ def test_a_plan_with_gateways_is_read_as_it_was_written(plan):
     ],
 )
 def test_what_the_kernel_does_not_carry_over_tcp_needs_none(plan, workload):
-    assert "services" not in plan(f"workloads=[{workload}]")
+    assert not plan(f"workloads=[{workload}]")["cell"]["services"]
 
 
 def test_only_hosts_of_scps_have_one(plan):
@@ -78,8 +78,12 @@ def test_commands_and_services_need_one_before_the_services_start(plan):
     more = "script: [{do: run, at: 1 s, node: ws1, command: 'true'}]\nservices: [{kind: command, name: web, node: ws2, command: 'sleep 100'}]\n"
     planned = plan("workloads=[]", more=more)
 
-    assert [(service["kind"], service["node"]) for service in planned["services"]] == [("host-gateway", "ws1"), ("host-gateway", "ws2"), ("command", "ws2")]
-    assert plan("workloads=[]", more="script: [{do: run, at: 1 s, node: r1, command: 'true'}]\n").get("services") is None
+    assert [(service["kind"], service["node"]) for service in planned["cell"]["services"]] == [
+        ("host-gateway", "ws1"),
+        ("host-gateway", "ws2"),
+        ("command", "ws2"),
+    ]
+    assert plan("workloads=[]", more="script: [{do: run, at: 1 s, node: r1, command: 'true'}]\n")["cell"]["services"] == []
 
 
 def test_congestion_control_without_a_rate_has_the_rate_of_the_program(plan):
@@ -109,17 +113,17 @@ def test_what_does_not_fit_is_named(plan, overrides, words):
 
 def test_commands_on_a_host_that_can_have_none_use_its_kernel(plan):
     more = "script: [{do: run, at: 1 s, node: ws1, command: 'true'}]\n"
-    assert plan("workloads=[]", "hosts.*={stack: scps, sp: {}}", more=more).get("services") is None
+    assert plan("workloads=[]", "hosts.*={stack: scps, sp: {}}", more=more)["cell"]["services"] == []
 
 
 def test_hosts_of_a_session_have_one_for_what_is_typed():
     planned = shell_plan("fy97", {"data_rate": "1 Mbit/s"}, {"*": {"stack": "scps", "preset": "fy97-rate"}, "ws2": {"stack": "kernel"}})
 
     assert planned.cell.shell == "mininet"
-    assert planned.script is None
-    assert {service.node for service in planned.services} == {"ws1", "ws3", "ws4"}
+    assert planned.cell.script == ()
+    assert {service.node for service in planned.cell.services} == {"ws1", "ws3", "ws4"}
     in_docker = shell_plan("fy97", {}, {"ws1": {"stack": "scps"}}, containers="docker")
-    assert in_docker.containers == "docker"
-    assert {service.node for service in in_docker.services} == {"ws1"}
+    assert in_docker.network.containers == "docker"
+    assert {service.node for service in in_docker.cell.services} == {"ws1"}
     with pytest.raises(ScenarioError, match="^--stack: ws9: found"):
         shell_plan("fy97", {}, {"ws9": {"stack": "scps"}})

@@ -48,8 +48,8 @@ def test_rates_delays_and_losses_are_those_of_the_sending_end():
     plan = plan_of(Described.read(FIELDS), SCRIPT, 1, 60)
 
     assert plans.parse(plans.text(plan)) == plan
-    assert [link.name for link in plan.links] == ["h1-s1", "s1-x1", "h2-x1"]
-    first, shaped, last = plan.links
+    assert [link.name for link in plan.network.links] == ["h1-s1", "s1-x1", "h2-x1"]
+    first, shaped, last = plan.network.links
     # The relay of the link has a name that no node of the script has.
     assert (first.via, shaped.via, last.via) == (None, "x1x", None)
     assert [end.interface for end in shaped.ends] == ["s1-eth2", "x1-eth1"]
@@ -59,17 +59,20 @@ def test_rates_delays_and_losses_are_those_of_the_sending_end():
     assert (back.name, back.rate_bps) == ("to-s1", 10**6)
     assert there.queue is not None
     assert (there.queue.limit_packets, there.queue.discipline) == (50, "drop-tail")
-    assert there.errors is not None
-    assert back.errors is not None
-    assert (there.errors.settings, there.errors.seed == back.errors.seed) == (PacketLoss(loss=0.01), False)
-    assert first.directions[0].errors is first.directions[0].queue is first.directions[0].rate_bps is None
+    lost, lost_back = (plan.cell.errors("s1-x1", name) for name in ("to-x1", "to-s1"))
+    assert lost is not None
+    assert lost_back is not None
+    assert (lost.settings, lost.seed == lost_back.seed) == (PacketLoss(loss=0.01), False)
+    assert plan.cell.errors("h1-s1", "to-s1") is first.directions[0].queue is first.directions[0].rate_bps is None
 
 
 def test_only_the_seed_changes_what_is_drawn():
     described = Described.read(FIELDS)
     assert plan_of(described, SCRIPT, 1, 60) == plan_of(described, SCRIPT, 1, 60)
-    assert plan_of(described, SCRIPT, 2, 60).links != plan_of(described, SCRIPT, 1, 60).links
-    assert plan_of(EMPTY, SCRIPT, 1, 60).links == ()
+    first, second = (plan_of(described, SCRIPT, seed, 60) for seed in (1, 2))
+    assert first.network == second.network
+    assert first.cell.impairments != second.cell.impairments
+    assert plan_of(EMPTY, SCRIPT, 1, 60).network.links == ()
 
 
 @pytest.mark.parametrize(

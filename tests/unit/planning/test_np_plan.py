@@ -45,12 +45,12 @@ def planned(tmp_path):
 
 
 def router(plan, name):
-    return next(node for node in plan.nodes if node.name == name)
+    return next(service for service in plan.cell.services if service.node == name)
 
 
 def test_every_program_and_router_has_an_even_address_that_everybody_knows(planned):
     plan = planned()
-    first, second = (workload.from_scps for workload in plan.workloads)
+    first, second = (workload.from_scps for workload in plan.cell.workloads)
     tables = {first.np.hosts, second.np.hosts, router(plan, "ws5").hosts, router(plan, "ws6").hosts}
     (table,) = tables
     assert [(host.ip, host.np) for host in table] == [
@@ -64,7 +64,7 @@ def test_every_program_and_router_has_an_even_address_that_everybody_knows(plann
 def test_hosts_send_to_their_router_which_sends_over_the_line_and_then_to_the_program(planned):
     plan = planned()
     hops = {name: {hop.to: hop.via for hop in node.next_hops} for name in ("ws5", "ws6") for node in [router(plan, name)]}
-    assert {hop.to: hop.via for hop in plan.workloads[0].from_scps.np.next_hops} == {"0202": "198.18.3.1", "0204": "198.18.3.1", "0402": "198.18.3.1"}
+    assert {hop.to: hop.via for hop in plan.cell.workloads[0].from_scps.np.next_hops} == {"0202": "198.18.3.1", "0204": "198.18.3.1", "0402": "198.18.3.1"}
     assert hops["ws5"] == {"0102": "198.18.1.1", "0104": "198.18.1.2", "0202": "0.0.0.1", "0204": "0.0.0.1", "0402": "0.0.0.1"}
     assert hops["ws6"]["0202"] == "198.18.2.1"
     assert hops["ws6"]["0102"] == "0.0.0.1"
@@ -84,7 +84,7 @@ def test_settings_of_routers_and_levels_of_hosts_reach_the_plan(planned):
     )
     assert {interface.queue.rule for interface in router(plan, "ws5").interfaces} == {"newest"}
     assert (router(plan, "ws5").default_precedence, router(plan, "ws6").default_precedence) == (3, 0)
-    first, second = plan.workloads
+    first, second = plan.cell.workloads
     assert (first.from_scps.settings["precedence"], "precedence" in second.from_scps.settings) == (9, False)
     assert (first.from_scps.np.default_precedence, first.to_scps.np.default_precedence) == (4, 0)
 
@@ -100,14 +100,14 @@ def test_what_an_interface_carries_of_sp_is_in_the_plan_only_if_it_is_not_everyt
 
 def test_routers_on_a_serial_line_can_be_containers(planned):
     plan = planned(("hosts:", "containers: docker\nhosts:"))
-    container = router(plan, "ws5").container
+    container = next(node.container for node in plan.network.nodes if node.name == "ws5")
     assert (container.capabilities, container.devices) == (("NET_ADMIN",), ("/dev/net/tun",))
 
 
 def test_the_plan_is_read_as_it_was_written(planned):
     plan = planned()
     assert parse(text(plan).encode()) == plan
-    assert "np" not in write(planned_ip := planning.plan(scenario.cells(scenario.load("fy97/fig04:test"))[0]))["workloads"][0], planned_ip.cell.id
+    assert "np" not in write(planned_ip := planning.plan(scenario.cells(scenario.load("fy97/fig04:test"))[0]))["cell"]["workloads"][0], planned_ip.cell.id
 
 
 def test_settings_files_are_what_the_program_reads(planned):
@@ -119,7 +119,7 @@ def test_settings_files_are_what_the_program_reads(planned):
         {"kind": "serial", "line": "/dev/pts/3", "bits_per_octet": 8},
     ]
     assert (made["interfaces"][0].get("rate"), made["interfaces"][1]["rate"]) == (None, "2000000")
-    end = end_file(plan.workloads[0].from_scps.np)
+    end = end_file(plan.cell.workloads[0].from_scps.np)
     assert end["believed"] == ["198.18.3.1", "198.18.4.1"]
     assert json.loads(json.dumps(made)) == made
     assert all(ipaddress.ip_address(host["ip"]) for host in end["tables"]["hosts"])
@@ -129,7 +129,7 @@ def test_rate_control_alone_fills_the_line_with_nps_header_and_framing(planned):
     """1400 bytes, 20 of TCP, 12 of timestamps and 12 of NP; 4 of framing and two in 256 escaped on the line."""
     plan = planned(("ws1: {stack: scps, network: np}", "ws1: {stack: scps, network: np, preset: fy97-rate}"))
     packet = 1400 + 20 + 12 + 12
-    assert plan.workloads[0].from_scps.settings["rate"] == str(2_000_000 * packet // (packet + 4 + 12))
+    assert plan.cell.workloads[0].from_scps.settings["rate"] == str(2_000_000 * packet // (packet + 4 + 12))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_hosts_that_speak_ip_cannot_cross_a_router_of_np(planned):
 
 def test_a_router_whose_next_hop_is_behind_no_interface_is_refused(planned):
     words = json.loads(text(planned()))
-    ws5 = next(node for node in words["nodes"] if node["name"] == "ws5")
+    ws5 = next(service for service in words["cell"]["services"] if service["node"] == "ws5")
     ws5["interfaces"] = ws5["interfaces"][:1]
     with pytest.raises(ValueError, match=r"next_hops: found 0\.0\.0\.1; expected a neighbour"):
         parse(json.dumps(words).encode())
@@ -176,5 +176,5 @@ def test_a_host_on_every_lan_of_a_router_has_a_route_to_its_program():
     (cell,) = scenario.cells(scenario.load(str(NP_LANS)))
     plan = planning.plan(cell)
     program = ipaddress.ip_network(f"{router(plan, 'r').ip}/24", strict=False)
-    vias = {node.name: [route.via for route in node.routes if route.to == str(program)] for node in plan.nodes}
+    vias = {node.name: [route.via for route in node.routes if route.to == str(program)] for node in plan.network.nodes}
     assert vias == {"a": ["10.1.0.2"], "b": ["10.2.0.1"], "r": [None]}

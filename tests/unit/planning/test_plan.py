@@ -48,22 +48,31 @@ LATER_THAN_1997 = ("tcp_sack", "tcp_dsack", "tcp_recovery", "tcp_early_retrans",
 
 
 def hop(plan):
-    (link,) = (link for link in plan["links"] if link["name"] == "hop")
+    (link,) = (link for link in plan["network"]["links"] if link["name"] == "hop")
     return {direction["name"]: direction for direction in link["directions"]}
+
+
+def errors_of(plan, direction="data", link="hop"):
+    (found,) = (one["errors"] for one in plan["cell"]["impairments"] if (one["link"], one["direction"]) == (link, direction))
+    return found
 
 
 def test_plan_has_every_key_of_the_contract(plans):
     plan = next(iter(plans(*EVERY_KIND).values()))
-    assert set(plan) == {"format", "cell", "limits", "containers", "topology", "nodes", "links", "serial_links", "workloads", "probes"}
-    assert set(plan["cell"]) == {"id", "scenario", "axes", "repeat", "kernel_seed"}
-    assert set(plan["limits"]) == {"virtual_s", "wall_s", "memory_mib"}
+    assert set(plan) == {"format", "network", "cell"}
+    assert set(plan["network"]) == {"topology", "containers", "memory_mib", "nodes", "links", "serial_links"}
+    of_all = {"id", "scenario", "axes", "repeat", "kernel_seed", "limits", "impairments", "workloads", "probes", "services", "script"}
+    assert set(plan["cell"]) == of_all
+    assert set(plan["cell"]["limits"]) == {"virtual_s", "wall_s"}
     for direction in hop(plan).values():
-        assert set(direction) == {"name", "from", "to", "rate_bps", "overhead_bytes", "queue", "delay_ns", "delay_table", "disorder", "errors"}
-        assert set(direction["errors"]) == {"model", "action", "settings", "seed", "vector_errors", "drop_packets", "drop_min_bytes", "outages"}
+        assert set(direction) == {"name", "from", "to", "rate_bps", "overhead_bytes", "queue", "delay_ns", "delay_table", "jitter_ns"}
+    for one in plan["cell"]["impairments"]:
+        assert set(one) == {"link", "direction", "errors"}
+        assert set(one["errors"]) == {"model", "action", "settings", "seed", "vector_errors", "drop_packets", "drop_min_bytes", "outages"}
     common = {"name", "kind", "from", "to", "to_ip", "start_ns", "required"}
-    for workload in plan["workloads"]:
+    for workload in plan["cell"]["workloads"]:
         assert set(workload) == common | WORKLOAD_KEYS[workload["kind"]]
-    for probe in plan["probes"]:
+    for probe in plan["cell"]["probes"]:
         assert set(probe) == {"name", "kind"} | PROBE_KEYS[probe["kind"]]
     assert json.loads(json.dumps(plan)) == plan
 
@@ -78,7 +87,7 @@ def test_plan_of_the_report_s_network():
     plan = write(planning.plan(first))
     data = hop(plan)["data"]
     assert (data["rate_bps"], data["delay_ns"], data["overhead_bytes"], data["queue"]["limit_bytes"]) == (2_000_000, 265_000_000, 4, 132_500)
-    (transfer,) = plan["workloads"]
+    (transfer,) = plan["cell"]["workloads"]
     assert (transfer["bytes"], transfer["segment_bytes"], transfer["send_window_bytes"], transfer["receive_window_bytes"]) == (
         4_000_000,
         1400,
@@ -86,19 +95,19 @@ def test_plan_of_the_report_s_network():
         200_200,
     )
     assert transfer["to_ip"] == "10.2.0.2"
-    ws1 = next(node for node in plan["nodes"] if node["name"] == "ws1")
+    ws1 = next(node for node in plan["network"]["nodes"] if node["name"] == "ws1")
     assert ws1["routes"][0]["initcwnd"] == 1
     assert ws1["sysctls"]["net.ipv4.tcp_congestion_control"] == "reno"
     assert ws1["sysctls"]["net.ipv4.tcp_sack"] == "0"
-    assert [probe["interface"] for probe in plan["probes"]] == ["ws2-lan2", "ws4-lan1"]
+    assert [probe["interface"] for probe in plan["cell"]["probes"]] == ["ws2-lan2", "ws4-lan1"]
 
 
 @pytest.mark.slow
 def test_interface_names_and_addresses_are_unique_and_short_enough():
     for name in scenario.names():
         plan = write(planning.plan(scenario.cells(scenario.load(name))[0]))
-        ends = [end for link in plan["links"] for end in link["ends"]]
-        interfaces = [end["interface"] for end in ends] + [name for link in plan["links"] for name in link["relay_interfaces"] or ()]
+        ends = [end for link in plan["network"]["links"] for end in link["ends"]]
+        interfaces = [end["interface"] for end in ends] + [name for link in plan["network"]["links"] for name in link["relay_interfaces"] or ()]
         assert len(set(interfaces)) == len(interfaces)
         assert all(len(interface) <= 15 for interface in interfaces)
         macs = [end["mac"] for end in ends]
@@ -121,7 +130,7 @@ def test_a_star_of_no_or_too_many_terminals_is_refused(terminals, message):
 
 @pytest.mark.parametrize(("preset", "congestion", "later"), [("fy97-reno", "reno", "000000"), ("modern", "cubic", "111321")])
 def test_presets_in_kernel_settings(first, preset, congestion, later):
-    sysctls = first(f"hosts.*.preset={preset}")["nodes"][0]["sysctls"]
+    sysctls = first(f"hosts.*.preset={preset}")["network"]["nodes"][0]["sysctls"]
     assert sysctls["net.ipv4.tcp_congestion_control"] == congestion
     assert "".join(sysctls[f"net.ipv4.{name}"] for name in LATER_THAN_1997) == later
     same = {"tcp_timestamps": "1", "tcp_window_scaling": "1", "tcp_ecn": "0", "tcp_no_metrics_save": "1"}
@@ -130,12 +139,12 @@ def test_presets_in_kernel_settings(first, preset, congestion, later):
 
 def test_words_on_a_host_go_over_its_preset(first):
     plan = first("hosts.*={preset: modern, congestion: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s, send_buffer: 64 kB, delayed_ack: true}")
-    host = plan["nodes"][0]
+    host = plan["network"]["nodes"][0]
     assert host["sysctls"]["net.ipv4.tcp_congestion_control"] == "bbr"
     assert host["sysctls"]["net.ipv4.tcp_sack"] == host["sysctls"]["net.ipv4.tcp_dsack"] == "0"
-    assert plan["workloads"][0]["send_window_bytes"] == 64_000
-    assert plan["workloads"][0]["receive_window_bytes"] is None
-    assert plan["workloads"][0]["delayed_ack"] is True
+    assert plan["cell"]["workloads"][0]["send_window_bytes"] == 64_000
+    assert plan["cell"]["workloads"][0]["receive_window_bytes"] is None
+    assert plan["cell"]["workloads"][0]["delayed_ack"] is True
 
 
 def test_route_options_are_on_every_route():
@@ -144,13 +153,13 @@ def test_route_options_are_on_every_route():
             scenario.cells(scenario.load("fy97/fig04:kernel", ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"]))[0]
         )
     )
-    assert plan["nodes"][0]["routes"] == [
+    assert plan["network"]["nodes"][0]["routes"] == [
         {"to": "default", "via": "10.1.0.254", "initcwnd": 1, "initrwnd": 4, "advmss": 1000, "rto_min_ms": 1500, "quickack": None}
     ]
 
 
 def test_fixed_windows_without_autotuning_start_large_enough(first):
-    assert first("hosts.*.preset=fy97-reno")["nodes"][0]["sysctls"]["net.ipv4.tcp_rmem"].split()[1] == "400400"
+    assert first("hosts.*.preset=fy97-reno")["network"]["nodes"][0]["sysctls"]["net.ipv4.tcp_rmem"].split()[1] == "400400"
 
 
 def test_queue_of_a_direction(first):
@@ -189,25 +198,23 @@ def test_errors_of_every_model(first, tmp_path):
         "{model: none}": {},
     }
     for text, wanted in settings.items():
-        assert hop(first(f"links.hop.data.errors={text}", *common))["data"]["errors"]["settings"] == wanted
-    found = hop(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["data"]["errors"]["settings"]
+        assert errors_of(first(f"links.hop.data.errors={text}", *common))["settings"] == wanted
+    found = errors_of(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["settings"]
     assert found["file"] == str(tmp_path / "a.bits")
     (tmp_path / "a.bits").write_bytes(b"\x01\x01")
-    assert hop(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["data"]["errors"]["settings"]["sha256"] != found["sha256"]
+    assert errors_of(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["settings"]["sha256"] != found["sha256"]
 
 
 def test_no_errors_is_no_model_but_drops_and_outages_stay(first):
-    errors = hop(first("links.hop.data.errors={ber: 0, drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: 1 s, to: 2 s}]}", "sweep={}"))["data"][
-        "errors"
-    ]
+    errors = errors_of(first("links.hop.data.errors={ber: 0, drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: 1 s, to: 2 s}]}", "sweep={}"))
     assert (errors["model"], errors["settings"]) == ("none", {})
     assert (errors["drop_packets"], errors["drop_min_bytes"], errors["outages"]) == ([3, 9], 500, [[10**9, 2 * 10**9]])
 
 
 def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
     change = (("{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}", "{kind: congestion, name: noise, from: h1, to: h2, level: 150}"),)
-    (at_150,) = plans(*change, overrides=("sweep={}", "repeats=1"))["r1"]["workloads"]
-    (at_200,) = plans(*change, overrides=("sweep={}", "repeats=1", "workloads.noise.level=200"))["r1"]["workloads"]
+    (at_150,) = plans(*change, overrides=("sweep={}", "repeats=1"))["r1"]["cell"]["workloads"]
+    (at_200,) = plans(*change, overrides=("sweep={}", "repeats=1", "workloads.noise.level=200"))["r1"]["cell"]["workloads"]
     assert at_150["max_rate_bps"] == 1_000_000
     assert at_200["max_rate_bps"] == 2_000_000
     assert len(at_150["rates_bps"]) == 4000 // 5
@@ -220,13 +227,13 @@ def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
 def test_congestion_level_counts_the_scenario_s_own_rate(plans):
     change = ("{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}", "{kind: congestion, name: noise, from: h1, to: h2, level: 150}")
     plan = plans(change, overrides=("links.hop.data.rate=1 Mbit/s",))
-    assert next(iter(plan.values()))["workloads"][0]["max_rate_bps"] == 500_000
+    assert next(iter(plan.values()))["cell"]["workloads"][0]["max_rate_bps"] == 500_000
 
 
 def test_generator_is_never_required(plans):
     change = ("size: 100 kB}", "size: 100 kB}\n  - {kind: congestion, name: noise, from: h1, to: h2, level: 150}")
     plan = next(iter(plans(change).values()))
-    assert [workload["required"] for workload in plan["workloads"]] == [True, False]
+    assert [workload["required"] for workload in plan["cell"]["workloads"]] == [True, False]
 
 
 def test_least_time_of_a_transfer(tmp_path):
@@ -238,17 +245,18 @@ def test_least_time_of_a_transfer(tmp_path):
 def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
     cells = scenario.cells(scenario.load("sgls/itc-unbalanced"))
     planned = write(planning.plan(next(cell for cell in cells if cell.axes == {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5})))
-    (link,) = planned["serial_links"]
-    assert planned["links"] == []
+    (link,) = planned["network"]["serial_links"]
+    assert planned["network"]["links"] == []
     assert set(link) == {"name", "bits_per_byte", "buffer_bytes", "vector_bits", "ppp", "ends", "directions"}
     assert [(way["name"], way["from"], way["rate_bps"], way["delay_ns"]) for way in link["directions"]] == [
         ("data", "satellite", 115_200, 23_300_000),
         ("ack", "ground", 2400, 23_300_000),
     ]
-    assert all(way["errors"]["settings"] == {"ber": 1e-5} for way in link["directions"])
-    assert link["directions"][0]["errors"]["seed"] != link["directions"][1]["errors"]["seed"]
+    there, back = (errors_of(planned, name, "serial") for name in ("data", "ack"))
+    assert there["settings"] == back["settings"] == {"ber": 1e-5}
+    assert there["seed"] != back["seed"]
     assert [end["route"]["initcwnd"] for end in link["ends"]] == [1, 1]
-    (transfer,) = planned["workloads"]
+    (transfer,) = planned["cell"]["workloads"]
     assert (transfer["to_ip"], transfer["server_ip"]) == ("10.7.0.2", "10.7.0.1")
 
 
@@ -260,4 +268,4 @@ def test_a_required_kind_that_says_no_time_takes_none_that_is_known(monkeypatch)
     )
     plan = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel"))[0])
     new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
-    assert planning.least_virtual_s(replace(plan, workloads=(new,))) == pytest.approx(1 + 2 * 0.53)
+    assert planning.least_virtual_s(replace(plan, cell=replace(plan.cell, workloads=(new,)))) == pytest.approx(1 + 2 * 0.53)

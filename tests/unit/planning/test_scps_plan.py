@@ -23,14 +23,14 @@ def plan(*overrides):
 
 
 def routes(planned, name):
-    (node,) = (node for node in planned["nodes"] if node["name"] == name)
+    (node,) = (node for node in planned["network"]["nodes"] if node["name"] == name)
     return {route["to"]: route["via"] for route in node["routes"]}
 
 
 def test_every_node_knows_the_way_and_the_host_drops_the_rest():
     """ws2 is behind both routers: each node sends its prefix towards it, itself drops what no program owns."""
     planned = plan("hosts.ws2={stack: scps}")
-    (transfer,) = planned["workloads"]
+    (transfer,) = planned["cell"]["workloads"]
     prefix = "198.18.1.0/24"
     assert transfer["to_ip"] == transfer["to_scps"]["ip"] == "198.18.1.1"
     assert transfer["from_scps"] is None
@@ -42,12 +42,12 @@ def test_every_node_knows_the_way_and_the_host_drops_the_rest():
 
 def test_kernel_hosts_have_no_such_thing():
     planned = plan()
-    assert not any("198.18" in to for node in planned["nodes"] if node["kind"] != "switch" for to in routes(planned, node["name"]))
+    assert not any("198.18" in to for node in planned["network"]["nodes"] if node["kind"] != "switch" for to in routes(planned, node["name"]))
 
 
 def test_a_rate_that_is_not_named_fills_the_slowest_hop_with_its_framing():
     """1452 bytes of IP are 1456 on the hop of 2 Mbit/s."""
-    (transfer,) = plan("hosts.*={stack: scps, preset: fy97-rate}")["workloads"]
+    (transfer,) = plan("hosts.*={stack: scps, preset: fy97-rate}")["cell"]["workloads"]
     assert transfer["from_scps"]["settings"]["rate"] == str(2_000_000 * 1452 // 1456)
     assert transfer["from_scps"]["settings"]["segment"] == 1400
 
@@ -56,7 +56,7 @@ def test_a_rate_on_a_serial_line_leaves_room_for_start_bits_framing_and_escapes(
     """115,200 baud are 11,520 bytes a second; a packet of 1500 has 4 bytes of PPP and two in 256 of its own escaped."""
     overrides = ["sweep={}", "repeats=1", "workloads.transfer.kind=fp", "hosts.*={stack: scps, preset: fy97-rate}"]
     (cell,) = scenario.cells(scenario.load("sgls/aero-fig02", overrides))
-    (transfer,) = write(planning.plan(cell))["workloads"]
+    (transfer,) = write(planning.plan(cell))["cell"]["workloads"]
 
     assert transfer["from_scps"]["settings"]["rate"] == str(115_200 * 8 * 1500 // (10 * (1500 + 4 + 12)))
     assert "segment" not in transfer["from_scps"]["settings"]
@@ -65,7 +65,7 @@ def test_a_rate_on_a_serial_line_leaves_room_for_start_bits_framing_and_escapes(
 
 def test_where_a_transfer_is_stopped_is_a_share_of_its_file_drawn_by_repeat_alone():
     cells = [cell for cell in scenario.cells(scenario.load("fp/restart")) if (cell.axes["stop"], cell.axes["command"]) == ("kill-client", "get")]
-    transfers = {(cell.repeat, cell.axes["stack"]): write(planning.plan(cell))["workloads"][0] for cell in cells}
+    transfers = {(cell.repeat, cell.axes["stack"]): write(planning.plan(cell))["cell"]["workloads"][0] for cell in cells}
     shares = {key: transfer["stop_at"] / transfer["bytes"] for key, transfer in transfers.items()}
 
     assert len({shares[repeat, "fp-vj"] for repeat in range(1, 11)}) == 10
@@ -75,7 +75,7 @@ def test_where_a_transfer_is_stopped_is_a_share_of_its_file_drawn_by_repeat_alon
 
 def test_named_settings_reach_the_program_in_its_own_words():
     overrides = "{stack: scps, preset: nmsu-vj, rate: 1 Mbit/s, ack_delay: 100 ms, rto_min: 2 s, send_buffer: 64 KiB, initial_window: 3, sack: true}"
-    (transfer,) = plan(f"hosts.*={overrides}")["workloads"]
+    (transfer,) = plan(f"hosts.*={overrides}")["cell"]["workloads"]
     assert transfer["from_scps"]["settings"] == {
         "preset": "nmsu-vj",
         "sack": True,
@@ -91,7 +91,7 @@ def test_named_settings_reach_the_program_in_its_own_words():
 
 def test_programs_of_one_host_have_an_address_and_a_device_each():
     two = "workloads=[{kind: bulk, name: a, from: ws1, to: ws2, size: 1 kB}, {kind: bulk, name: b, from: ws1, to: ws2, size: 1 kB, port: 5002}]"
-    first, second = plan("hosts.*={stack: scps}", two)["workloads"]
+    first, second = plan("hosts.*={stack: scps}", two)["cell"]["workloads"]
     assert (first["from_scps"]["ip"], first["from_scps"]["device"]) == ("198.18.1.1", "scps0")
     assert (second["from_scps"]["ip"], second["from_scps"]["device"]) == ("198.18.1.2", "scps1")
     assert first["from_scps"]["seed"] != second["from_scps"]["seed"]

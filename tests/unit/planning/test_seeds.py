@@ -13,7 +13,7 @@ STACKS = "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hos
 
 
 def error_seeds(plan):
-    return {(link["name"], direction["name"]): direction["errors"]["seed"] for link in plan["links"] for direction in link["directions"] if direction["errors"]}
+    return {(one["link"], one["direction"]): one["errors"]["seed"] for one in plan["cell"]["impairments"] if "errors" in one}
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,14 @@ def test_more_cells_leave_the_plans_of_the_others_alone(plans, change):
 def test_more_probes_change_nothing_but_the_probes(plans):
     before, after = plans(), plans(("probes:\n", "probes:\n  - {kind: tcp_info, node: h1}\n"))
     for cell, plan in before.items():
-        assert {**after[cell], "probes": plan["probes"]} == plan
+        assert {**after[cell], "cell": after[cell]["cell"] | {"probes": plan["cell"]["probes"]}} == plan
 
 
 def test_another_axis_leaves_the_streams_of_links_and_workloads_alone(plans):
     before, after = plans(), plans(("sweep:\n", STACKS))
     for cell, plan in before.items():
         same = copy.deepcopy(after[f"stack=reno,{cell}"])
-        same["cell"] = plan["cell"]
+        same["cell"] |= {name: plan["cell"][name] for name in ("id", "axes", "kernel_seed")}
         assert same == plan
 
 

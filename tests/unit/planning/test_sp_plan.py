@@ -57,7 +57,7 @@ class Node:
 
 def test_both_programs_of_a_transfer_know_each_other_and_have_one_key(planned):
     plan = planned()
-    for workload in plan.workloads:
+    for workload in plan.cell.workloads:
         first, second = workload.from_scps, workload.to_scps
         assert (first.sp.peer, second.sp.peer) == (second.ip, first.ip)
         assert first.sp.key_seed == second.sp.key_seed
@@ -67,14 +67,16 @@ def test_both_programs_of_a_transfer_know_each_other_and_have_one_key(planned):
 
 def test_names_of_keys_and_repeats_have_keys_of_their_own(planned):
     seeds = [
-        planned(*changes, repeat=repeat).workloads[0].to_scps.sp.key_seed for changes in ((), ((B, B.replace("{}", "{key_name: other}")),)) for repeat in (1, 2)
+        planned(*changes, repeat=repeat).cell.workloads[0].to_scps.sp.key_seed
+        for changes in ((), ((B, B.replace("{}", "{key_name: other}")),))
+        for repeat in (1, 2)
     ]
     assert len({master_key(seed) for seed in seeds}) == 4
 
 
 def test_keys_are_the_owners_alone_and_their_numbers_go_on(planned, tmp_path):
     plan, node = planned(), Node(tmp_path)
-    ends = [workload.from_scps for workload in plan.workloads]
+    ends = [workload.from_scps for workload in plan.cell.workloads]
     write_sp(node, "a", ends[0], ends[0].sp)
     key, record = tmp_path / "tmp/lab.key", tmp_path / "tmp/lab.key.sequence"
     assert key.read_text() == f"master {master_key(ends[0].sp.key_seed)}\n"
@@ -87,7 +89,7 @@ def test_keys_are_the_owners_alone_and_their_numbers_go_on(planned, tmp_path):
 
 def test_the_plan_and_the_settings_do_not_have_the_key(planned):
     plan = planned()
-    end = plan.workloads[0].from_scps
+    end = plan.cell.workloads[0].from_scps
     key = master_key(end.sp.key_seed)
     assert key not in text(plan)
     said = sp_file(end, end.sp)
@@ -100,12 +102,12 @@ def test_rate_control_alone_leaves_room_for_the_protection(planned, sp, overhead
     """1400 bytes, 20 of TCP, 20 of IP, 12 of timestamps; 4 of framing on the hop."""
     packet = 1400 + 20 + 20 + 12 + overhead
     plan = planned(*((end, end.replace("{}", sp)) for end in (A, B)))
-    assert plan.workloads[0].from_scps.settings["rate"] == str(2_000_000 * packet // (packet + 4))
+    assert plan.cell.workloads[0].from_scps.settings["rate"] == str(2_000_000 * packet // (packet + 4))
 
 
 def test_a_host_without_protection_plans_as_before(planned):
     plan = planned((A, "ws1: {stack: scps}"), (B, "ws2: {stack: scps}"))
-    assert "sp" not in write(plan)["workloads"][0]["from_scps"]
+    assert "sp" not in write(plan)["cell"]["workloads"][0]["from_scps"]
 
 
 @pytest.mark.parametrize(

@@ -78,11 +78,17 @@ def setting(*path):
     return {"plan": change}
 
 
+def impaired(errors):
+    """An archive whose first direction has these errors."""
+    impairment = {"link": "hop", "direction": "data", "errors": errors}
+    return setting("cell", "impairments", [impairment])
+
+
 ERRORS = {"model": "independent", "action": "drop", "settings": {"ber": 0.001}, "seed": "0" * 64, "vector_errors": 1000}
 ALL_GOOD = dict.fromkeys(("p_good_bad", "p_bad_good", "ber_good", "ber_bad"), 0.0)
 CAPTURE = {"name": "x", "kind": "capture", "node": "h1", "interface": "h1-hop", "snaplen_bytes": 96, "filter": ""}
 ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
-DIRECTION = ("links", 0, "directions", 0)
+DIRECTION = ("network", "links", 0, "directions", 0)
 HOSTILE = {
     "no JSON": {"raw": b"{"},
     "a list": {"raw": b"[]"},
@@ -141,23 +147,25 @@ HOSTILE = {
     "cell absolute": setting("cell", "id", "/tmp/x"),
     "cell that is unfinished": setting("cell", "id", "r1.part"),
     "cell of another folder": setting("cell", "id", "r2"),
-    "link upwards": setting("links", 0, "name", "../../../victim"),
+    "link upwards": setting("network", "links", 0, "name", "../../../victim"),
     "direction upwards": setting(*DIRECTION, "name", "../../victim"),
-    "node that is a command": setting("nodes", 0, "name", "$(touch x)"),
-    "workload upwards": setting("workloads", 0, "name", "../x"),
-    "probe upwards": setting("probes", [{"name": "../x", "kind": "tcp_info", "node": "h1", "interval_ns": 1}]),
-    "interface that is too long": setting("links", 0, "ends", 0, "interface", "x" * 16),
-    "memory of a thousand machines": setting("limits", "memory_mib", 10**9),
-    "memory below": setting("limits", "memory_mib", -1),
-    "memory with words": setting("limits", "memory_mib", "64M init=/bin/sh"),
-    "memory of a fraction": setting("limits", "memory_mib", 64.5),
-    "settings of the machine": setting("nodes", 0, "sysctls", {"kernel.core_pattern": "|/bin/sh"}),
-    "vector that no memory holds": setting(*DIRECTION, "errors", {**ERRORS, "vector_errors": 10**12}),
-    "seed that is no number": setting(*DIRECTION, "errors", {**ERRORS, "seed": "x"}),
-    "error model that is none": setting(*DIRECTION, "errors", {**ERRORS, "model": "../x"}),
-    "endless channel": setting(*DIRECTION, "errors", {**ERRORS, "model": "gilbert-elliott", "settings": ALL_GOOD}),
-    "filter that is an option": setting("probes", [{**CAPTURE, "filter": "-w/x"}]),
-    "container in a process": setting("nodes", 0, "container", {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []}),
+    "node that is a command": setting("network", "nodes", 0, "name", "$(touch x)"),
+    "workload upwards": setting("cell", "workloads", 0, "name", "../x"),
+    "probe upwards": setting("cell", "probes", [{"name": "../x", "kind": "tcp_info", "node": "h1", "interval_ns": 1}]),
+    "interface that is too long": setting("network", "links", 0, "ends", 0, "interface", "x" * 16),
+    "memory of a thousand machines": setting("network", "memory_mib", 10**9),
+    "memory below": setting("network", "memory_mib", -1),
+    "memory with words": setting("network", "memory_mib", "64M init=/bin/sh"),
+    "memory of a fraction": setting("network", "memory_mib", 64.5),
+    "settings of the machine": setting("network", "nodes", 0, "sysctls", {"kernel.core_pattern": "|/bin/sh"}),
+    "vector that no memory holds": impaired({**ERRORS, "vector_errors": 10**12}),
+    "seed that is no number": impaired({**ERRORS, "seed": "x"}),
+    "error model that is none": impaired({**ERRORS, "model": "../x"}),
+    "endless channel": impaired({**ERRORS, "model": "gilbert-elliott", "settings": ALL_GOOD}),
+    "filter that is an option": setting("cell", "probes", [{**CAPTURE, "filter": "-w/x"}]),
+    "container in a process": setting(
+        "network", "nodes", 0, "container", {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []}
+    ),
 }
 
 
@@ -196,7 +204,7 @@ def refusal(path, monkeypatch, capsys):
 
 
 def test_a_run_with_a_stack_that_left_is_refused_with_the_reason(tmp_path, monkeypatch, capsys):
-    said = refusal(archive(tmp_path / "a", **setting("nodes", 0, "stack", "scps-ri")), monkeypatch, capsys)
+    said = refusal(archive(tmp_path / "a", **setting("network", "nodes", 0, "stack", "scps-ri")), monkeypatch, capsys)
 
     assert 'nodes[0].stack: found "scps-ri", which left after version 0.3.0: the project builds no program that it may not pass on' in said
 
@@ -209,7 +217,7 @@ def test_only_engines_that_repeat_are_verified(tmp_path, engine, monkeypatch, ca
 
 
 def test_a_cell_that_may_take_for_ever_is_refused_before_it_runs(tmp_path, monkeypatch, capsys):
-    path = archive(tmp_path / "a", **setting("limits", "wall_s", 1_000_000))
+    path = archive(tmp_path / "a", **setting("cell", "limits", "wall_s", 1_000_000))
     monkeypatch.setattr(sys, "argv", ["scpslab", "verify", str(path)])
 
     with pytest.raises(SystemExit) as ended:

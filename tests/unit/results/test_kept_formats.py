@@ -44,7 +44,7 @@ def test_scenarios_of_every_version_are_read(path):
 @pytest.mark.parametrize("path", every("plan", ".json"), ids=lambda path: path.name)
 def test_plans_of_every_format_are_read(path):
     found = plan.parse(path.read_bytes())
-    assert (found.cell.id, found.topology, [work.name for work in found.workloads]) == ("ber=0,r1", "point_to_point", ["transfer"])
+    assert (found.cell.id, found.network.topology, [work.name for work in found.cell.workloads]) == ("ber=0,r1", "point_to_point", ["transfer"])
 
 
 @pytest.mark.parametrize("path", every("run"), ids=lambda path: path.name)

@@ -45,11 +45,11 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     folder: Path = synthetic.write_cell(run_dir, {"stack": "reno", "ber": "1e-05"}, 1, transfer)
     (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "fig04-golden", "status": "completed"}))
     plan = plans.read(json.loads((folder / "plan.json").read_text()))
-    probes = (*(probe for probe in plan.probes if probe.name != LOG), Verdicts(name=LOG, link="hop", direction="data"))
-    (folder / "plan.json").write_text(plans.text(replace(plan, probes=probes)))
+    probes = (*(probe for probe in plan.cell.probes if probe.name != LOG), Verdicts(name=LOG, link="hop", direction="data"))
+    (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
 
     sent = client_packets(transfer)
-    overhead = next(item.overhead_bytes for link in plan.links if link.name == "hop" for item in link.directions if item.name == "data")
+    overhead = next(item.overhead_bytes for link in plan.network.links if link.name == "hop" for item in link.directions if item.name == "data")
     sizes = [20 + len(bytes(packet)) + overhead for _, packet in sent]
     lines: list[dict[str, Any]] = []
     for ordinal in sorted((*CORRUPTED, *DROPPED)):
@@ -126,7 +126,7 @@ def test_a_log_with_another_size_names_nothing(cell):
 def without_log(cell: Path) -> None:
     """Takes the verdict log's probe out of the plan."""
     plan = plans.read(json.loads((cell / "plan.json").read_text()))
-    (cell / "plan.json").write_text(plans.text(replace(plan, probes=tuple(probe for probe in plan.probes if probe.name != LOG))))
+    (cell / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=tuple(probe for probe in plan.cell.probes if probe.name != LOG)))))
 
 
 def test_without_a_log_two_captures_are_compared(cell):

@@ -41,7 +41,7 @@ def test_an_archive_has_what_a_run_can_be_had_again_from(run, tmp_path):
 
     assert [(item.digest.run, item.digest.scenario, item.digest.seed) for item in archived] == [(run.name, "fig04-golden", 7)]
     assert len(archived[0].plans) == 12
-    assert archived[0].plans["stack=reno,ber=0,r1"].workloads[0].bytes_ == 60_000
+    assert archived[0].plans["stack=reno,ber=0,r1"].cell.workloads[0].bytes_ == 60_000
     assert archived[0].resolved == "title: Golden\n"
     assert archived[0].digest.files == digests_of(run)
     assert "results.csv" in archived[0].digest.files

@@ -125,7 +125,7 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
     plan = plans.parse((cell / "plan.json").read_bytes())
     ends = {"from_": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "start_ns": 0}
     more = (
-        replace(plan.workloads[0], name="second", port=5009),
+        replace(plan.cell.workloads[0], name="second", port=5009),
         Ping(name="echo", **ends, required=True, count=3, interval_ns=10**9, payload_bytes=56),
         Congestion(name="noise", **ends, required=False, max_rate_bps=0, redraw_ns=10**9, packet_bytes=1456, rates_bps=(), port=5002),
         Iperf3(
@@ -143,7 +143,7 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
             patience_ns=10**9,
         ),
     )
-    (cell / "plan.json").write_text(plans.text(replace(plan, workloads=(*plan.workloads, *more))))
+    (cell / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, workloads=(*plan.cell.workloads, *more)))))
     records = cell / "records"
     shutil.copy(records / "transfer.jsonl", records / "second.jsonl")
     (records / "echo.jsonl").write_text(
@@ -177,17 +177,17 @@ def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
         (lambda run: (run / "manifest.json").write_text('{"format": "x"}'), "format"),
         (lambda run: shutil.rmtree(run / "cells"), "no cell"),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text("[]"), r"plan\.json"),
-        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 1}'), r"plan\.json: cell: found no such key"),
+        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 2}'), r"plan\.json: network: found no such key"),
         (
             lambda run: edit(run, '"delay_table": null,\n', ""),
             r"\.delay_table: found no such key; expected a list, or null\. Remove the folder of the cell\. Run the scenario again",
         ),
         (lambda run: edit(run, '"topology"', '"colour"'), "colour: found an unknown key"),
         (
-            lambda run: edit(run, '"format": 1', '"format": 2'),
-            r"format: found 2; expected 1\. A newer scpslab wrote the run: use that version\.",
+            lambda run: edit(run, '"format": 2', '"format": 3'),
+            r"format: found 3; expected 2\. A newer scpslab wrote the run: use that version\.",
         ),
-        (lambda run: edit(run, '"format": 1', '"format": 0'), r"plan\.json: format: found \"0\"; expected 1\. Run the scenario again"),
+        (lambda run: edit(run, '"format": 2', '"format": 0'), r"plan\.json: format: found \"0\"; expected 2\. Run the scenario again"),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "status.json").write_text('{"status": "good"}'), '"good"'),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "records" / "transfer.jsonl").write_text("{}\nxx\n"), r"transfer\.jsonl:2"),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "captures" / "ws2.pcap").write_bytes(b"\xff" * 100), r"ws2\.pcap"),

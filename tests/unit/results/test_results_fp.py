@@ -26,8 +26,8 @@ def client(*reports, start_t_s=1.0):
 def plan():
     """A plan with one transfer by the file protocol, whose client is at the receiving host, and without probes."""
     whole = planning.plan(scenario.cells(scenario.load("fp/restart", ["repeats=1"]))[0])
-    (transfer,) = whole.workloads
-    return replace(whole, workloads=(replace(transfer, command="get", stop="none", stop_at=None),), probes=())
+    (transfer,) = whole.cell.workloads
+    return replace(whole, cell=replace(whole.cell, workloads=(replace(transfer, command="get", stop="none", stop_at=None),), probes=()))
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ DIRECTION = {"event": "direction", "direction": "data", "sent_frames": 10, "rece
 def plan():
     """A plan with one transfer by FTP over a serial link of 115200 baud, and 2400 back, and without probes."""
     whole = planning.plan(scenario.cells(scenario.load("sgls/itc-unbalanced", ["repeats=1"]))[0])
-    (link,) = whole.serial_links
+    (link,) = whole.network.serial_links
     assert [direction.rate_bps for direction in link.directions] == [115_200, 2_400]
-    return replace(whole, probes=())
+    return replace(whole, cell=replace(whole.cell, probes=()))
 
 
 @pytest.fixture

@@ -138,12 +138,12 @@ def put(value, at, text):
 def changed_plan(rng, content, traps):
     """A plan whose vectors and policy have other names, and now and then any text of which is another one."""
     plan = json.loads(content)
-    vectors = [direction["errors"]["settings"] for link in plan["links"] for direction in link["directions"] if direction["errors"]]
+    vectors = [one["errors"]["settings"] for one in plan["cell"]["impairments"] if "errors" in one]
     for settings in vectors:
         if "file" in settings and rng.random() < 0.8:
             path = hostile(rng, traps)
             settings["file"] = path if path.startswith("/") or rng.random() < 0.1 else f"/{path}"
-    policy = next(workload for workload in plan["workloads"] if workload["kind"] == "policy")
+    policy = next(workload for workload in plan["cell"]["workloads"] if workload["kind"] == "policy")
     if rng.random() < 0.7:
         policy["code"] = PAYLOAD
         policy["file"] = rng.choice([Path(vectors[0].get("file", "x")).name[:60], "policy.py", "new.py", "dangling.py"])

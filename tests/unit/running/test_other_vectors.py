@@ -30,9 +30,8 @@ def old(tmp_path):
 
 def with_errors(plan):
     """The plan with independent errors on its link."""
-    (link,) = plan.links
-    directions = [replace(one, errors=replace(one.errors, model="independent", settings=Independent(ber=1e-6))) for one in link.directions]
-    return replace(plan, links=(replace(link, directions=tuple(directions)),))
+    impairments = (replace(one, errors=replace(one.errors, model="independent", settings=Independent(ber=1e-6))) for one in plan.cell.impairments)
+    return replace(plan, cell=replace(plan.cell, impairments=tuple(impairments)))
 
 
 def test_a_run_of_today_has_the_rules_of_today(old):

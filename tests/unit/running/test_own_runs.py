@@ -130,7 +130,9 @@ def test_verify_runs_the_topology_only_when_it_is_trusted(archive, tmp_path, run
 def test_a_network_that_does_not_give_the_plans_is_a_contradiction(archive, tmp_path):
     changed = tampered(archive, tmp_path / "b.tar.gz", topologies_json=lambda content: content.replace(b'"limit_bytes": 64000', b'"limit_bytes": 64001'))
     found = contradictions(read_archive(changed)[0])
-    assert found == [f"cell rate={rate},r1: links[0].directions[0].queue.limit_bytes: found 64000; the scenario gives 64001" for rate in ("1Mbits", "2Mbits")]
+    assert found == [
+        f"cell rate={rate},r1: network.links[0].directions[0].queue.limit_bytes: found 64000; the scenario gives 64001" for rate in ("1Mbits", "2Mbits")
+    ]
 
 
 def test_a_topology_that_does_not_give_the_networks_is_found_when_it_is_trusted(archive, tmp_path):

@@ -30,11 +30,11 @@ def test_plans_of_the_scenario_contradict_nothing(archived):
 def test_a_plan_that_was_changed_is_named_with_both_values(archived):
     name = next(iter(archived.plans))
     plan = archived.plans[name]
-    changed = replace(plan, workloads=(replace(plan.workloads[0], bytes_=77), *plan.workloads[1:]))
+    changed = replace(plan, cell=replace(plan.cell, workloads=(replace(plan.cell.workloads[0], bytes_=77), *plan.cell.workloads[1:])))
 
     found = contradictions(replace(archived, plans=archived.plans | {name: changed}))
 
-    assert found == [f"cell {name}: workloads[0].bytes: found 77; the scenario gives {plan.workloads[0].bytes_}"]
+    assert found == [f"cell {name}: cell.workloads[0].bytes: found 77; the scenario gives {plan.cell.workloads[0].bytes_}"]
 
 
 def test_a_scenario_that_was_changed_is_found_in_every_cell(archived):

@@ -61,10 +61,14 @@ def test_cells_that_are_half_made_are_not_cells_of_the_run(tmp_path):
 
 @pytest.mark.parametrize(
     ("found", "said"),
-    [(3, "A newer scpslab wrote the run: use that version"), (1, "An older scpslab wrote the run: use that version. Or: Run the scenario again")],
+    [
+        (3, "expected 2. A newer scpslab wrote the run: use that version"),
+        ("x", "expected 2. Run the scenario again"),
+        (0, "expected 2. Run the scenario again"),
+    ],
 )
 def test_a_file_of_another_format_is_refused_with_what_to_do(found, said):
     with pytest.raises(ResultError) as refused:
-        check_format(Path("manifest.json"), found, expected=2)
+        check_format(Path("manifest.json"), found, newest=2)
 
-    assert str(refused.value).startswith(f"manifest.json: format: found {found}; expected 2. {said}")
+    assert str(refused.value).replace('"', "").startswith(f"manifest.json: format: found {found}; {said}")

@@ -58,8 +58,8 @@ def test_the_queue_and_the_gateways_follow_the_delay_of_gateway_bulk(delay_ms):
     chosen = [f"sweep.delay=[{delay_ms} ms]", "sweep.path=[split]", "sweep.ber=[0]", "sweep.size=[10 kB]", "repeats=1"]
     (cell,) = scenario.cells(scenario.load("links/gateway-bulk", chosen))
     plan = planning.plan(cell)
-    assert {service.rtt_ns for service in plan.services} == {2 * delay_ms * 10**6}
-    hop = next(link for link in plan.links if link.name == "hop")
+    assert {service.rtt_ns for service in plan.cell.services} == {2 * delay_ms * 10**6}
+    hop = next(link for link in plan.network.links if link.name == "hop")
     for direction, rate_bps in zip(hop.directions, (10_000_000, 1_000_000), strict=True):
         product = rate_bps * 2 * delay_ms // 8000
         assert direction.queue.limit_bytes == max(product, 4 * FULL_PACKET_BYTES)

@@ -75,8 +75,8 @@ def changed(place, before, after):
 def test_a_path_counts_from_the_scenario_s_folder_and_the_plan_has_the_network(place):
     (cell,) = scenario.cells(load(place, ["parameters.data_rate=2 Mbit/s"]))
     plan = planning.plan(cell)
-    assert plan.topology == "relay"
-    assert [direction.rate_bps for direction in plan.links[0].directions] == [2_000_000, 2_000_000]
+    assert plan.network.topology == "relay"
+    assert [direction.rate_bps for direction in plan.network.links[0].directions] == [2_000_000, 2_000_000]
     assert scenario.load(str(place / "rover.yaml"), ["topology=../mine/relay.py"]).network == cell.scenario.network.__class__(**vars(load(place).network))
     assert load(place, [f"topology={place}/relay.py"]).network == load(place).network
 
@@ -244,8 +244,8 @@ def test_two_topologies_are_compared_in_one_sweep(place, tmp_path):
     there = tmp_path / "there.yaml"
     there.write_text(scenario.resolved_yaml(loaded, own.renamed))
     again = scenario.load(str(there), topologies=Recorded(own.contents["topologies.json"]))
-    rates = [planning.plan(cell).links[0].directions[0].rate_bps for cell in scenario.cells(again)]
-    assert rates == [planning.plan(cell).links[0].directions[0].rate_bps for cell in scenario.cells(loaded)] == [1_000_000, 9600]
+    rates = [planning.plan(cell).network.links[0].directions[0].rate_bps for cell in scenario.cells(again)]
+    assert rates == [planning.plan(cell).network.links[0].directions[0].rate_bps for cell in scenario.cells(loaded)] == [1_000_000, 9600]
     assert yaml.safe_load(there.read_text())["sweep"]["network"]["cases"]["slow"] == {"topology": "./slow.py"}
 
 

@@ -27,7 +27,7 @@ def test_an_old_name_is_the_variant_that_it_became(old):
     assert loaded.name == current_name(old) != old
     assert loaded.base_name == old.partition("-kernel")[0]
     for cell in scenario.cells(loaded):
-        assert {node["stack"] for node in write(planning.plan(cell))["nodes"] if node["kind"] == "host"} == {"kernel"}
+        assert {node["stack"] for node in write(planning.plan(cell))["network"]["nodes"] if node["kind"] == "host"} == {"kernel"}
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
     """Where the ends of the transfer are not what the host would be planned as; "" if they are."""
     expected = plan_node(host)
     for name, end_key in ((transfer.from_, "from_scps"), (transfer.to, "to_scps")):
-        node = next(node for node in plan.nodes if node.name == name)
+        node = next(node for node in plan.network.nodes if node.name == name)
         if isinstance(node, Switch) or node.stack != expected.stack:
             return f"with stack {getattr(node, 'stack', 'none')}"
         if said := _first(node.sysctls, expected.sysctls):
@@ -143,7 +143,7 @@ def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
         routes: list[RouteOptions | None] = [
             RouteOptions(**{option: getattr(route, option) for option in asdict(expected.route_options())}) for route in node.routes
         ]
-        routes += [end.route for link in plan.all_links for end in link.ends if end.node == name and end.route is not None]
+        routes += [end.route for link in plan.network.all_links for end in link.ends if end.node == name and end.route is not None]
         if expected.scps is None and any(route != expected.route_options() for route in routes):
             return "with other values of TCP on routes"
         if said := _program(getattr(transfer, end_key, None), expected, plan, transfer, name):

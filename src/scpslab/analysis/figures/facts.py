@@ -110,9 +110,9 @@ def ber_text(ber: float | None) -> str:
 
 def transfer_in(plan: Plan) -> Traffic | None:
     """The workload that an experiment is about: the first required one that carries data, else the first; None if there is none."""
-    measured = [workload for workload in plan.workloads if not DATA_FLOWS[workload.kind].is_load]
+    measured = [workload for workload in plan.cell.workloads if not DATA_FLOWS[workload.kind].is_load]
     carrying = [workload for workload in measured if hasattr(workload, "bytes_")]
-    return next((workload for workload in (*carrying, *measured) if workload.required), next(iter(plan.workloads), None))
+    return next((workload for workload in (*carrying, *measured) if workload.required), next(iter(plan.cell.workloads), None))
 
 
 def facts_of(plan: Plan) -> Facts:
@@ -123,7 +123,7 @@ def facts_of(plan: Plan) -> Facts:
     rates = tuple(hop.direction.rate_bps if hop else None for hop in (narrow, narrow_back))
     framing = narrow.direction.overhead_bytes if narrow and isinstance(narrow.direction, Direction) else None
     return Facts(
-        topology=plan.topology,
+        topology=plan.network.topology,
         kind=transfer.kind if transfer else "",
         size_bytes=getattr(transfer, "bytes_", None),
         segment_bytes=getattr(transfer, "segment_bytes", None),
@@ -133,11 +133,11 @@ def facts_of(plan: Plan) -> Facts:
         is_serial=bool(narrow and isinstance(narrow.link, SerialLink)),
         delays_ns=(_delay_ns(there), _delay_ns(back)),
         framing_bytes=framing,
-        ber=(_ber(there), _ber(back)),
-        models=tuple(dict.fromkeys(errors.model for hop in (*there, *back) if (errors := hop.direction.errors) is not None and _is_at_work(errors))),
+        ber=(_ber(plan, there), _ber(plan, back)),
+        models=tuple(dict.fromkeys(errors.model for hop in (*there, *back) if (errors := plan.cell.errors(*hop.place)) is not None and _is_at_work(errors))),
         level=_level(plan, rates[0]),
-        disturbances=tuple(dict.fromkeys(said for hop in (*there, *back) for said in _disturbances(hop))),
-        others=tuple(workload.kind for workload in plan.workloads if workload is not transfer and not DATA_FLOWS[workload.kind].is_load),
+        disturbances=tuple(dict.fromkeys(said for hop in (*there, *back) for said in _disturbances(plan, hop))),
+        others=tuple(workload.kind for workload in plan.cell.workloads if workload is not transfer and not DATA_FLOWS[workload.kind].is_load),
     )
 
 
@@ -157,7 +157,7 @@ def _transport(plan: Plan, transfer: Traffic | None) -> str:
 
 
 def _transport_at(plan: Plan, transfer: Traffic, name: str) -> str:
-    node = next(node for node in plan.nodes if node.name == name)
+    node = next(node for node in plan.network.nodes if node.name == name)
     if isinstance(node, Switch):
         return ""
     end: ScpsEnd | None = getattr(transfer, "from_scps" if name == transfer.from_ else "to_scps", None)
@@ -178,9 +178,9 @@ def _is_at_work(errors: Errors) -> bool:
     return errors.model != NO_MODEL
 
 
-def _ber(hops: Way) -> float | None:
+def _ber(plan: Plan, hops: Way) -> float | None:
     """The bit error ratio of a way with one link that has errors; None where the model has no such number, or several links have one."""
-    found = [errors for hop in hops if (errors := hop.direction.errors) is not None and _is_at_work(errors)]
+    found = [errors for hop in hops if (errors := plan.cell.errors(*hop.place)) is not None and _is_at_work(errors)]
     ratios = [getattr(errors.settings, "ber", None) for errors in found]
     if None in ratios:
         return None
@@ -189,21 +189,21 @@ def _ber(hops: Way) -> float | None:
 
 
 def _level(plan: Plan, rate_bps: int | None) -> float:
-    asked = sum(getattr(workload, "max_rate_bps", 0) for workload in plan.workloads if DATA_FLOWS[workload.kind].is_load)
+    asked = sum(getattr(workload, "max_rate_bps", 0) for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load)
     return NOTHING_ELSE if not asked else NOTHING_ELSE + 100 * asked / rate_bps if rate_bps else float("inf")
 
 
-def _disturbances(hop: Hop) -> list[str]:
-    direction = hop.direction
+def _disturbances(plan: Plan, hop: Hop) -> list[str]:
+    direction, impairment = hop.direction, plan.cell.impairment(*hop.place)
     found = []
-    if (errors := direction.errors) is not None:
+    if impairment and (errors := impairment.errors) is not None:
         found += [f"{len(errors.drop_packets)} packet{'s' if len(errors.drop_packets) > 1 else ''} dropped by order"] if errors.drop_packets else []
         found += ["outages"] if errors.outages else []
         found += ["bits flipped"] if errors.action == "flip" and _is_at_work(errors) else []
     if isinstance(direction, SerialDirection):
         return found
     found += ["changing delay"] if direction.delay_table else []
-    found += ["packets out of order or doubled"] if direction.disorder else []
+    found += ["packets out of order or doubled"] if direction.jitter_ns or (impairment and impairment.duplicate) else []
     if direction.queue is not None and direction.queue.discipline != DEFAULT:
         found.append(f"queue {direction.queue.discipline}")
     return found

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from scpslab.analysis.figures.source import NothingToDrawError, transfer_of
 from scpslab.analysis.run import RunCell
 from scpslab.plan import Plan
+from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import NoPathError, flow, paths_of
+from scpslab.plan.paths import NoPathError, Paths, flow
 from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
@@ -60,7 +61,7 @@ def path_of(cell: RunCell) -> Path:
     if not isinstance(workload, Bulk):
         raise NothingToDrawError(f"{cell.folder}: models: found a workload of kind {workload.kind}; expected a bulk transfer. Leave out the models.")
     try:
-        hops = flow(paths_of(cell.plan), workload)
+        hops = flow(Paths(cell.plan.network), workload)
     except NoPathError as error:
         raise NothingToDrawError(f"{cell.folder}: models: found no path: {error}; expected one. Leave out the models.") from error
     there, back = hops.there, hops.back or []
@@ -125,9 +126,10 @@ def _seconds(hop: Hop, ip_bytes: int) -> float:
 
 def _loss(cell: RunCell, hop: Hop, ip_bytes: int) -> float:
     """The probability that bit errors hit a packet on a hop."""
-    if not isinstance(hop.direction, Direction) or hop.direction.errors is None or hop.direction.errors.model == "none":
+    errors = cell.plan.cell.errors(*hop.place)
+    if not isinstance(hop.direction, Direction) or errors is None or errors.model == NO_MODEL:
         return 0.0
-    errors, bits = hop.direction.errors, 8 * (ip_bytes + hop.direction.overhead_bytes)
+    bits = 8 * (ip_bytes + hop.direction.overhead_bytes)
     hit = errors.settings.hit(bits) if not errors.settings.NAMES_PACKETS else None
     if hit is not None:
         return hit
@@ -135,5 +137,5 @@ def _loss(cell: RunCell, hop: Hop, ip_bytes: int) -> float:
 
 
 def _has_timestamps(plan: Plan, workload: Transfer) -> bool:
-    node = next(node for node in plan.nodes if node.name == workload.from_)
+    node = next(node for node in plan.network.nodes if node.name == workload.from_)
     return not isinstance(node, Switch) and node.sysctls.get("net.ipv4.tcp_timestamps", "1") != "0"

@@ -74,7 +74,7 @@ def transfer_of(cell: RunCell) -> Transfer:
     Raises:
         NothingToDrawError: the cell has none.
     """
-    for workload in cell.plan.workloads:
+    for workload in cell.plan.cell.workloads:
         if DATA_FLOWS[workload.kind].carries:
             return cast("Transfer", workload)
     drawn = ", ".join(kind for kind, flow in DATA_FLOWS.items() if flow.carries)

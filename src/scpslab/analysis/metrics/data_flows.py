@@ -74,4 +74,4 @@ DATA_FLOWS: Layer[DataFlow] = Layer("workloads", "metrics")
 
 def load_ports(plan: Plan) -> list[int]:
     """The ports of all traffic that competes with what is measured."""
-    return [cast("Transfer", workload).port for workload in plan.workloads if DATA_FLOWS[workload.kind].is_load]
+    return [cast("Transfer", workload).port for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load]

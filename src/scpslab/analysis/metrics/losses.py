@@ -13,7 +13,7 @@ OTHER = Column("other_lost_packets", None, "Packets lost on all other links, wha
 def columns(plan: Plan) -> tuple[Column, ...]:
     """Offered, delivered and lost packets by cause for both directions of every link with a delay stage, then all other links together."""
     found: list[Column] = []
-    for link in plan.links:
+    for link in plan.network.links:
         if link.via is None:
             continue
         for direction in link.directions:
@@ -23,12 +23,12 @@ def columns(plan: Plan) -> tuple[Column, ...]:
             found.append(Column(f"{stem}_flipped_packets", None, f"{where}: delivered with bits changed."))
             if direction.queue is not None and direction.queue.ecn:
                 found.append(Column(f"{stem}_marked_packets", None, f"{where}: marked by the queue (ECN)."))
-    return (*found, OTHER) if plan.links else ()
+    return (*found, OTHER) if plan.network.links else ()
 
 
 def measure(cell: RunCell) -> dict[str, Value]:
     """Values by column name from records/accounting.jsonl."""
-    space_links = {link.name for link in cell.plan.links if link.via is not None}
+    space_links = {link.name for link in cell.plan.network.links if link.via is not None}
     values: dict[str, Value] = {}
     other, is_known = 0, False
     for line in cell.records("accounting"):

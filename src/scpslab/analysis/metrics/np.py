@@ -8,8 +8,8 @@ from typing import Any
 from scpslab.analysis.metrics.base import Column, Value, count, number
 from scpslab.analysis.run import RunCell
 from scpslab.plan import Plan
-from scpslab.plan.nodes import ScpsRouter
 
+from scpslab.kinds.services.np_router.plan import NpRouterService
 from scpslab.kinds.workloads.bulk.plan import Bulk
 
 SIGNALS = {
@@ -59,7 +59,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
     return values
 
 
-def _router(router: ScpsRouter, counters: Mapping[str, Any], levels: list[int]) -> dict[str, Value]:
+def _router(router: NpRouterService, counters: Mapping[str, Any], levels: list[int]) -> dict[str, Value]:
     values: dict[str, Value] = {f"{router.name}_{name}": count(counters["scmp_out"], key) for key, (name, _) in SENT.items()}
     for interface in counters["interfaces"]:
         if interface["name"] not in _lines(router):
@@ -72,14 +72,14 @@ def _router(router: ScpsRouter, counters: Mapping[str, Any], levels: list[int]) 
 
 
 def _transfers(plan: Plan) -> list[Bulk]:
-    return [workload for workload in plan.workloads if isinstance(workload, Bulk) and workload.from_scps and workload.from_scps.np]
+    return [workload for workload in plan.cell.workloads if isinstance(workload, Bulk) and workload.from_scps and workload.from_scps.np]
 
 
-def _routers(plan: Plan) -> list[ScpsRouter]:
-    return [node for node in plan.nodes if isinstance(node, ScpsRouter)]
+def _routers(plan: Plan) -> list[NpRouterService]:
+    return [service for service in plan.cell.services if isinstance(service, NpRouterService)]
 
 
-def _lines(router: ScpsRouter) -> list[str]:
+def _lines(router: NpRouterService) -> list[str]:
     return [interface.name for interface in router.interfaces if interface.line is not None]
 
 

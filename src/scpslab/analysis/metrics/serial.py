@@ -18,7 +18,7 @@ def columns(plan: Plan) -> tuple[Column, ...]:
     """The same four columns for both directions of every serial link."""
     return tuple(
         Column(f"{link.name}_{direction.name}_{what}", None, f"{link.name}, {direction.name} direction: {meaning}.")
-        for link in plan.serial_links
+        for link in plan.network.serial_links
         for direction in link.directions
         for what, meaning in MEANINGS.items()
     )
@@ -28,7 +28,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
     """Values by column name from the links' records."""
     return {
         f"{link.name}_{line.get('direction')}_{what}": count(line, what)
-        for link in cell.plan.serial_links
+        for link in cell.plan.network.serial_links
         for line in cell.records(link.name)
         if line.get("event") == "direction"
         for what in MEANINGS

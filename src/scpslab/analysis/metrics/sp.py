@@ -39,4 +39,4 @@ def measure(cell: RunCell) -> dict[str, Value]:
 
 
 def _protected(plan: Plan) -> list[Bulk]:
-    return [workload for workload in plan.workloads if isinstance(workload, Bulk) and workload.from_scps and workload.from_scps.sp]
+    return [workload for workload in plan.cell.workloads if isinstance(workload, Bulk) and workload.from_scps and workload.from_scps.sp]

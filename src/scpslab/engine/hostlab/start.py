@@ -52,7 +52,7 @@ class HostLab:
         """
         owned.STATE.mkdir(exist_ok=True)
         self.state.mkdir()
-        if self.plan.containers == "docker":
+        if self.plan.network.containers == "docker":
             (self.state / owned.MAY_HAVE_CONTAINERS).touch()
         (self.state / "work").mkdir()
         self._allow_congestion_controls()
@@ -81,8 +81,8 @@ class HostLab:
 
     def _allow_congestion_controls(self) -> None:
         """Loads the congestion controls of the plan, and lets the lab's namespaces choose them. The old setting is kept for `owned.remove`."""
-        wanted = {node.sysctls.get("net.ipv4.tcp_congestion_control") for node in self.plan.speaking}
-        wanted |= {workload.congestion_control for workload in self.plan.workloads}
+        wanted = {node.sysctls.get("net.ipv4.tcp_congestion_control") for node in self.plan.network.speaking}
+        wanted |= {workload.congestion_control for workload in self.plan.cell.workloads}
         modules = [*MODULES, *(f"tcp_{name}" for name in sorted(filter(None, wanted)) if name not in AVAILABLE.read_text().split())]
         for module in modules:
             if shutil.which("modprobe"):

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scpslab.core.names import file_name
 from scpslab.lab.clock import SECOND_NS
@@ -33,12 +33,16 @@ class Service:
 
     what: ClassVar[str] = "the service"
     start_limit_ns: int = 30 * SECOND_NS
+    # Whether packets of others pass it: then it runs before any probe does, and until nothing is under way.
+    carries_packets: ClassVar[bool] = False
     # None: whatever makes it ready comes by the loop, so that nobody has to look.
     look_again_ns: ClassVar[int | None] = SECOND_NS // 100
 
     def __init__(self, name: str, node: str, network: LabNetwork, loop: Loop) -> None:
         self.name, self.node, self.network, self.loop = name, node, network, loop
         self.exit_code: int | None = None
+        # What it counted at each link that it carries packets over, once it has ended.
+        self.counted: dict[str, dict[str, Any]] = {}
         self.is_ending = False
         self.broken = ""
         self.on_end: Callable[[int], None] = lambda _code: None

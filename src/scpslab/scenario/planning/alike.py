@@ -8,10 +8,8 @@ from dataclasses import replace
 
 from scpslab import plan as plans
 from scpslab.plan import Plan
-from scpslab.plan.cell import CellKey
 
 MOST_NAMED = 3
-NOBODY = CellKey(id="", scenario="", axes={}, repeat=1, kernel_seed="")
 
 
 def warnings(planned: Mapping[str, Plan], where: str) -> list[str]:
@@ -31,7 +29,7 @@ def _alike(planned: Iterable[Plan]) -> Iterable[list[Plan]]:
     """Plans that are the same but for the cell's own name and the kernel's seed, which follows from it."""
     groups: dict[bytes, list[Plan]] = {}
     for plan in planned:
-        groups.setdefault(hashlib.sha256(plans.text(replace(plan, cell=NOBODY)).encode()).digest(), []).append(plan)
+        groups.setdefault(hashlib.sha256(plans.text(replace(plan, cell=replace(plan.cell, id="", axes={}, kernel_seed=""))).encode()).digest(), []).append(plan)
     return (group for group in groups.values() if len(group) > 1)
 
 

@@ -30,7 +30,7 @@ class Cost:
         for plan in plans:
             took_s = wall_s(plan)
             cells, busy_s, longest_s, virtual_s = cells + 1, busy_s + took_s, max(longest_s, took_s), virtual_s + least_virtual_s(plan)
-            guest_mib = max(guest_mib, plan.limits.memory_mib)
+            guest_mib = max(guest_mib, plan.network.memory_mib)
         return cls(cells, busy_s, longest_s, virtual_s, guest_mib)
 
     def __add__(self, other: Cost) -> Cost:

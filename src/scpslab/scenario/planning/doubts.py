@@ -90,8 +90,8 @@ def _after_the_end(given: model.Direction, limit: Quantity) -> Iterator[Use]:
 
 def _asks_for_marks(plan: Plan) -> bool:
     """Whether a connection with ECN is possible; whoever runs commands or images of their own may have one."""
-    hosts = {node.name: node for node in plan.nodes if isinstance(node, Host)}
-    return plan.script is not None or any(_knows_ecn(hosts[one.from_]) and _knows_ecn(hosts[one.to]) for one in plan.workloads)
+    hosts = {node.name: node for node in plan.network.nodes if isinstance(node, Host)}
+    return bool(plan.cell.script) or any(_knows_ecn(hosts[one.from_]) and _knows_ecn(hosts[one.to]) for one in plan.cell.workloads)
 
 
 def _knows_ecn(host: Host) -> bool:
@@ -116,7 +116,7 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Doubt]:
 
 def _queues(plan: Plan) -> Iterator[Doubt]:
     """Queues that do something else than their names let expect."""
-    hosts = {node.name for node in plan.nodes if isinstance(node, Host) and STACKS[node.stack] is KERNEL}
+    hosts = {node.name for node in plan.network.nodes if isinstance(node, Host) and STACKS[node.stack] is KERNEL}
     for link, direction in _directions(plan):
         queue, rate_bps = direction.queue, direction.rate_bps
         if queue is None or rate_bps is None:
@@ -144,7 +144,7 @@ def _queues(plan: Plan) -> Iterator[Doubt]:
 def _closed(plan: Plan) -> Iterator[Doubt]:
     """Errors that nearly no packet survives, however short."""
     for link, direction in _directions(plan):
-        errors = direction.errors
+        errors = plan.cell.errors(link.name, direction.name)
         if errors is None or errors.action == "flip":
             continue
         hit = errors.settings.hit(8 * (SHORTEST_PACKET_BYTES + direction.overhead_bytes))
@@ -154,4 +154,4 @@ def _closed(plan: Plan) -> Iterator[Doubt]:
 
 
 def _directions(plan: Plan) -> Iterator[tuple[Link, Direction]]:
-    return ((link, direction) for link in plan.links for direction in link.directions)
+    return ((link, direction) for link in plan.network.links for direction in link.directions)

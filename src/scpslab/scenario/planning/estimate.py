@@ -32,12 +32,12 @@ def expected(plan: Plan, *, in_virtual_time: bool = True) -> Expected:
 
 def least_virtual_s(plan: Plan) -> float:
     """Virtual seconds until the last required workload can be over when nothing is lost and nothing waits."""
-    return max((_end_ns(plan, workload) for workload in plan.workloads if workload.required), default=0) / SECOND_NS
+    return max((_end_ns(plan, workload) for workload in plan.cell.workloads if workload.required), default=0) / SECOND_NS
 
 
 def least_packets(plan: Plan) -> int:
     """Packets of data that the workloads send when nothing is lost; those of congestion generators do not count."""
-    return sum(_packets(plan, workload) for workload in plan.workloads)
+    return sum(_packets(plan, workload) for workload in plan.cell.workloads)
 
 
 def _packets(plan: Plan, workload: Traffic) -> int:

@@ -10,7 +10,7 @@ from scpslab.core.names import node_and_link
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL, Errors
 from scpslab.plan.links import Direction
-from scpslab.plan.paths import Flow, flow, paths_of
+from scpslab.plan.paths import Flow, Paths, flow
 from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.scenario import Cell
 from scpslab.scenario.ends import ends_of, survey
@@ -34,8 +34,8 @@ def short_paths(planned: Mapping[str, Plan]) -> list[str]:
     """A line for each workload and each different path of it: nodes, and links where they have names of their own."""
     found: dict[tuple[str, str], int] = {}
     for plan in planned.values():
-        paths = paths_of(plan)
-        for workload in plan.workloads:
+        paths = Paths(plan.network)
+        for workload in plan.cell.workloads:
             line = workload.name, _short(flow(paths, workload))
             found[line] = found.get(line, 0) + 1
     lines = [f"{name}: {text}" + ("" if number == len(planned) else f" ({number} of {len(planned)} cells)") for (name, text), number in found.items()]
@@ -70,29 +70,29 @@ def _open(cell: Cell) -> Iterable[str]:
 
 
 def _described(plan: Plan) -> str:
-    paths = paths_of(plan)
-    blocks = [_block(flow(paths, workload)) for workload in plan.workloads]
+    paths = Paths(plan.network)
+    blocks = [_block(plan, flow(paths, workload)) for workload in plan.cell.workloads]
     return "\n".join(blocks) if blocks else f"{INDENT}no workload: which hosts the script's commands contact is not known\n"
 
 
-def _block(found: Flow) -> str:
+def _block(plan: Plan, found: Flow) -> str:
     workload = found.workload
     lines = [f"{INDENT}{workload.name} ({workload.kind}): {workload.from_} {found.from_ip} → {workload.to} {found.to_ip}"]
     directions = [(workload.from_, workload.to, found.there)] + ([(workload.to, workload.from_, found.back)] if found.back is not None else [])
-    rows = [_row(hop) for _, _, hops in directions for hop in hops]
+    rows = [_row(plan, hop) for _, _, hops in directions for hop in hops]
     widths = [max(len(row[column]) for row in (*rows, COLUMNS)) for column in range(len(COLUMNS))]
     for start, end, hops in directions:
         lines.append(f"{INDENT * 2}{start} → {end}: {_summary(hops)}")
-        lines += [INDENT * 3 + _aligned(row, widths) for row in (COLUMNS, *map(_row, hops))]
+        lines += [INDENT * 3 + _aligned(row, widths) for row in (COLUMNS, *(_row(plan, hop) for hop in hops))]
     if found.back is None:
         lines.append(f"{INDENT * 2}{workload.to} → {workload.from_}: nothing is sent back")
     return "\n".join([*lines, ""])
 
 
-def _row(hop: Hop) -> tuple[str, ...]:
+def _row(plan: Plan, hop: Hop) -> tuple[str, ...]:
     direction = hop.direction
     rate = NOTHING if direction.rate_bps is None else units.text("rate", direction.rate_bps)
-    return f"{hop.link.name}.{direction.name}", direction.from_, direction.to, rate, _delay(hop), _errors(direction.errors)
+    return f"{hop.link.name}.{direction.name}", direction.from_, direction.to, rate, _delay(hop), _errors(plan.cell.errors(*hop.place))
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from scpslab.core.names import node_and_link
 from scpslab.plan.paths import NoPathError
-from scpslab.plan.services import HostGatewayService
 from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way
 from scpslab.scenario import Cell
 from scpslab.scenario.gateways import NAME, gateway_hosts, peers
 from scpslab.scenario.workloads import Setting
 from scpslab.scenario.workloads.scps_end import header_bytes, rate_that_fits
+
+from scpslab.kinds.services.host_gateway.plan import HostGatewayService
 
 LAN, WAN = "gw-lan", "gw-wan"
 PATIENCE_NS = 30 * 10**9

@@ -8,10 +8,11 @@ from dataclasses import replace
 from scpslab.core.seeds import stream
 from scpslab.documents.quantities import limit_of
 from scpslab.plan import links
+from scpslab.plan.cell import Impairment
 from scpslab.plan.disciplines import Queue, without_settings
 from scpslab.plan.error_models import NO_MODEL, Errors
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.serial_links import SerialDirection
-from scpslab.plan.topology.layout import Layout
 from scpslab.scenario import Cell, model
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
@@ -22,8 +23,8 @@ from scpslab.kinds.errors.none.plan import NoErrors
 VECTOR_ERRORS = 65_536
 
 
-def with_overrides(network: Layout, cell: Cell) -> Layout:
-    """The network with what the scenario says of every direction that it names."""
+def with_overrides(network: NetworkPlan, cell: Cell) -> NetworkPlan:
+    """The network with what the scenario says of every direction that it names, but for what goes wrong there."""
 
     def packets(link: links.Link) -> links.Link:
         first, second = link.directions
@@ -47,7 +48,6 @@ def _serial(link: str, planned: SerialDirection, cell: Cell) -> SerialDirection:
         planned,
         rate_bps=given.rate if given.rate is not None else planned.rate_bps,
         delay_ns=given.delay if given.delay is not None else planned.delay_ns,
-        errors=plan_errors(given.errors, cell, (link, planned.name)) if given.errors is not None else planned.errors,
     )
 
 
@@ -55,7 +55,6 @@ def _direction(link: str, planned: links.Direction, cell: Cell) -> links.Directi
     given = cell.model.links.get(link, {}).get(planned.name)
     if given is None:
         return planned
-    place = (link, planned.name)
     delay_ns = given.delay if given.delay is not None else planned.delay_ns
     return replace(
         planned,
@@ -63,9 +62,8 @@ def _direction(link: str, planned: links.Direction, cell: Cell) -> links.Directi
         overhead_bytes=given.overhead if given.overhead is not None else planned.overhead_bytes,
         delay_ns=delay_ns,
         delay_table=_delay_table(given, delay_ns) if given.delay_table else planned.delay_table,
-        disorder=_disorder(given, cell, place) if given.jitter is not None or given.duplicate else planned.disorder,
+        jitter_ns=given.jitter or planned.jitter_ns,
         queue=plan_queue(planned.queue or without_settings(), given.queue) if given.queue is not None else planned.queue,
-        errors=plan_errors(given.errors, cell, place) if given.errors is not None else planned.errors,
     )
 
 
@@ -74,11 +72,23 @@ def _delay_table(given: model.Direction, delay_ns: int) -> tuple[tuple[int, int]
     return steps if steps[0][0] == 0 else ((0, delay_ns), *steps)
 
 
-def _disorder(given: model.Direction, cell: Cell, place: tuple[str, str]) -> links.Disorder:
-    return links.Disorder(
-        jitter_ns=given.jitter if given.jitter is not None else 0,
-        duplicate=given.duplicate or 0.0,
-        seed=stream(cell.scenario.seed, "disorder", *place, cell.repeat),
+def plan_impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
+    """What the scenario says that goes wrong, direction by direction."""
+    places = [(link.name, direction.name) for link in network.all_links for direction in link.directions]
+    found = (_impairment(given, cell, place) for place in places if (given := cell.model.links.get(place[0], {}).get(place[1])) is not None)
+    return tuple(impairment for impairment in found if impairment is not None)
+
+
+def _impairment(given: model.Direction, cell: Cell, place: tuple[str, str]) -> Impairment | None:
+    is_drawn = given.jitter is not None or bool(given.duplicate)
+    if given.errors is None and not is_drawn:
+        return None
+    return Impairment(
+        link=place[0],
+        direction=place[1],
+        errors=plan_errors(given.errors, cell, place) if given.errors is not None else None,
+        duplicate=given.duplicate or None,
+        seed=stream(cell.scenario.seed, "disorder", *place, cell.repeat) if is_drawn else None,
     )
 
 

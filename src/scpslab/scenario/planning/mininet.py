@@ -8,7 +8,7 @@ from scpslab import plan as plans
 from scpslab.core.errors import ScenarioError
 from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
-from scpslab.plan.cell import CellKey, Limits, Prompt
+from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
 from scpslab.plan.disciplines import without_settings
 from scpslab.plan.error_models import Errors
 from scpslab.plan.mininet import Described, DescribedEnd, MininetScript
@@ -32,14 +32,22 @@ def plan_of(described: Described, script: MininetScript, seed: int, wall_s: int,
     Raises:
         ScenarioError: a network that cannot be; the message says why.
     """
-    key = CellKey(id="mn", scenario="mn", axes={}, repeat=1, kernel_seed=stream(seed, "mn", "kernel"), shell=shell)
-    limits = Limits(virtual_s=10**6, wall_s=wall_s, memory_mib=MEMORY_MIB + MEMORY_OF_A_LINK_MIB * len(described.links))
     try:
         _no_loop(described)
-        laid_out = layout(_network(described))
-        shaped = tuple(_link(link, described, number, seed) for number, link in enumerate(laid_out.links))
-        plan = replace(laid_out, links=shaped).plan(key, limits)
-        return plans.read(plans.write(replace(plan, mininet=script)))
+        network = layout(_network(described), memory_mib=MEMORY_MIB + MEMORY_OF_A_LINK_MIB * len(described.links))
+        both = tuple(_link(link, described, number, seed) for number, link in enumerate(network.links))
+        cell = CellPlan(
+            id="mn",
+            scenario="mn",
+            axes={},
+            repeat=1,
+            kernel_seed=stream(seed, "mn", "kernel"),
+            limits=Limits(virtual_s=10**6, wall_s=wall_s),
+            impairments=tuple(impairment for _, impairments in both for impairment in impairments),
+            mininet=script,
+            shell=shell,
+        )
+        return plans.read(plans.write(Plan(network=replace(network, links=tuple(link for link, _ in both)), cell=cell)))
     except ValueError as error:
         raise ScenarioError(f"{script.file}: {error}") from error
 
@@ -63,17 +71,23 @@ def _network(described: Described) -> Network:
     return network
 
 
-def _link(laid: links.Link, described: Described, number: int, seed: int) -> links.Link:
-    """A link with the names, addresses, rates and losses that the script says."""
+def _link(laid: links.Link, described: Described, number: int, seed: int) -> tuple[links.Link, list[Impairment]]:
+    """A link with the names, addresses and rates that the script says, and its losses and jitter."""
     own = described.links[number].ends
     earlier = sum({end.node for end in link.ends} == {end.node for end in own} for link in described.links[:number])
-    ends = [replace(end, interface=said.interface, mac=said.mac or end.mac) for end, said in zip(laid.ends, own, strict=True)]
-    there, back = (_direction(*both, stream(seed, "mn", number, both[0].to)) for both in zip(laid.directions, own, strict=True))
     name = "-".join(end.node for end in own) + (f".{earlier + 1}" if earlier else "")
-    return replace(laid, name=name, ends=(ends[0], ends[1]), directions=(there, back))
+    ends = [replace(end, interface=said.interface, mac=said.mac or end.mac) for end, said in zip(laid.ends, own, strict=True)]
+    there, back = (_direction(*both) for both in zip(laid.directions, own, strict=True))
+    impairments = []
+    for direction, said in ((there, own[0]), (back, own[1])):
+        drawn = stream(seed, "mn", number, direction.to)
+        if said.loss or said.jitter_ns:
+            errors = _errors(said.loss, drawn) if said.loss else None
+            impairments.append(Impairment(link=name, direction=direction.name, errors=errors, seed=drawn if said.jitter_ns else None))
+    return replace(laid, name=name, ends=(ends[0], ends[1]), directions=(there, back)), impairments
 
 
-def _direction(laid: links.Direction, said: DescribedEnd, seed: str) -> links.Direction:
+def _direction(laid: links.Direction, said: DescribedEnd) -> links.Direction:
     text = too_long(said.delay_ns)
     if said.jitter_ns > said.delay_ns:
         text = f"found jitter of {said.jitter_ns} ns on a delay of {said.delay_ns} ns; expected at most the delay"
@@ -86,8 +100,7 @@ def _direction(laid: links.Direction, said: DescribedEnd, seed: str) -> links.Di
         overhead_bytes=ETHERNET_BYTES,
         queue=without_settings(limit_packets=said.limit_packets) if said.rate_bps else None,
         delay_ns=said.delay_ns,
-        disorder=links.Disorder(jitter_ns=said.jitter_ns, duplicate=0.0, seed=seed) if said.jitter_ns else None,
-        errors=_errors(said.loss, seed) if said.loss else None,
+        jitter_ns=said.jitter_ns,
     )
 
 

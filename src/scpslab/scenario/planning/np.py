@@ -11,17 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from scpslab.core.seeds import stream
-from scpslab.plan.nodes import ScpsRouter
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.np import LAN, SERIAL_HOP, NpEnd, NpHop, NpHost, NpInterface, NpQueue
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.topology.layout import Layout
 from scpslab.plan.ways import way
 from scpslab.scenario.model import RouterSettings
 from scpslab.scenario.planning.scps import ADDRESS
 
-from scpslab.kinds.stacks.scps.scenario import SYSCTLS
+from scpslab.kinds.services.np_router.plan import NpRouterService
 
 ROUTER_PROGRAM = 1
+# A router has one device for all that goes over IP; its datagrams pass ten routers (scps-np §8).
+DEVICE, HOPS = "np0", 10
 SEED_DIGITS = 12
 
 
@@ -34,7 +35,7 @@ def np_address(host: int, program: int) -> str:
 class NpNetwork:
     """The NP nodes of a network: `numbers` of those with addresses, how many `programs` each has, and the routers."""
 
-    network: Layout
+    network: NetworkPlan
     numbers: Mapping[str, int]
     programs: Mapping[str, int]
     routers: tuple[str, ...]
@@ -61,20 +62,22 @@ class NpNetwork:
         """The address of a router's program."""
         return ADDRESS.format(host=self.numbers[router], program=ROUTER_PROGRAM)
 
-    def router(self, node: ScpsRouter, settings: RouterSettings, seed: int, repeat: int) -> ScpsRouter:
-        """A router with its tables and interfaces."""
-        hops = self._next_hops(node.name)
+    def service(self, router: str, settings: RouterSettings, seed: int, repeat: int) -> NpRouterService:
+        """The program of a router, with its tables and interfaces."""
+        hops = self._next_hops(router)
         queue = NpQueue(limit=settings.queue_limit, purge=settings.queue_purge, rule=settings.discard)
-        mtus = [link.mtu_bytes for link in self.network.links if node.name in (link.ends[0].node, link.ends[1].node)]
+        mtus = [link.mtu_bytes for link in self.network.links if router in (link.ends[0].node, link.ends[1].node)]
         neighbours = tuple(dict.fromkeys(hop.via for hop in hops if hop.via != SERIAL_HOP))
         lan = NpInterface(name=LAN, line=None, neighbours=neighbours, mtu_bytes=min(mtus), rate_bps=None, bits_per_byte=8, queue=queue) if neighbours else None
-        lines = [self._line(link, node.name, queue) for link in self.network.serial_links if node.name in (link.ends[0].node, link.ends[1].node)]
-        return replace(
-            node,
-            sysctls=dict(SYSCTLS),
-            ip=self.router_ip(node.name),
-            seed=int(stream(seed, "scps-router", node.name, repeat)[:SEED_DIGITS], 16),
+        lines = [self._line(link, router, queue) for link in self.network.serial_links if router in (link.ends[0].node, link.ends[1].node)]
+        return NpRouterService(
+            name=router,
+            node=router,
+            ip=self.router_ip(router),
+            device=DEVICE,
+            seed=int(stream(seed, "scps-router", router, repeat)[:SEED_DIGITS], 16),
             default_precedence=settings.default_precedence,
+            hop_count=HOPS,
             hosts=self.hosts(),
             next_hops=hops,
             interfaces=tuple(replace(interface, sp=self._rule(settings, interface.name)) for interface in (*((lan,) if lan else ()), *lines)),

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import NoPathError, Paths
 from scpslab.plan.routes import NO_OPTIONS, Route
-from scpslab.plan.topology.layout import Layout
 
 # RFC 2544's range for tests of networks: no topology uses it.
 PREFIX = "198.18.{host}.0/24"
@@ -32,12 +32,12 @@ class ScpsAddresses:
         return ADDRESS.format(host=self.numbers[host], program=program), f"scps{program - 1}"
 
 
-def with_routes(network: Layout, scps: ScpsAddresses) -> Layout:
+def with_routes(network: NetworkPlan, scps: ScpsAddresses) -> NetworkPlan:
     """The network with every SCPS host's prefix routed to it; on the host itself what no program has is dropped, or it would go round in circles."""
     ends: dict[str, list[str]] = {}
     for name, cidr in network.addresses():
         ends.setdefault(name, []).append(cidr)
-    paths = Paths(network.nodes, network.all_links)
+    paths = Paths(network)
     nodes = list(network.nodes)
     for host, number in scps.numbers.items():
         for index, node in enumerate(nodes):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from scpslab.core.seeds import stream
 from scpslab.plan import script as planned
-from scpslab.plan.topology.layout import Layout
+from scpslab.plan.network import NetworkPlan
 from scpslab.scenario import Cell
 from scpslab.scenario.model import LinkStep, RunStep
 
 
-def plan_script(cell: Cell, network: Layout) -> tuple[planned.Step, ...] | None:
-    """The steps of a cell in the order of their times; None without one: a plan is part of what results are kept under."""
-    if not cell.model.script:
-        return None
-    steps = [_link(step, number, cell, network) if isinstance(step, LinkStep) else _run(step) for number, step in enumerate(cell.model.script)]
+def plan_script(cell: Cell, network: NetworkPlan) -> tuple[planned.Step, ...]:
+    """The steps of a cell in the order of their times."""
+    steps = [_link(step, number, cell, network) if isinstance(step, LinkStep) else _run(step) for number, step in enumerate(cell.model.script or ())]
     return tuple(sorted(steps, key=lambda step: step.t_ns))
 
 
-def _link(step: LinkStep, number: int, cell: Cell, network: Layout) -> planned.LinkStep:
+def _link(step: LinkStep, number: int, cell: Cell, network: NetworkPlan) -> planned.LinkStep:
     link = next(link for link in network.all_links if link.name == step.link)
     names = tuple(direction.name for direction in link.directions if step.direction in (None, direction.name))
     change, value = _change(step)

@@ -6,32 +6,32 @@ from functools import singledispatch
 
 from scpslab.core.errors import ScenarioError
 from scpslab.core.seeds import stream
-from scpslab.plan import services as planned
 from scpslab.plan.paths import NoPathError, Paths
+from scpslab.plan.services import Daemon
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.model import CommandService, GatewayService
+
+from scpslab.kinds.services.command import plan as command
+from scpslab.kinds.services.gateway import plan as gateway
 
 SEED_DIGITS = 12
 # An interface's name has 15 letters at most, and no two gateways of a node share one.
 DEVICE = "gw{number}"
 
 
-def plan_services(cell: Cell, gateways: tuple[planned.Service, ...], paths: Paths) -> tuple[planned.Service, ...] | None:
-    """The services in the order in which they start, `gateways` of hosts before those that use them.
-
-    None without one: a plan is part of what results are kept under.
-    """
-    return (*gateways, *(_plan(service, cell, number, paths) for number, service in enumerate(cell.model.services))) or None
+def plan_services(cell: Cell, own: tuple[Daemon, ...], paths: Paths) -> tuple[Daemon, ...]:
+    """The services in the order in which they start, those of the lab's own before those of the scenario, which use them."""
+    return (*own, *(_plan(service, cell, number, paths) for number, service in enumerate(cell.model.services)))
 
 
 @singledispatch
-def _plan(service: object, _cell: Cell, _number: int, _paths: Paths) -> planned.Service:
+def _plan(service: object, _cell: Cell, _number: int, _paths: Paths) -> Daemon:
     raise TypeError(service)
 
 
 @_plan.register
-def _(service: CommandService, _cell: Cell, _number: int, _paths: Paths) -> planned.Service:
-    return planned.CommandService(
+def _(service: CommandService, _cell: Cell, _number: int, _paths: Paths) -> Daemon:
+    return command.CommandService(
         name=service.name,
         node=service.node,
         command=service.command,
@@ -42,8 +42,8 @@ def _(service: CommandService, _cell: Cell, _number: int, _paths: Paths) -> plan
 
 
 @_plan.register
-def _(service: GatewayService, cell: Cell, number: int, paths: Paths) -> planned.Service:
-    return planned.GatewayService(
+def _(service: GatewayService, cell: Cell, number: int, paths: Paths) -> Daemon:
+    return gateway.GatewayService(
         name=service.name,
         node=service.node,
         device=DEVICE.format(number=number),

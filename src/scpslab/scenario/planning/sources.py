@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 
 from scpslab.core.names import node_and_link
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import NoPathError, Paths
 from scpslab.plan.routes import NO_OPTIONS, Route
-from scpslab.plan.topology.layout import Layout
 from scpslab.plan.workloads import Traffic as Planned
 from scpslab.scenario.stacks import NodePlan
 from scpslab.scenario.workloads import Setting, Traffic
 
 
-def with_sources(network: Layout, pairs: list[tuple[Traffic, Planned]], setting: Setting) -> Layout:
+def with_sources(network: NetworkPlan, pairs: list[tuple[Traffic, Planned]], setting: Setting) -> NetworkPlan:
     """The network with these routes; `pairs` are the scenario's workloads and the plan's."""
     wanted: dict[str, dict[str, Route]] = {}
     for workload, planned in pairs:
@@ -42,7 +42,7 @@ def _source(workload: Traffic, planned: Planned, setting: Setting) -> Iterator[t
         yield host, _route(host, planned.contacted_ip, found.ip, setting.hosts, setting.addresses[end])
 
 
-def _programs(workload: Traffic, planned: Planned, network: Layout, setting: Setting) -> Iterator[tuple[str, Route]]:
+def _programs(workload: Traffic, planned: Planned, network: NetworkPlan, setting: Setting) -> Iterator[tuple[str, Route]]:
     """The routes to programs at ends that name a link, on every node that would send them elsewhere."""
     for end, program in ((workload.from_, planned.sending_program), (workload.to, planned.receiving_program)):
         host, link = node_and_link(end)

@@ -11,8 +11,8 @@ from scpslab.plan import probes as planned
 
 if TYPE_CHECKING:
     from scpslab.documents.yaml_lines import KeyPath
+    from scpslab.plan.network import NetworkPlan
     from scpslab.plan.topology.description import Network
-    from scpslab.plan.topology.layout import Layout
 
 
 class Observer(Part):
@@ -47,6 +47,6 @@ class Kind(Generic[Model, Planned]):
 
     model: type[Model]
     default_name: Callable[[Model], str]
-    plan: Callable[[str, Model, Layout], Planned]
+    plan: Callable[[str, Model, NetworkPlan], Planned]
     problems: Callable[[Model, Network], Iterable[Problem]] = _no_problems
     memory_bytes: Callable[[Model, int], int] = _no_memory

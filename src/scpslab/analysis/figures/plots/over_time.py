@@ -205,7 +205,7 @@ def _samples(cell: RunCell, workload: Transfer) -> list[dict[str, float]]:
     if trace:
         keys: dict[str, tuple[str, float]] = {name: (its, 1) for name, its in (("cwnd", "cwnd"), ("ssthresh", "ssthresh"), ("flight", "flight_size"))}
         return [_plain(line, {**keys, "srtt_ms": ("srtt_s", MS_PER_S)}) for line in trace]
-    probe = next((probe for probe in cell.plan.probes if isinstance(probe, TcpInfo) and probe.node == workload.from_), None)
+    probe = next((probe for probe in cell.plan.cell.probes if isinstance(probe, TcpInfo) and probe.node == workload.from_), None)
     connections: dict[str, list[dict[str, Any]]] = {}
     for line in cell.records(probe.name) if probe else ():
         if _is_of(workload, str(line.get("remote"))):
@@ -271,7 +271,7 @@ def _queue_and_losses(cell: RunCell, workload: Transfer, start_s: float) -> tupl
     lines = cell.records(probe.name) if probe else []
     table = np.array([[number(line, name) or 0.0 for name in ("t_s", "bytes", "drops")] for line in lines], dtype=np.float64).reshape(-1, 3)
     depth = (table[:, 0] - start_s, table[:, 1])
-    if any(isinstance(probe, Verdicts) for probe in cell.plan.probes):
+    if any(isinstance(probe, Verdicts) for probe in cell.plan.cell.probes):
         found = find_losses(cell, "")
         ends = _ends(cell)
         times: dict[_Row, list[float]] = {}

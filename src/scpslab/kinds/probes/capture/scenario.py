@@ -15,8 +15,8 @@ from scpslab.scenario.probes.watched import not_a_node
 from scpslab.kinds.probes.capture import plan as planned
 
 if TYPE_CHECKING:
+    from scpslab.plan.network import NetworkPlan
     from scpslab.plan.topology.description import Network
-    from scpslab.plan.topology.layout import Layout
 
 PCAP_RECORD_BYTES = 16
 
@@ -50,7 +50,7 @@ def problems(probe: Capture, network: Network) -> Iterator[Problem]:
             yield ("link",), f'found "{probe.link}"; {one_of(probe.link, near)}'
 
 
-def plan(name: str, probe: Capture, network: Layout) -> planned.Capture:
+def plan(name: str, probe: Capture, network: NetworkPlan) -> planned.Capture:
     """Its part of a plan."""
     ends = [(link.name, end) for link in network.all_links for end in link.ends if end.node == probe.node]
     # A serial line of SCPS-NP has no interface that a capture could listen to.

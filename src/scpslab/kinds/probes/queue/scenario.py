@@ -13,8 +13,8 @@ from scpslab.scenario.probes.watched import not_a_direction
 from scpslab.kinds.probes.queue import plan as planned
 
 if TYPE_CHECKING:
+    from scpslab.plan.network import NetworkPlan
     from scpslab.plan.topology.description import Network
-    from scpslab.plan.topology.layout import Layout
 
 
 class QueueDepth(Observer):
@@ -37,7 +37,7 @@ def problems(probe: QueueDepth, network: Network) -> Iterator[Problem]:
         yield ("stage",), f"found the delay stage of {probe.link}, which has none; expected a link that goes through a switch. Use stage queue."
 
 
-def plan(name: str, probe: QueueDepth, _network: Layout) -> planned.QueueDepth:
+def plan(name: str, probe: QueueDepth, _network: NetworkPlan) -> planned.QueueDepth:
     """Its part of a plan."""
     interval_ns = probe.interval
     return planned.QueueDepth(name=name, link=probe.link, direction=probe.direction, stage=probe.stage, interval_ns=interval_ns)

@@ -13,8 +13,8 @@ from scpslab.scenario.probes.watched import not_a_node, speaking
 from scpslab.kinds.probes.tcp_info import plan as planned
 
 if TYPE_CHECKING:
+    from scpslab.plan.network import NetworkPlan
     from scpslab.plan.topology.description import Network
-    from scpslab.plan.topology.layout import Layout
 
 
 class TcpInfo(Observer):
@@ -31,7 +31,7 @@ def problems(probe: TcpInfo, network: Network) -> Iterator[Problem]:
     yield from not_a_node(probe.node, speaking(network))
 
 
-def plan(name: str, probe: TcpInfo, _network: Layout) -> planned.TcpInfo:
+def plan(name: str, probe: TcpInfo, _network: NetworkPlan) -> planned.TcpInfo:
     """Its part of a plan."""
     return planned.TcpInfo(name=name, node=probe.node, interval_ns=probe.interval)
 

@@ -12,7 +12,7 @@ from scpslab.scenario.probes.watched import not_a_direction
 from scpslab.kinds.probes.verdicts import plan as planned
 
 if TYPE_CHECKING:
-    from scpslab.plan.topology.layout import Layout
+    from scpslab.plan.network import NetworkPlan
 
 
 class Verdicts(Observer):
@@ -24,7 +24,7 @@ class Verdicts(Observer):
     direction: Name = key(says="Direction.", example="data")
 
 
-def plan(name: str, probe: Verdicts, _network: Layout) -> planned.Verdicts:
+def plan(name: str, probe: Verdicts, _network: NetworkPlan) -> planned.Verdicts:
     """Its part of a plan."""
     return planned.Verdicts(name=name, link=probe.link, direction=probe.direction)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.loop import Loop
 from scpslab.lab.services.base import Service, listens
-from scpslab.plan.services import CommandService
+
+from scpslab.kinds.services.command.plan import CommandService
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork

@@ -10,7 +10,9 @@ from scpslab.core.names import file_name
 from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records
 from scpslab.lab.services.base import Service
-from scpslab.plan.services import GatewayService, HostGatewayService
+
+from scpslab.kinds.services.gateway.plan import GatewayService
+from scpslab.kinds.services.host_gateway.plan import HostGatewayService
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork

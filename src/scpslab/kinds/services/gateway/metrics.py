@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scpslab.analysis.metrics.base import Column, Value, count, section
-from scpslab.plan.services import GATEWAYS, HostGatewayService
+
+from scpslab.kinds.services.gateway.plan import GatewayService
+from scpslab.kinds.services.host_gateway.plan import HostGatewayService
 
 if TYPE_CHECKING:
     from scpslab.analysis.run import RunCell
@@ -50,7 +52,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
 
 def gateway_of(plan: Plan, node: str) -> HostGatewayService | None:
     """The gateway of a node's own programs; None if it has none."""
-    return next((one for one in plan.services or () if isinstance(one, HostGatewayService) and one.node == node), None)
+    return next((one for one in plan.cell.services if isinstance(one, HostGatewayService) and one.node == node), None)
 
 
 def resends(cell: RunCell, gateway: str) -> int | None:
@@ -68,4 +70,4 @@ def _resends(account: dict[str, Any]) -> int | None:
 
 
 def _names(plan: Plan) -> list[str]:
-    return [service.name for service in plan.services or () if isinstance(service, GATEWAYS)]
+    return [service.name for service in plan.cell.services if isinstance(service, GatewayService | HostGatewayService)]

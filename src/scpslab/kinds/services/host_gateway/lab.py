@@ -13,9 +13,9 @@ from typing import Any
 
 from scpslab.lab.netlink import TABLE_LOCAL, Netlink
 from scpslab.lab.netns import inside
-from scpslab.plan.services import HostGatewayService
 
 from scpslab.kinds.services.gateway.lab import LIMITS, Gateway
+from scpslab.kinds.services.host_gateway.plan import HostGatewayService
 
 # Numbers as `scps gateway --check` gives them to a machine of one's own.
 FROM_LINKS, LOCAL, FROM_PROGRAMS = 100, 200, 300
@@ -46,7 +46,8 @@ class HostGateway(Gateway):
         """Waits until it serves, and leads connections to it."""
         super().wait()
         plan = self.plan
-        ends = [end for link in self.network.plan.all_links for end in link.ends if end.node == self.node and end.ip is not None and end.interface is not None]
+        links = self.network.plan.all_links
+        ends = [end for link in links for end in link.ends if end.node == self.node and end.ip is not None and end.interface is not None]
         # The gateway's packets have the host's own address, and come from a device.
         settings = {f"net.ipv4.conf.{plan.wan_device}.accept_local": "1"}
         self.network.node(self.node).sysctls(NO_EARLY_DEMUX | settings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +15,8 @@ from scpslab.lab.loop import Loop
 from scpslab.lab.np_settings import router_file
 from scpslab.lab.records import Records
 from scpslab.lab.services.base import Service
-from scpslab.plan.nodes import ScpsRouter
+
+from scpslab.kinds.services.np_router.plan import NpRouterService
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
@@ -29,15 +29,16 @@ def _terminal(path: str, _flags: int) -> int:
 
 
 class NpRouter(Service):
-    """One router of the plan. `terminals`: its end of each of its serial links."""
+    """One router of the plan."""
 
     what = "scps router"
     start_limit_ns = 60 * SECOND_NS
+    carries_packets: ClassVar[bool] = True
     look_again_ns: ClassVar[int | None] = None
 
-    def __init__(self, plan: ScpsRouter, network: LabNetwork, loop: Loop, terminals: Mapping[str, str]) -> None:
-        super().__init__(plan.name, plan.name, network, loop)
-        self.plan, self.terminals = plan, terminals
+    def __init__(self, plan: NpRouterService, network: LabNetwork, loop: Loop) -> None:
+        super().__init__(plan.name, plan.node, network, loop)
+        self.plan = plan
         self.said: list[dict[str, Any]] = []
 
     @property
@@ -54,7 +55,8 @@ class NpRouter(Service):
         with ExitStack() as opened:
             errors = opened.enter_context(self.log.open("wb"))
             # A container has terminals of its own; it gets those of the lines open.
-            lines = {link: opened.enter_context(open(terminal, "rb", buffering=0, opener=_terminal)).fileno() for link, terminal in self.terminals.items()}
+            terminals = self.network.terminals.get(self.node, {})
+            lines = {link: opened.enter_context(open(terminal, "rb", buffering=0, opener=_terminal)).fileno() for link, terminal in terminals.items()}
             paths = {link: str(Path("/dev/fd") / str(number)) for link, number in lines.items()}
             self.network.inside(self.node, SETTINGS).write_text(json.dumps(router_file(self.plan, paths), indent=1) + "\n")
             self.process = self._popen(subprocess.PIPE, errors.fileno(), keep=tuple(lines.values()))
@@ -70,14 +72,20 @@ class NpRouter(Service):
         """Whether it has said that it forwards."""
         return bool(self.said)
 
-    def close(self, records: Records) -> dict[str, Any]:
-        """Ends the program and writes what it counted; the counters by interface."""
-        self.stop()
-        self.loop.run_until(lambda: self.exit_code is not None)
+    def end(self, limit_ns: int) -> None:
+        """Ends the program, and takes what it counted."""
+        super().end(limit_ns)
         # The last line can still be on its way out of the pipe.
         self.loop.run_until(lambda: any(line["event"] == "counters" for line in self.said), 0)
         counters: dict[str, Any] = next((line for line in self.said if line["event"] == "counters"), {"interfaces": []})
+        self.counted = {interface["name"]: interface for interface in counters["interfaces"]}
+
+    def write_records(self, folder: Path) -> None:
+        """Writes what it said after it was ready, its counters last."""
+        records = Records(folder / file_name(self.name, suffix=".jsonl"))
         for line in self.said[1:]:
             records.write(**line)
         records.close()
-        return {interface["name"]: interface for interface in counters["interfaces"]}
+
+
+KIND = NpRouter

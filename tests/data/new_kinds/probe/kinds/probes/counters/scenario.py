@@ -14,7 +14,7 @@ from scpslab.kinds.probes.counters import plan as planned
 
 if TYPE_CHECKING:
     from scpslab.plan.topology.description import Network
-    from scpslab.plan.topology.layout import Layout
+    from scpslab.plan.topology.layout import NetworkPlan
 
 
 class Counters(Observer):
@@ -31,7 +31,7 @@ def problems(probe: Counters, network: Network) -> Iterator[Problem]:
     yield from not_a_node(probe.node, speaking(network))
 
 
-def plan(name: str, probe: Counters, _network: Layout) -> planned.Counters:
+def plan(name: str, probe: Counters, _network: NetworkPlan) -> planned.Counters:
     """Its part of a plan."""
     return planned.Counters(name=name, node=probe.node, interval_ns=probe.interval)
 

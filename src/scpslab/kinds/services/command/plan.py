@@ -1,0 +1,39 @@
+"""A third party's service: a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
+from scpslab.plan.services.base import Daemon
+from scpslab.plan.values import Period, PlainText, Port
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandService(Daemon):
+    """A command that a node's shell runs until the cell ends. It is ready when it listens at `ready_port`, or `ready_command` ends with 0.
+
+    Without either it is ready once it runs.
+    """
+
+    kind: Literal["command"] = "command"
+    command: PlainText
+    ready_port: Port | None = None
+    ready_command: PlainText | None = None
+    patience_ns: Period
+
+    @property
+    def listens_at(self) -> int | None:
+        """Where it is ready."""
+        return self.ready_port
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """Two questions."""
+        if self.ready_port is not None and self.ready_command is not None:
+            yield "ready_command", "found it beside ready_port; expected one of them"
+
+
+KIND = CommandService

@@ -1,0 +1,42 @@
+"""A gateway on a router."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from scpslab.plan.nodes import Host, Router, ScpsRouter
+from scpslab.plan.services.base import Daemon, makes_devices
+from scpslab.plan.values import Amount, Destination, Interface, Ip, Nanoseconds, Period, Rate, WholeSeed
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayService(Daemon):
+    """`scps gateway` on a router: connections to `far`, the networks behind the gateway `peer`, are TCP on its LAN and SCPS-TP between the two, in UDP.
+
+    `device` is its TUN device, `rate_bps` null for a link without rate control. Its account is in records/NAME.jsonl.
+    """
+
+    kind: Literal["gateway"] = "gateway"
+    device: Interface
+    peer: Ip
+    far: tuple[Destination, ...]
+    rate_bps: Rate | None
+    rtt_ns: Nanoseconds
+    mtu_bytes: Amount
+    congestion: Literal["none", "vj", "vegas"]
+    loss: Literal["congestion", "corruption"]
+    buffer_bytes: Amount | None
+    set_up: Literal["connect-first", "accept-first", "early"]
+    seed: WholeSeed
+    patience_ns: Period
+
+    runs_scps: ClassVar[bool] = True
+    writes_record: ClassVar[bool] = True
+
+    def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
+        """A router of IP."""
+        return isinstance(node, Router) and makes_devices(node)
+
+
+KIND = GatewayService

@@ -1,0 +1,36 @@
+"""A gateway on a host, for the host's own unmodified programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from scpslab.plan.nodes import Host, Router, ScpsRouter
+from scpslab.plan.services.base import Daemon, makes_devices
+from scpslab.plan.stacks import STACKS
+from scpslab.plan.values import AxisValue, Interface, Period, WholeSeed, Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostGatewayService(Daemon):
+    """`scps gateway` on a host of stack `scps`, for the host's own unmodified programs: TCP with its kernel, SCPS-TP (or TCP, as the peer can) on its links.
+
+    `lan_device` and `wan_device` are its TUN devices, `settings` those of SCPS-TP (`scps send --config`). Its account is in records/NAME.jsonl.
+    """
+
+    kind: Literal["host-gateway"] = "host-gateway"
+    lan_device: Interface
+    wan_device: Interface
+    settings: dict[Word, AxisValue]
+    seed: WholeSeed
+    patience_ns: Period
+
+    runs_scps: ClassVar[bool] = True
+    writes_record: ClassVar[bool] = True
+
+    def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
+        """A host of stack `scps`."""
+        return isinstance(node, Host) and STACKS[node.stack].runs_scps and makes_devices(node)
+
+
+KIND = HostGatewayService

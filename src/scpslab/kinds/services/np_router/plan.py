@@ -1,0 +1,57 @@
+"""The program of a router of SCPS-NP, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.nodes import Host, Router, ScpsRouter
+from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
+from scpslab.plan.places import Problem, one_of
+from scpslab.plan.schema import Range
+from scpslab.plan.services.base import Daemon
+from scpslab.plan.values import Interface, Ip, WholeSeed
+
+HopCount = Annotated[int, Range(1, 255)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpRouterService(Daemon):
+    """`scps router` on a `scps-router`, whose name it has: `ip` is the program's address, `device` its TUN device, `hosts` and `next_hops` its tables.
+
+    It runs before any probe does, and until nothing is under way. Its counters are in records/NAME.jsonl.
+    """
+
+    kind: Literal["np-router"] = "np-router"
+    ip: Ip
+    device: Interface
+    seed: WholeSeed
+    default_precedence: Precedence
+    hop_count: HopCount
+    hosts: tuple[NpHost, ...]
+    next_hops: tuple[NpHop, ...]
+    interfaces: tuple[NpInterface, ...]
+
+    runs_scps: ClassVar[bool] = True
+    writes_record: ClassVar[bool] = True
+
+    def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
+        """A router of SCPS-NP."""
+        return isinstance(node, ScpsRouter)
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """Interfaces that are no lines of its node, queues that cannot purge so much, and next hops that are behind none of its interfaces."""
+        lines = [link.name for link in network.serial_links if self.node in {end.node for end in link.ends}]
+        behind: set[str] = set()
+        for number, interface in enumerate(self.interfaces):
+            if interface.line is not None and interface.line not in lines:
+                yield f"interfaces[{number}].line", one_of(interface.line, lines)
+            if interface.queue.purge > interface.queue.limit:
+                yield f"interfaces[{number}].queue.purge", f"found {interface.queue.purge}; expected at most the limit of {interface.queue.limit}"
+            behind |= set(interface.neighbours)
+        yield from (("next_hops", f"found {hop.via}; expected a neighbour") for hop in self.next_hops if hop.via not in behind)
+
+
+KIND = NpRouterService

@@ -1,0 +1,55 @@
+"""Plans of format 1, those of scpslab 0.3.0 and before: read as format 2 says the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scpslab.plan.schema import PlanError
+
+NETWORK = ("topology", "containers", "nodes", "links", "serial_links")
+OF_ROUTERS = ("ip", "device", "seed", "default_precedence", "hop_count", "hosts", "next_hops", "interfaces")
+
+
+def upgraded(old: dict[str, Any]) -> dict[str, Any]:
+    """The JSON of format 2 for that of format 1. What is no plan of either stays none: the reader of format 2 says so.
+
+    Raises:
+        PlanError: it is not built as plans are.
+    """
+    try:
+        rest = {key: value for key, value in old.items() if key not in {"format", "cell", "limits", *NETWORK}}
+        limits = dict(old["limits"])
+        network = {key: old[key] for key in NETWORK} | {"memory_mib": limits.pop("memory_mib")}
+        impairments: list[dict[str, Any]] = []
+        for links in ("links", "serial_links"):
+            network[links] = [_link(link, impairments) for link in old[links]]
+        routers = [_router(node) for node in old["nodes"] if node["kind"] == "scps-router"]
+        network["nodes"] = [_bare(node) for node in old["nodes"]]
+        lists = {"services": [*routers, *rest.pop("services", [])], "script": rest.pop("script", [])}
+        return {"format": 2, "network": network, "cell": {**old["cell"], "limits": limits, "impairments": impairments, **lists, **rest}}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise PlanError(f"the plan: found format 1 without its {error}; expected every key of it") from error
+
+
+def _link(link: dict[str, Any], impairments: list[dict[str, Any]]) -> dict[str, Any]:
+    directions = []
+    for old in link["directions"]:
+        direction = dict(old)
+        errors, disorder = direction.pop("errors"), direction.pop("disorder", None)
+        if "overhead_bytes" in direction:
+            direction["jitter_ns"] = disorder["jitter_ns"] if disorder else 0
+        found = {"errors": errors} if errors else {}
+        if disorder:
+            found |= {"duplicate": disorder["duplicate"], "seed": disorder["seed"]}
+        if found:
+            impairments.append({"link": link["name"], "direction": direction["name"], **found})
+        directions.append(direction)
+    return {**link, "directions": directions}
+
+
+def _router(node: dict[str, Any]) -> dict[str, Any]:
+    return {"name": node["name"], "kind": "np-router", "node": node["name"], **{key: node[key] for key in OF_ROUTERS}}
+
+
+def _bare(node: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in node.items() if node["kind"] != "scps-router" or key not in OF_ROUTERS}

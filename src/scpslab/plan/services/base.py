@@ -1,0 +1,44 @@
+"""What every service says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.nodes import Host, Router, ScpsRouter
+from scpslab.plan.places import Problem
+from scpslab.plan.values import Name, Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Daemon:
+    """A program of a node that runs until the cell ends."""
+
+    name: Name
+    kind: Word
+    node: Name
+
+    # Whether it is a `scps` program, whatever the stack of its node is.
+    runs_scps: ClassVar[bool] = False
+    # Whether it writes records/NAME.jsonl.
+    writes_record: ClassVar[bool] = False
+
+    @property
+    def listens_at(self) -> int | None:
+        """The port of its node that is no other service's; None if it says of none."""
+        return None
+
+    def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
+        """Whether its node may be this one."""
+        return True
+
+    def problems(self, network: NetworkPlan) -> Iterable[Problem]:
+        """Keys whose values do not fit each other or the network, once its node is known."""
+        return ()
+
+
+def makes_devices(node: Host | Router | ScpsRouter) -> bool:
+    """Whether programs of the node may make TUN devices: a container needs the right to."""
+    return node.container is None or "/dev/net/tun" in node.container.devices
