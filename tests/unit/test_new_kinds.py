@@ -31,7 +31,7 @@ def tree(kind, tmp_path_factory) -> CopiedTree:
 
 
 def test_there_is_a_made_up_kind_of_every_sort():
-    assert SORTS == ["error-model", "preset", "probe", "queue-discipline", "stack", "workload"]
+    assert SORTS == ["error-model", "preset", "probe", "queue-discipline", "service", "stack", "workload"]
 
 
 def test_the_project_itself_does_not_know_the_kind(kind):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# A line for each kind, in the order in which references and tables have them.
+# A line for each kind, in the order in which references and tables have them; services of the lab's own start in it.
 NAMES: dict[str, tuple[str, ...]] = {
     "workloads": (
         "bulk",
@@ -25,10 +25,10 @@ NAMES: dict[str, tuple[str, ...]] = {
         "policy",
     ),
     "services": (
-        "command",
-        "gateway",
-        "host-gateway",
         "np-router",
+        "host-gateway",
+        "gateway",
+        "command",
     ),
     "probes": (
         "capture",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
-from scpslab.scenario import workloads
-from scpslab.scenario.model import CommandService, GatewayService, RunStep, ScenarioFile
+from scpslab.scenario import services, workloads
 from scpslab.scenario.stacks import plan_node
 
-NAME = "gateway-{host}"
+if TYPE_CHECKING:
+    from scpslab.scenario.model import ScenarioFile
 
 
 def gateway_hosts(model: ScenarioFile, hosts: list[str]) -> list[str]:
@@ -19,8 +20,8 @@ def gateway_hosts(model: ScenarioFile, hosts: list[str]) -> list[str]:
 
 
 def gateway_nodes(model: ScenarioFile, hosts: list[str]) -> set[str]:
-    """The nodes where a gateway runs: those hosts, and routers with a service of that kind."""
-    return {*gateway_hosts(model, hosts), *(service.node for service in model.services if isinstance(service, GatewayService))}
+    """The nodes where a gateway makes a device: those hosts, and nodes with a service that does."""
+    return {*gateway_hosts(model, hosts), *(service.node for service in model.services if services.KINDS[service.kind].makes_device)}
 
 
 def peers(model: ScenarioFile, host: str) -> set[str] | None:
@@ -32,8 +33,8 @@ def peers(model: ScenarioFile, host: str) -> set[str] | None:
 
 
 def _commanded(model: ScenarioFile) -> set[str]:
-    steps = {step.node for step in model.script or () if isinstance(step, RunStep)}
-    return steps | {service.node for service in model.services if isinstance(service, CommandService)}
+    steps = {step.node for step in model.script or () if step.do == "run"}
+    return steps | {service.node for service in model.services if services.KINDS[service.kind].runs_commands}
 
 
 def _unmodified(model: ScenarioFile) -> Iterator[tuple[str, str]]:

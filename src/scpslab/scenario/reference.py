@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from scpslab.documents.described import schema_of, tables
-from scpslab.scenario import model, probes, workloads
+from scpslab.scenario import model, probes, services, workloads
 from scpslab.scenario.stacks import STACKS
 
 from scpslab.kinds.stacks.scps.scenario import SpSettings
@@ -23,8 +23,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     *((f"hosts.HOST: stack {name}", stack.host) for name, stack in STACKS.items()),
     ("hosts.HOST.sp: stack scps", SpSettings),
     ("routers.ROUTER", model.RouterSettings),
-    ("services: kind command", model.CommandService),
-    ("services: kind gateway", model.GatewayService),
+    *((f"services: kind {name}", kind.model) for name, kind in services.KINDS.items() if kind.model),
     *((f"workloads: kind {name}", kind.model) for name, kind in workloads.KINDS.items()),
     *((f"probes: kind {name}", kind.model) for name, kind in probes.KINDS.items()),
     ("script: do link", model.LinkStep),

@@ -8,11 +8,9 @@ from pathlib import Path
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.topology import description as topology
-from scpslab.scenario import probes, workloads
+from scpslab.scenario import probes, services, workloads
 from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, survey, there_and_back
-from scpslab.scenario.gateways import NAME as GATEWAY
-from scpslab.scenario.gateways import gateway_hosts
-from scpslab.scenario.model import GatewayService, ScenarioFile
+from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.probes import folder_of, name_of
 from scpslab.scenario.rates import mtu_bytes, slowest_bps
 from scpslab.scenario.workloads import Surroundings, Workload
@@ -93,11 +91,11 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
     named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"]
     # That a workload has a service's name is said where services are judged.
     workload_names = {workload.name for workload in model.workloads}
-    accounts = {service.name: ("services", index, "name") for index, service in enumerate(model.services) if isinstance(service, GatewayService)}
+    accounts = {service.name: ("services", index, "name") for index, service in enumerate(model.services) if services.KINDS[service.kind].writes_record}
     named += [(at, name) for name, at in accounts.items() if name not in workload_names]
     own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
-    own += [node.name for node in network.nodes if node.kind == "scps-router"]
-    own += [GATEWAY.format(host=host) for host in gateway_hosts(model, [node.name for node in network.nodes if node.kind == "host"])]
+    nodes = {node.name: node.kind for node in network.nodes}
+    own += [name for kind in services.KINDS.values() for name in kind.own_names(model, nodes)]
     seen: dict[str, KeyPath] = {}
     for at, name in [*named, *(((name,), name) for name in own)]:
         if name in seen:

@@ -4,7 +4,6 @@ from scpslab.documents.parts import Part
 from scpslab.scenario.model.links import DelayStep, Direction, Errors, Outage, Queue
 from scpslab.scenario.model.scenario_file import Check, Limits, RouterSettings, ScenarioFile, Variant
 from scpslab.scenario.model.script import LinkStep, RunStep, Step
-from scpslab.scenario.model.services import CommandService, GatewayService
 from scpslab.scenario.model.sweep import Axis, Cases, Values
 from scpslab.scenario.probes import Probe
 from scpslab.scenario.workloads import Workload
@@ -13,11 +12,9 @@ __all__ = [
     "Axis",
     "Cases",
     "Check",
-    "CommandService",
     "DelayStep",
     "Direction",
     "Errors",
-    "GatewayService",
     "Limits",
     "LinkStep",
     "Outage",

@@ -11,9 +11,9 @@ from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed, Size, TopologyName
 from scpslab.scenario.model.links import Direction
 from scpslab.scenario.model.script import Step
-from scpslab.scenario.model.services import Service
 from scpslab.scenario.model.sweep import Axis
 from scpslab.scenario.probes import Probe
+from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import Host, HostPart, KernelHost
 from scpslab.scenario.workloads import Workload
 
@@ -120,7 +120,7 @@ class ScenarioFile(Part):
     routers: dict[str, RouterSettings] = key(
         {}, says="From each router of SCPS-NP to its settings. Default: those of the reference implementation.", example={"ws5": {"queue_limit": 50}}
     )
-    services: tuple[Service, ...] = key(
+    services: tuple[AnyService, ...] = key(
         (),
         says="Daemons on nodes. They start before the epoch in this order, each when the one before is ready, and run until the cell ends.",
         example=[{"kind": "command", "name": "web", "node": "ws2", "command": "python3 -m http.server 8080", "ready_port": 8080}],

@@ -12,21 +12,21 @@ from scpslab.plan.cell import CellPlan, Limits
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
 from scpslab.plan.paths import Paths
+from scpslab.plan.services import Daemon
 from scpslab.plan.topology.interfaces import addresses
 from scpslab.plan.topology.layout import layout
-from scpslab.scenario import Cell, model, probes, workloads
+from scpslab.scenario import Cell, model, probes, services, workloads
 from scpslab.scenario.gateways import gateway_nodes
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.planning.connected import with_connected
 from scpslab.scenario.planning.containers import DOCKER_MEMORY_MIB, with_containers
-from scpslab.scenario.planning.host_gateways import plan_host_gateways
 from scpslab.scenario.planning.links import plan_impairments, with_overrides
 from scpslab.scenario.planning.np import NpNetwork
 from scpslab.scenario.planning.scps import ScpsAddresses, with_routes
 from scpslab.scenario.planning.script import plan_script
-from scpslab.scenario.planning.services import plan_services
 from scpslab.scenario.planning.sources import with_sources
 from scpslab.scenario.probes import name_of
+from scpslab.scenario.services import Site
 from scpslab.scenario.stacks import NodePlan, plan_node
 from scpslab.scenario.workloads import Setting
 
@@ -59,7 +59,6 @@ def plan(cell: Cell) -> Plan:
     )
     planned = [workloads.KINDS[workload.kind].plan(workload, setting) for workload in cell.model.workloads]
     network = with_sources(network, list(zip(cell.model.workloads, planned, strict=True)), setting)
-    np_routers = tuple(np.service(router, cell.model.router(router), cell.scenario.seed, cell.repeat) for router in routers)
     return Plan(
         network=network,
         cell=CellPlan(
@@ -73,7 +72,7 @@ def plan(cell: Cell) -> Plan:
             impairments=plan_impairments(network, cell),
             workloads=tuple(planned),
             probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in cell.model.probes),
-            services=plan_services(cell, (*np_routers, *plan_host_gateways(cell, setting)), setting.paths),
+            services=_services(Site(cell, setting, np)),
             script=plan_script(cell, network),
         ),
     )
@@ -86,6 +85,13 @@ def _addresses(cell: Cell) -> dict[str, str]:
         for word in (one.node, one.name, f"{one.node}.{one.interface}"):
             found.setdefault(word, str(one.ip.ip))
     return found
+
+
+def _services(site: Site) -> tuple[Daemon, ...]:
+    """The services in the order in which they start: those of the lab's own before those of the scenario, which use them."""
+    own = (daemon for kind in services.KINDS.values() for daemon in kind.of_lab(site))
+    given = enumerate(site.cell.model.services)
+    return (*own, *(services.KINDS[service.kind].plan(service, replace(site, number=number)) for number, service in given))
 
 
 def _limits(limits: model.Limits) -> Limits:

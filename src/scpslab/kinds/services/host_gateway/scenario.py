@@ -1,27 +1,35 @@
-"""Gateways of hosts of stack `scps`, for the unmodified programs there: what `scps send` on the host would be told, for all that the host talks to."""
+"""The gateways (`scps gateway`) of hosts of stack `scps`, which the lab has of its own: where unmodified programs run, workloads or commands.
+
+Each is told what `scps send` on its host would be, for all that the host talks to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
 from scpslab.plan.paths import NoPathError
 from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way
-from scpslab.scenario import Cell
-from scpslab.scenario.gateways import NAME, gateway_hosts, peers
+from scpslab.scenario.gateways import gateway_hosts, peers
+from scpslab.scenario.services.base import Kind, Site
 from scpslab.scenario.workloads import Setting
 from scpslab.scenario.workloads.scps_end import header_bytes, rate_that_fits
 
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
 
+if TYPE_CHECKING:
+    from scpslab.scenario.model import ScenarioFile
+
+NAME = "gateway-{host}"
 LAN, WAN = "gw-lan", "gw-wan"
 PATIENCE_NS = 30 * 10**9
 # What `scps send` takes without being told, and `scps gateway` asks for (crates/scps-tp/src/config.rs).
 RATE_BPS = 2_000_000
 
 
-def plan_host_gateways(cell: Cell, setting: Setting) -> tuple[HostGatewayService, ...]:
+def of_lab(site: Site) -> tuple[HostGatewayService, ...]:
     """One for each host that needs it."""
     return tuple(
         HostGatewayService(
@@ -29,19 +37,25 @@ def plan_host_gateways(cell: Cell, setting: Setting) -> tuple[HostGatewayService
             node=host,
             lan_device=LAN,
             wan_device=WAN,
-            settings=_settings(cell, host, setting),
-            seed=setting.seed("gateway", host),
+            settings=_settings(site, host),
+            seed=site.setting.seed("gateway", host),
             patience_ns=PATIENCE_NS,
         )
-        for host in gateway_hosts(cell.model, list(setting.hosts))
+        for host in gateway_hosts(site.cell.model, list(site.setting.hosts))
     )
 
 
-def _settings(cell: Cell, host: str, setting: Setting) -> dict[str, AxisValue]:
+def own_names(model: ScenarioFile, nodes: Mapping[str, str]) -> Iterable[str]:
+    """One a host that needs it."""
+    return (NAME.format(host=host) for host in gateway_hosts(model, [name for name, kind in nodes.items() if kind == "host"]))
+
+
+def _settings(site: Site, host: str) -> dict[str, AxisValue]:
     """Those of the host. Its packets fit through every path, and without congestion control their rate is that of the slowest."""
+    setting = site.setting
     node = setting.hosts[host]
     assert node.scps is not None  # the host's stack is `scps`
-    found = list(_ways(host, peers(cell.model, host), setting))
+    found = list(_ways(host, peers(site.cell.model, host), setting))
     settings: dict[str, AxisValue] = {**node.scps}
     if mtus := [hop.mtu_bytes for way in found for hop in way]:
         settings["mtu"] = min(mtus)
@@ -63,3 +77,6 @@ def _ways(host: str, others: set[str] | None, setting: Setting) -> Iterator[Way]
             yield setting.way(host, end)
         except NoPathError:
             continue
+
+
+KIND = Kind(of_lab=of_lab, own_names=own_names)

@@ -1,0 +1,50 @@
+"""Kind `command`: a third party's service."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Name, PositiveDuration
+from scpslab.scenario.services.base import Kind, Service, Site
+
+from scpslab.kinds.services.command import plan as planned
+
+
+class CommandService(Service):
+    """A command that runs in a node's shell until the cell ends. If it ends before, the cell has failed. What it prints is in the logs (the first MiB)."""
+
+    kind: Literal["command"] = key(says="The kind of service.", example="command")
+    name: Name = key(says="Name; its log is logs/NAME-NODE.log.", example="web")
+    node: Name = key(says="Host or router.", example="ws2")
+    command: Annotated[str, Field(min_length=1)] = key(says="The command; sh runs it.", example="python3 -m http.server 8080")
+    ready_port: int | None = key(None, says="It is ready when something in the node accepts TCP connections at this port.", least=1, most=65_535, example=8080)
+    ready_command: Annotated[str, Field(min_length=1)] | None = key(
+        None,
+        says="It is ready when this command, run in the node again and again, ends with 0. Default: at once, unless ready_port is given.",
+        example="test -e /tmp/ready",
+    )
+    patience: PositiveDuration = key("30 s", says="Time in which it has to be ready; a cell whose service is not has failed.", example="60 s")
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> Self:
+        if self.ready_port is not None and self.ready_command is not None:
+            raise ValueError("found ready_port and ready_command; expected one of them")
+        return self
+
+
+def plan(service: CommandService, _site: Site) -> planned.CommandService:
+    """Its part of a plan."""
+    return planned.CommandService(
+        name=service.name,
+        node=service.node,
+        command=service.command,
+        ready_port=service.ready_port,
+        ready_command=service.ready_command,
+        patience_ns=service.patience,
+    )
+
+
+KIND = Kind(model=CommandService, plan=plan, listens_at=lambda service: service.ready_port, runs_commands=True)

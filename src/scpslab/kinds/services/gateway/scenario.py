@@ -1,0 +1,100 @@
+"""Kind `gateway`: `scps gateway` on a router."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
+from typing import Literal
+
+from scpslab.core.errors import ScenarioError
+from scpslab.core.seeds import stream
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Name, PositiveDuration, Rate, Size
+from scpslab.plan.paths import NoPathError, Paths
+from scpslab.scenario.services.base import Kind, Problem, Service, Site
+
+from scpslab.kinds.services.gateway import plan as planned
+
+SEED_DIGITS = 12
+# An interface's name has 15 letters at most, and no two gateways of a node share one.
+DEVICE = "gw{number}"
+# What every link of IPv4 carries whole (RFC 791 §3.1), and what a TUN device takes.
+MTU_LEAST, MTU_MOST = 576, 65_535
+
+
+class GatewayService(Service):
+    """A gateway on a router (`scps gateway`): connections of unmodified programs are TCP on its LAN and SCPS-TP to the gateway at the other end, in UDP.
+
+    What is not TCP passes. The routes to the far networks must be shorter prefixes than `far`, or default routes: those of `far` lead into the gateway.
+    """
+
+    kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
+    name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")
+    node: Name = key(says="Router.", example="g1")
+    peer: str = key(says="Address of the gateway at the other end.", example="10.9.0.2")
+    far: tuple[str, ...] = key(says="Networks behind it.", example=["10.2.0.0/24"])
+    rate: Rate | Literal["none"] = key(says="Rate of the link, all headers included; none for no rate control.", example="2 Mbit/s")
+    rtt: PositiveDuration | None = key(
+        None,
+        says="Round-trip time of the link; with the rate it gives the buffers. Default: the delays of the link to `peer`, both ways.",
+        example="530 ms",
+    )
+    mtu: Size = key("1500 B", says="MTU of the link.", example="1500 B")
+    congestion: Literal["none", "vj", "vegas"] = key("none", says="Congestion control on the link.", example="vegas")
+    loss: Literal["congestion", "corruption"] = key("corruption", says="The meaning of a loss on the link.", example="congestion")
+    buffer: Size | None = key(None, says="Each of a connection's four buffers. Default: twice the bandwidth-delay product, at least 256 KiB.", example="1 MB")
+    set_up: Literal["connect-first", "accept-first", "early"] = key(
+        "connect-first", says="When a client is answered: after the server, at once, or at once with a closed window.", example="early"
+    )
+    patience: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
+
+
+def plan(service: GatewayService, site: Site) -> planned.GatewayService:
+    """Its part of a plan."""
+    return planned.GatewayService(
+        name=service.name,
+        node=service.node,
+        device=DEVICE.format(number=site.number),
+        peer=service.peer,
+        far=tuple(service.far),
+        rate_bps=None if service.rate == "none" else service.rate,
+        rtt_ns=_delays_ns(service, site.setting.paths) if service.rtt is None else service.rtt,
+        mtu_bytes=service.mtu,
+        congestion=service.congestion,
+        loss=service.loss,
+        buffer_bytes=service.buffer,
+        set_up=service.set_up,
+        seed=int(stream(site.cell.scenario.seed, "gateway", service.name, site.cell.repeat)[:SEED_DIGITS], 16),
+        patience_ns=service.patience,
+    )
+
+
+def problems(service: GatewayService, known: Mapping[str, str]) -> Iterator[Problem]:
+    """What would keep it from starting, or from ever getting a packet."""
+    others = [ip for ip, node in known.items() if node != service.node]
+    if service.peer not in others:
+        example = others[0] if others else "10.9.0.2"
+        yield ("peer",), f'found "{service.peer}"; expected the address of another node, such as {example}. Give that of the other gateway.'
+    if not service.far:
+        yield ("far",), "found no network; expected those behind the other gateway, such as 10.2.0.0/24. Without one no connection comes to the gateway."
+    for number, text in enumerate(service.far):
+        try:
+            IPv4Network(text)
+        except ValueError:
+            found = f'found "{text}"; expected an IPv4 network whose host bits are 0, such as 10.2.0.0/24'
+            yield ("far", number), f"{found}. Correct the prefix."
+    mtu = service.mtu
+    if not MTU_LEAST <= mtu <= MTU_MOST:
+        yield ("mtu",), f'found "{service.mtu.text}"; expected {MTU_LEAST} to {MTU_MOST} B. Give the MTU of the link.'
+
+
+def _delays_ns(service: GatewayService, paths: Paths) -> int:
+    """The delays of the link to the other gateway, there and back."""
+    try:
+        link = paths.next_hop(service.node, service.peer).link
+    except NoPathError as error:
+        raise ScenarioError(f"services.{service.name}: {error}; expected a route to the other gateway. Give rtt, or a route.") from error
+    return max(1, sum(direction.delay_ns for direction in link.directions))
+
+
+KIND = Kind(model=GatewayService, plan=plan, problems=problems, nodes=("router",), is_alone=True, writes_record=True, makes_device=True)

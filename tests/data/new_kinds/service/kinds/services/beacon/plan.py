@@ -1,0 +1,22 @@
+"""A beacon's settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from scpslab.plan.services.base import Daemon
+from scpslab.plan.values import Period
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beacon(Daemon):
+    """It counts its flashes."""
+
+    kind: Literal["beacon"] = "beacon"
+    interval_ns: Period
+
+    writes_record: ClassVar[bool] = True
+
+
+KIND = Beacon
