@@ -290,10 +290,10 @@ def identified(outcome, name):
 def managed(discipline: str, limit_bytes: int, least_bytes: int, most_bytes: int) -> dict[str, Any]:
     """What a plan says of a queue of this discipline; RED's thresholds are its own."""
     settings = {
-        "red": {"red_min_bytes": least_bytes, "red_max_bytes": most_bytes, "red_probability": 0.1},
-        "codel": {"codel_target_ns": 5_000_000, "codel_interval_ns": 100_000_000},
+        "red": {"min_bytes": least_bytes, "max_bytes": most_bytes, "probability": 0.1},
+        "codel": {"target_ns": 5_000_000, "interval_ns": 100_000_000},
     }
-    return {"discipline": discipline, "limit_bytes": limit_bytes} | settings.get(discipline, {})
+    return {"discipline": discipline, "limit_bytes": limit_bytes, "settings": settings.get(discipline, {})}
 
 
 @pytest.mark.parametrize("discipline", ["red", "codel"])

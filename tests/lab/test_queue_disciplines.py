@@ -18,7 +18,7 @@ from scpslab.kinds.disciplines.red.plan import SLOPE_LIMIT, burst_packets, is_po
 pytestmark = pytest.mark.lab
 # One in 2^30 for each byte between the thresholds: half of it is more than tc takes.
 LEAST = 90_000 * 2.0**-30
-RED = {"discipline": "red", "red_min_bytes": 10_000, "red_max_bytes": 100_000}
+RED = {"min_bytes": 10_000, "max_bytes": 100_000}
 
 MARKED = """\
 kind: scenario
@@ -68,7 +68,7 @@ def test_drop_tail_is_a_rate_and_no_queue_of_the_kernels(shown):
 
 
 def test_red_has_the_thresholds_and_the_probability_of_the_plan_and_drops_early(shown):
-    text = shown(**RED, red_probability=0.1, ecn=True)
+    text = shown(discipline="red", settings=RED | {"probability": 0.1}, ecn=True)
 
     assert "qdisc red 11: parent 1:1 limit 1000000b min 10000b max 100000b ecn" in text
     assert number(text, "probability") == pytest.approx(0.1, rel=1e-3)
@@ -76,7 +76,7 @@ def test_red_has_the_thresholds_and_the_probability_of_the_plan_and_drops_early(
 
 
 def test_a_red_of_probability_0_has_the_least_that_tc_can_state_and_drops_nothing(shown):
-    text = shown(**RED, red_probability=0)
+    text = shown(discipline="red", settings=RED | {"probability": 0})
 
     assert "qdisc red 11: parent 1:1 limit 1000000b min 10000b max 100000b" in text
     assert number(text, "probability") == pytest.approx(LEAST, rel=1e-3)
@@ -85,7 +85,7 @@ def test_a_red_of_probability_0_has_the_least_that_tc_can_state_and_drops_nothin
 
 
 def test_codel_has_the_times_of_the_plan(shown):
-    text = shown(discipline="codel", codel_target_ns=7_000_000, codel_interval_ns=200_000_000)
+    text = shown(discipline="codel", settings={"target_ns": 7_000_000, "interval_ns": 200_000_000})
 
     assert "qdisc tbf 1: root refcnt 2 rate 2Mbit burst 1600b" in text
     assert "qdisc codel 11: parent 1:1 limit 666p target 7ms interval 200ms \n" in text

@@ -182,7 +182,7 @@ def test_programs_know_the_nodes_by_name(fy97):
 def test_hosts_have_the_settings_of_a_scenario(fy97):
     """So a transcript repeats a session in the same TCP, and no transfer inherits what an earlier one has learnt."""
     (cell,) = scenario.cells(scenario.load("fy97/fig04:kernel", ["sweep={}", "repeats=1", "hosts={}"]))
-    (settings,) = [node.sysctls for node in planning.plan(cell).nodes if node.name == "ws1"]
+    (settings,) = [node.sysctls for node in planning.plan(cell).network.nodes if node.name == "ws1"]
     assert settings["net.ipv4.tcp_no_metrics_save"] == "1"
     for name, value in settings.items():
         assert fy97.do(f"ws1 sysctl -n {name}").split() == value.split()
@@ -285,7 +285,7 @@ def test_a_session_that_is_ended_from_outside_ends_its_lab_and_keeps_what_was_ty
     assert [step.get("command", step.get("ber")) for step in kept][:2] == [1e-7, "ping -c 2 10.0.0.2"]
     assert len((keep / "h2.pcap").read_bytes()) > 4 * 98
     (cell,) = scenario.cells(scenario.load(str(keep / "transcript.yaml")))
-    assert len(planning.plan(cell).script) == len(kept)
+    assert len(planning.plan(cell).cell.script) == len(kept)
 
 
 def test_a_transcript_says_what_was_interrupted_and_captures_do_not_overwrite_each_other(tmp_path):

@@ -127,8 +127,8 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         wiring.configure(nodes)
         # The maps live as long as somebody holds them.
         no_vectors = Path("/nonexistent")
-        wiring.stages = Stages(wiring.directions, Space.of(wiring.plan, no_vectors))
-        wiring.take(wiring.plan, wiring.stages, no_vectors)
+        wiring.stages = Stages(wiring.directions, Space(gaps=1, windows=1, drops=1, verdicts=1))
+        wiring.stages.settle(no_vectors, set(), 0)
 
     def transaction(self) -> list[str]:
         """The words for ovs-vsctl that make the bridge."""

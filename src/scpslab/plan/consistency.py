@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from scpslab.core import names
 from scpslab.plan.cell import CellPlan, Limits
-from scpslab.plan.disciplines import DISCIPLINES, Queue, settings_of
+from scpslab.plan.disciplines import Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
@@ -116,9 +116,6 @@ def _direction(direction: Direction, *, has_relay: bool) -> Iterator[Problem]:
 def _queue(queue: Queue) -> Iterator[Problem]:
     if (queue.limit_bytes is None) == (queue.limit_packets is None):
         yield "queue", "found both or none of limit_bytes and limit_packets; expected one of them"
-    for name in DISCIPLINES:
-        if any((getattr(queue, key) is None) == (queue.discipline == name) for key in settings_of(name)):
-            yield "queue", f"found settings of {name} that are null where the discipline is its own, or not null where it is not; expected them with it only"
 
 
 def _ends(link: Link | SerialLink, at: str, nodes: list[str]) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import Any
 from scpslab.plan.schema import PlanError
 
 NETWORK = ("topology", "containers", "nodes", "links", "serial_links")
+OF_QUEUES = ("discipline", "limit_bytes", "limit_packets", "ecn")
 OF_ROUTERS = ("ip", "device", "seed", "default_precedence", "hop_count", "hosts", "next_hops", "interfaces")
 
 
@@ -36,6 +37,8 @@ def _link(link: dict[str, Any], impairments: list[dict[str, Any]]) -> dict[str, 
     for old in link["directions"]:
         direction = dict(old)
         errors, disorder = direction.pop("errors"), direction.pop("disorder", None)
+        if queue := direction.get("queue"):
+            direction["queue"] = _queue(queue)
         if "overhead_bytes" in direction:
             direction["jitter_ns"] = disorder["jitter_ns"] if disorder else 0
         found = {"errors": errors} if errors else {}
@@ -45,6 +48,13 @@ def _link(link: dict[str, Any], impairments: list[dict[str, Any]]) -> dict[str, 
             impairments.append({"link": link["name"], "direction": direction["name"], **found})
         directions.append(direction)
     return {**link, "directions": directions}
+
+
+def _queue(old: dict[str, Any]) -> dict[str, Any]:
+    """Settings stood beside the other keys, those of other disciplines as null."""
+    prefix = old["discipline"].replace("-", "_") + "_"
+    settings = {key.removeprefix(prefix): value for key, value in old.items() if key not in OF_QUEUES and value is not None}
+    return {key: old[key] for key in OF_QUEUES} | {"settings": settings}
 
 
 def _router(node: dict[str, Any]) -> dict[str, Any]:

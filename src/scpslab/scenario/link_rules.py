@@ -121,7 +121,7 @@ def _jitter(jitter: PositiveDuration, given: Direction, described: topology.Dire
         yield ("jitter",), "found jitter on a link without a relay; expected a link that goes through a switch. Put it on such a link."
     elif jitter > least:
         yield ("jitter",), f'found "{jitter.text}"; expected at most the delay of {units.text("duration", least)}. Correct the value.'
-    elif not disciplines.DISCIPLINES[_discipline(given, described)].serialises:
+    elif not disciplines.DISCIPLINES[_discipline(given, described)].SERIALISES:
         yield ("jitter",), "found jitter behind a managed queue, whose packets stage 2 keeps in order; expected a drop-tail queue. Remove one of them."
 
 
@@ -157,4 +157,4 @@ def serialises(model: ScenarioFile, link: topology.Link, direction: topology.Dir
     """Whether a direction has a serialiser whose rate can change, with the queue that the scenario gives it."""
     given = model.links.get(link.name, {}).get(direction.name)
     rated = direction.rate_bps is not None or (given is not None and given.rate is not None)
-    return rated and disciplines.DISCIPLINES[_discipline(given or Direction(), direction)].serialises
+    return rated and disciplines.DISCIPLINES[_discipline(given or Direction(), direction)].SERIALISES

@@ -77,7 +77,7 @@ def strangers(with_docker):
     process = subprocess.Popen(["sleep", "100000"], executable="/usr/bin/sleep")
     Path("/sys/fs/cgroup/scpslab-1-1-1/cgroup.procs").write_text(f"{process.pid}\n")
     if with_docker:
-        image = json.loads(Path("/cell/plan-docker.json").read_text())["nodes"][0]["container"]["image"]
+        image = json.loads(Path("/cell/plan-docker.json").read_text())["network"]["nodes"][0]["container"]["image"]
         labels = {docker.LABEL: "scpslab-1-1-1"}
         found = docker.ask("POST", "/containers/create?name=scpslab-1-1-1-h1", {"Image": image, "Labels": labels, "HostConfig": {"NetworkMode": "none"}})
         docker.ask("POST", f"/containers/{found['Id']}/start")

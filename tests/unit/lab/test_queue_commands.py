@@ -10,16 +10,15 @@ from scpslab.lab.stages import DirectionStages, tc_lines
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.links import Direction
 
+from scpslab.kinds.disciplines.codel.plan import Codel
+from scpslab.kinds.disciplines.red.plan import Red
+
 RED = Queue(
     discipline="red",
     limit_bytes=60_000,
     limit_packets=None,
-    red_min_bytes=15_000,
-    red_max_bytes=30_000,
-    red_probability=0.1,
-    codel_target_ns=None,
-    codel_interval_ns=None,
     ecn=False,
+    settings=Red(min_bytes=15_000, max_bytes=30_000, probability=0.1),
 )
 
 
@@ -33,7 +32,7 @@ def test_red_has_the_probability_of_the_plan():
 
 
 def test_a_red_that_drops_nothing_early_gets_the_least_probability_that_tc_can_state():
-    words = command(replace(RED, red_probability=0.0)).split()
+    words = command(replace(RED, settings=Red(min_bytes=15_000, max_bytes=30_000, probability=0.0))).split()
 
     least = float(words[words.index("probability") + 1])
     # tc doubles probability / (max - min) at most 31 times until it is above 1, and gives up then.
@@ -41,12 +40,12 @@ def test_a_red_that_drops_nothing_early_gets_the_least_probability_that_tc_can_s
 
 
 def test_a_red_that_begins_at_the_first_byte_does():
-    assert " min 0 max 30000 " in command(replace(RED, red_min_bytes=0))
+    assert " min 0 max 30000 " in command(replace(RED, settings=Red(min_bytes=0, max_bytes=30_000, probability=0.1)))
 
 
 @pytest.mark.parametrize(("limits", "packets"), [((60_000, None), 40), ((None, 7), 7)])
 def test_codel_has_the_times_of_the_plan(limits, packets):
-    queue = replace(RED, discipline="codel", red_min_bytes=None, red_max_bytes=None, red_probability=None, codel_target_ns=7_000_000, codel_interval_ns=10**9)
+    queue = replace(RED, discipline="codel", settings=Codel(target_ns=7_000_000, interval_ns=10**9))
 
     words = command(replace(queue, limit_bytes=limits[0], limit_packets=limits[1], ecn=True))
 

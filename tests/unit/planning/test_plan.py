@@ -164,17 +164,11 @@ def test_fixed_windows_without_autotuning_start_large_enough(first):
 
 def test_queue_of_a_direction(first):
     queue = hop(first("links.hop.data.queue={limit: 50 packets}"))["data"]["queue"]
-    assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"], queue["red_min_bytes"]) == ("drop-tail", None, 50, None)
+    assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"], queue["settings"]) == ("drop-tail", None, 50, {})
     queue = hop(first("links.hop.data.queue={discipline: red, ecn: true}"))["data"]["queue"]
-    assert (queue["limit_bytes"], queue["red_min_bytes"], queue["red_max_bytes"], queue["red_probability"], queue["ecn"]) == (
-        125_000,
-        31_250,
-        62_500,
-        0.1,
-        True,
-    )
+    assert (queue["limit_bytes"], queue["settings"], queue["ecn"]) == (125_000, {"min_bytes": 31_250, "max_bytes": 62_500, "probability": 0.1}, True)
     queue = hop(first("links.hop.data.queue={discipline: codel, codel_interval: 600 ms}"))["data"]["queue"]
-    assert (queue["codel_target_ns"], queue["codel_interval_ns"], queue["red_min_bytes"]) == (5_000_000, 600_000_000, None)
+    assert queue["settings"] == {"target_ns": 5_000_000, "interval_ns": 600_000_000}
 
 
 def test_directions_differ_when_the_scenario_says_so(first):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from scpslab.core import units
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan
@@ -127,15 +126,7 @@ def _queues(plan: Plan) -> Iterator[Doubt]:
         if queue.serialises and queue.limit_bytes is not None and queue.limit_bytes < packet_bytes:
             found = f"found a queue of {queue.limit_bytes} B, where full packets have {packet_bytes} B"
             yield (*at, "limit"), f"{found} and are always dropped; expected room for one. Raise the limit."
-        if queue.codel_target_ns is not None and queue.codel_target_ns < packet_ns:
-            found = f"found a target of {units.text('duration', queue.codel_target_ns)}, where a full packet takes {packet_ns / 1e6:.3g} ms"
-            yield (*at, "codel_target"), f"{found}, so that waiting for one packet is too long; expected at least that. Raise the target."
-        if queue.codel_target_ns is not None and queue.codel_interval_ns is not None and queue.codel_target_ns >= queue.codel_interval_ns:
-            found = f"found a target of {units.text('duration', queue.codel_target_ns)}, not below the interval"
-            yield (
-                (*at, "codel_target"),
-                f"{found}, {units.text('duration', queue.codel_interval_ns)}; expected a tenth of it or less. Lower it, or raise the interval.",
-            )
+        yield from (((*at, key), text) for key, text in DISCIPLINES[queue.discipline].doubts(queue.settings, packet_ns))
         if DISCIPLINES[queue.discipline].marks and direction.from_ in hosts:
             found = f"found {queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a connection in its own queue"
             yield (*at, "discipline"), f"{found}; expected a queue that others send into. Use a topology with a router before this link, such as fy97."

@@ -102,7 +102,7 @@ def plan_queue(planned: Queue, given: model.Queue) -> Queue:
         limit_packets=limits[1],
         ecn=given.ecn if given.ecn is not None else planned.ecn,
     )
-    return replace(queue, **DISCIPLINES[queue.discipline].settings(given, queue))
+    return replace(queue, settings=DISCIPLINES[queue.discipline].settings(given, queue))
 
 
 def plan_errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
-from scpslab.plan.disciplines import Queue
+from scpslab.plan.disciplines import DISCIPLINES, Queue
 from scpslab.plan.error_models import MODELS, Errors
 from scpslab.plan.links import Direction, End, Link
 from scpslab.plan.mininet import MininetScript
@@ -67,7 +67,13 @@ def page(path: Path) -> str:
 def tables() -> str:
     """A table of the parts, and one of each sort of thing that has kinds."""
     shared = {sort: set(keys_of(base)) for sort, base in (("Workloads", Traffic), ("Probes", Observer), ("Services", Daemon))}
-    sorts = (("Nodes", NODES), ("Error models (`settings`)", MODELS), ("Workloads", WORKLOADS), ("Probes", PROBES))
+    sorts = (
+        ("Nodes", NODES),
+        ("Queue disciplines (`settings`)", DISCIPLINES),
+        ("Error models (`settings`)", MODELS),
+        ("Workloads", WORKLOADS),
+        ("Probes", PROBES),
+    )
     kinds = (*sorts, ("Steps of `script`", STEPS), ("Services", SERVICES))
     found = ["## Parts", *_table("part", PARTS, set())]
     for title, classes in kinds:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from scpslab.plan.disciplines.base import Discipline
+from scpslab.plan.disciplines.base import QueueSettings
 
-KIND = Discipline()
+KIND = QueueSettings

@@ -5,6 +5,8 @@ from __future__ import annotations
 from scpslab.lab.disciplines.base import TokenBucket
 from scpslab.plan.disciplines import FULL_PACKET_BYTES, Queue
 
+from scpslab.kinds.disciplines.codel import plan as planned
+
 
 class Codel(TokenBucket):
     """A target and an interval."""
@@ -13,11 +15,11 @@ class Codel(TokenBucket):
 
     def inside(self, rate_bps: int, queue: Queue) -> str:
         """As the plan says; its limit counts packets."""
-        assert queue.codel_target_ns is not None
-        assert queue.codel_interval_ns is not None
+        settings = queue.settings
+        assert isinstance(settings, planned.Codel)
         packets = queue.limit_packets or max(1, queue.room_bytes // FULL_PACKET_BYTES)
         ecn = "ecn" if queue.ecn else "noecn"
-        return f"codel limit {packets} target {queue.codel_target_ns // 1000}us interval {queue.codel_interval_ns // 1000}us {ecn}"
+        return f"codel limit {packets} target {settings.target_ns // 1000}us interval {settings.interval_ns // 1000}us {ecn}"
 
 
 KIND = Codel()

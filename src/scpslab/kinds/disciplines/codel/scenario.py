@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
+from scpslab.core import units
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
 from scpslab.scenario.disciplines.kind import Discipline
+
+from scpslab.kinds.disciplines.codel.plan import Codel as Planned
 
 MS_NS = 10**6
 
@@ -27,14 +30,22 @@ class Codel(Discipline):
     """Drops, or marks, by the time in the queue."""
 
     keys = Keys
+    planned = Planned
     marks = True
 
-    def settings(self, given: Keys, queue: Queue) -> dict[str, Any]:
+    def settings(self, given: Keys, queue: Queue) -> Planned:
         """RFC 8289 §4.4: 5 ms and 100 ms, for round trips of the Internet; a geostationary hop needs the scenario's own."""
-        return {
-            "codel_target_ns": given.codel_target or 5 * MS_NS,
-            "codel_interval_ns": given.codel_interval or 100 * MS_NS,
-        }
+        return Planned(target_ns=given.codel_target or 5 * MS_NS, interval_ns=given.codel_interval or 100 * MS_NS)
+
+    def doubts(self, settings: Planned, packet_ns: int) -> Iterator[tuple[str, str]]:
+        """Targets below the time of a packet, or not below the interval."""
+        target, interval = (units.text("duration", value) for value in (settings.target_ns, settings.interval_ns))
+        if settings.target_ns < packet_ns:
+            found = f"found a target of {target}, where a full packet takes {packet_ns / 1e6:.3g} ms"
+            yield "codel_target", f"{found}, so that waiting for one packet is too long; expected at least that. Raise the target."
+        if settings.target_ns >= settings.interval_ns:
+            found = f"found a target of {target}, not below the interval, {interval}"
+            yield "codel_target", f"{found}; expected a tenth of it or less. Lower it, or raise the interval."
 
 
 KIND = Codel()

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
-from scpslab.plan.disciplines.base import Discipline
+from dataclasses import dataclass
+from typing import ClassVar
 
-KIND = Discipline(serialises=True)
+from scpslab.plan.disciplines.base import QueueSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropTail(QueueSettings):
+    """Nothing but a limit."""
+
+    SERIALISES: ClassVar[bool] = True
+
+
+KIND = DropTail

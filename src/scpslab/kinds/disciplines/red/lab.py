@@ -5,6 +5,7 @@ from __future__ import annotations
 from scpslab.lab.disciplines.base import TokenBucket
 from scpslab.plan.disciplines import Queue
 
+from scpslab.kinds.disciplines.red import plan as planned
 from scpslab.kinds.disciplines.red.plan import AVERAGE_PACKET_BYTES, SLOPE_LIMIT, burst_packets
 
 # The probability for each byte between the thresholds where a plan says 0.
@@ -18,12 +19,11 @@ class Red(TokenBucket):
 
     def inside(self, rate_bps: int, queue: Queue) -> str:
         """As the plan says."""
-        least, most = queue.red_min_bytes, queue.red_max_bytes
-        assert least is not None
-        assert most is not None
-        assert queue.red_probability is not None
+        settings = queue.settings
+        assert isinstance(settings, planned.Red)
+        least, most = settings.min_bytes, settings.max_bytes
         # tc cannot state a probability of 0: the least that it can is a packet in many millions for each byte between the two thresholds.
-        probability = queue.red_probability or (most - least) * LEAST_SLOPE
+        probability = settings.probability or (most - least) * LEAST_SLOPE
         words = f"red limit {queue.room_bytes} min {least} max {most} avpkt {AVERAGE_PACKET_BYTES} burst {burst_packets(least, most)}"
         words += f" probability {probability} bandwidth {rate_bps}bit"
         return f"{words} ecn" if queue.ecn else words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scpslab.plan.disciplines.base import Discipline
+from scpslab.plan.disciplines.base import QueueSettings
 from scpslab.plan.values import Probability, Size
 
 # What tc takes for a packet when it makes the weight of the average from the thresholds.
@@ -17,12 +17,12 @@ AVERAGE_BITS = 31
 
 
 @dataclass(frozen=True, kw_only=True)
-class Red:
+class Red(QueueSettings):
     """The average queue at which dropping begins, that at which every packet is dropped, and the probability just below it."""
 
-    red_min_bytes: Size | None
-    red_max_bytes: Size | None
-    red_probability: Probability | None
+    min_bytes: Size
+    max_bytes: Size
+    probability: Probability
 
 
 def burst_packets(least_bytes: int, most_bytes: int) -> int:
@@ -43,4 +43,4 @@ def is_possible(least_bytes: int, most_bytes: int) -> bool:
     return False
 
 
-KIND = Discipline(settings=Red)
+KIND = Red

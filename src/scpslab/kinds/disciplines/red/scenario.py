@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Probability, Size
@@ -11,6 +10,7 @@ from scpslab.plan.disciplines import Queue
 from scpslab.scenario.disciplines.kind import Discipline, Problem
 
 from scpslab.kinds.disciplines.red.plan import AVERAGE_BITS, AVERAGE_PACKET_BYTES, SLOPE_LIMIT, is_possible
+from scpslab.kinds.disciplines.red.plan import Red as Planned
 
 
 class Keys(Part):
@@ -25,6 +25,7 @@ class Red(Discipline):
     """Drops, or marks, between two thresholds."""
 
     keys = Keys
+    planned = Planned
     marks = True
 
     def problems(self, given: Keys, room_bytes: int | None) -> Iterator[Problem]:
@@ -41,14 +42,10 @@ class Red(Discipline):
             smallest = f"{(most - least) * SLOPE_LIMIT:.2g}"
             yield ("red_probability",), f"found {given.red_probability:g} over {most - least} B; expected 0, or more than {smallest}. Correct the value."
 
-    def settings(self, given: Keys, queue: Queue) -> dict[str, Any]:
+    def settings(self, given: Keys, queue: Queue) -> Planned:
         """Floyd's advice for RED: from a quarter to a half of the buffer, one packet in ten at the upper end."""
         least, most = thresholds(given, queue.room_bytes)
-        return {
-            "red_min_bytes": least,
-            "red_max_bytes": most,
-            "red_probability": 0.1 if given.red_probability is None else given.red_probability,
-        }
+        return Planned(min_bytes=least, max_bytes=most, probability=0.1 if given.red_probability is None else given.red_probability)
 
 
 def thresholds(given: Keys, room_bytes: int) -> tuple[int, int]:

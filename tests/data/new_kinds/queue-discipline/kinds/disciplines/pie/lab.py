@@ -13,7 +13,7 @@ class PieQueue(TokenBucket):
         """As the plan says; its limit counts packets."""
         packets = queue.limit_packets or max(1, queue.room_bytes // FULL_PACKET_BYTES)
         ecn = "ecn" if queue.ecn else "noecn"
-        return f"pie limit {packets} target {queue.pie_target_ns // 1000}us {ecn}"
+        return f"pie limit {packets} target {queue.settings.target_ns // 1000}us {ecn}"
 
 
 KIND = PieQueue()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scpslab.plan.disciplines.base import Discipline
+from scpslab.plan.disciplines.base import QueueSettings
 from scpslab.plan.values import Period
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pie:
+class Pie(QueueSettings):
     """The time in the queue that it aims at."""
 
-    pie_target_ns: Period | None = None
+    target_ns: Period
 
 
-KIND = Discipline(settings=Pie)
+KIND = Pie

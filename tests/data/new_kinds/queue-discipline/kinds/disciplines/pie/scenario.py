@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
 from scpslab.scenario.disciplines.kind import Discipline
+
+from scpslab.kinds.disciplines.pie.plan import Pie
 
 
 class Keys(Part):
@@ -20,11 +20,12 @@ class PieDiscipline(Discipline):
     """Drops, or marks, by the time in the queue."""
 
     keys = Keys
+    planned = Pie
     marks = True
 
-    def settings(self, given: Keys, queue: Queue) -> dict[str, Any]:
+    def settings(self, given: Keys, queue: Queue) -> Pie:
         """RFC 8033 §5.1: 15 ms."""
-        return {"pie_target_ns": given.pie_target or 15 * 10**6}
+        return Pie(target_ns=given.pie_target or 15 * 10**6)
 
 
 KIND = PieDiscipline()
