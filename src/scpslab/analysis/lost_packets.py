@@ -213,7 +213,7 @@ def _same_packets(cell: RunCell, seen: _Seen, probe: Verdicts, direction: Direct
 def _over(plan: Plan, headers: IpHeaders, probe: Verdicts) -> Ints:
     """Indices of the packets whose way leads over the probe's direction."""
     pairs, label = np.unique(np.stack([headers.source, headers.destination], axis=1), axis=0, return_inverse=True)
-    paths = Paths(plan.network)
+    paths = plan.network.paths
     crosses = np.array([_crosses(plan, paths, probe, source, destination) for source, destination in pairs.tolist()], dtype=np.bool_)
     return np.flatnonzero(crosses[label.reshape(-1)])
 

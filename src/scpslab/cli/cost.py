@@ -32,7 +32,7 @@ def cost_text(name: str, settings: list[str], *, trust: bool = False, runs: Path
     members = load_campaign(name).members if is_campaign(name) else [Member(name, ())]
     loaded = [member.load(settings, topologies) for member in members]
     times, measured = Measured.of(runs), _measured(runs)
-    costs = [(one.name, Cost.of((planning.plan(cell) for cell in scenario.cells(one)), partial(times.wall_s, one.name))) for one in loaded]
+    costs = [(one.name, Cost.of(planning.plans(scenario.cells(one)).values(), partial(times.wall_s, one.name))) for one in loaded]
     total = sum((cost for _, cost in costs[1:]), costs[0][1])
     lines = [f"{total.cells} cells in {len(costs)} scenario{'s' if len(costs) > 1 else ''}, {in_words(total.virtual_s)} of virtual time at least"]
     lines.append(f"CPU time: {in_words(total.busy_s)}, the longest cell {in_words(total.longest_s)}")

@@ -120,7 +120,7 @@ def _checked(file: Path, text: str) -> tuple[int, float]:
         written.write_text(text, encoding="utf-8")
         try:
             loaded = scenario.load(str(written))
-            cells = [planning.plan(cell) for cell in scenario.cells(loaded)]
+            cells = list(planning.plans(scenario.cells(loaded)).values())
         except ScenarioError as error:
             complaints = str(error).replace(str(written), str(file))
             raise UsageError("\n".join(f"{line} (nothing was written)" for line in complaints.splitlines())) from error

@@ -95,7 +95,7 @@ def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:
 def checked_plans(loaded: scenario.Scenario) -> dict[str, Plan]:
     """The plan of every cell of a scenario. Prints a warning of what can hardly be meant: a sweep that makes no difference, keys without use."""
     cells = scenario.cells(loaded)
-    planned = {cell.id: planning.plan(cell) for cell in cells}
+    planned = planning.plans(cells)
     if wrong := list(checks.misfits(loaded.model, planned.values())):
         raise loaded.places.error(wrong)
     for warning in (*planning.warnings(planned, loaded.places.of(("sweep",))), *planning.doubts(cells, planned)):

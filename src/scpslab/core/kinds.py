@@ -65,13 +65,15 @@ class Layer(Mapping[str, T]):
 
     def __init__(self, family: str, layer: str) -> None:
         self.family, self.layer = family, layer
+        self._loaded: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
         """The kind; raises KeyError for what is none."""
-        if name not in self:
-            raise KeyError(name)
-        kind: T = import_module(f"scpslab.kinds.{self.family}.{module_of(name)}.{self.layer}").KIND
-        return kind
+        if name not in self._loaded:
+            if name not in self:
+                raise KeyError(name)
+            self._loaded[name] = import_module(f"scpslab.kinds.{self.family}.{module_of(name)}.{self.layer}").KIND
+        return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
         """Whether there is such a kind; nothing is loaded."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Literal
 
 from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
+from scpslab.plan.paths import Paths
 from scpslab.plan.schema import Items, Range
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.values import Label
@@ -36,6 +38,11 @@ class NetworkPlan:
     def all_links(self) -> tuple[Link | SerialLink, ...]:
         """Links of packets, then serial links."""
         return (*self.links, *self.serial_links)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The paths of packets through it."""
+        return Paths(self)
 
     def addresses(self) -> list[tuple[str, str]]:
         """Every node with each of its addresses, prefix included."""

@@ -57,6 +57,8 @@ class Paths:
         self._links = network.all_links
         self._attached: dict[str, list[_Attachment]] = {name: [] for name in self._nodes}
         self._owners: dict[str, str] = {}
+        self._ways: dict[tuple[str, str, str], Way] = {}
+        self._hops: dict[tuple[str, str], NextHop] = {}
         for link in self._links:
             first, second = ((end.node, IPv4Interface(end.ip) if end.ip else None) for end in link.ends)
             for (node, own), (_, peer) in ((first, second), (second, first)):
@@ -72,6 +74,12 @@ class Paths:
         Raises:
             NoPathError: a node has no route, drops the packets, does not forward them, or they go in circles.
         """
+        known = (start, end, to_ip)
+        if known not in self._ways:
+            self._ways[known] = self._followed(*known)
+        return self._ways[known]
+
+    def _followed(self, start: str, end: str, to_ip: str) -> Way:
         if self._has_np:
             # Routers of SCPS-NP have tables of their own, which lead over the fewest links (scenario/planning/np.py).
             return way(self._links, start, end)
@@ -92,6 +100,11 @@ class Paths:
         Raises:
             NoPathError: nowhere.
         """
+        if (node, to_ip) not in self._hops:
+            self._hops[node, to_ip] = self._chosen(node, to_ip)
+        return self._hops[node, to_ip]
+
+    def _chosen(self, node: str, to_ip: str) -> NextHop:
         wanted = IPv4Address(to_ip)
         found: tuple[int, Route | _Attachment] | None = None
         for attachment in reversed(self._attached[node]):
@@ -184,7 +197,7 @@ def flow(paths: Paths, workload: Traffic) -> Flow:
 
 def ways(plan: Plan, workload: Traffic) -> tuple[Way, Way]:
     """The hops from a workload's sending host to its receiving one, and those back, whether or not anything is sent there; none where nothing arrives."""
-    paths = Paths(plan.network)
+    paths = plan.network.paths
     try:
         found = flow(paths, workload)
     except NoPathError:

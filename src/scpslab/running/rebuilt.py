@@ -41,7 +41,7 @@ def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
             loaded = scenario.load(str(file), topologies=topologies)
             # The scenario's name is its file's name; the archived run knows the name of then.
             named = replace(loaded, base_name=next(iter(run.plans.values())).cell.scenario)
-            given = {cell.id: planning.plan(cell) for cell in scenario.cells(named)}
+            given = planning.plans(scenario.cells(named))
         except (ScenarioError, TopologyError) as error:
             return [f"the scenario cannot be planned: {line}" for line in str(error).replace(str(file), run.resolved_name).splitlines()]
     return list(_differences(given, run.plans))

@@ -331,7 +331,7 @@ class ScenarioRun(PlansRun):
     def __init__(self, name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> None:
         loaded = scenario.load(name, options.overrides, OnDisk(is_trusted=options.trust))
         cells = scenario.cells(loaded)
-        plans = {cell.id: planning.plan(cell) for cell in cells}
+        plans = planning.plans(cells)
         if wrong := list(results.checks.misfits(loaded.model, plans.values())):
             raise loaded.places.error(wrong)
         own = scenario.own_files(loaded, cells)

@@ -52,7 +52,7 @@ def survey(model: ScenarioFile, network: Network) -> Surveyed:
     found = layout(network)
     nodes = tuple(replace(node, sysctls=plan_node(model.host(node.name)).sysctls) if isinstance(node, Host) else node for node in found.nodes)
     hosts = tuple(node.name for node in network.nodes if node.kind == "host")
-    return Surveyed(hosts, tuple(addresses(network)), Paths(replace(found, nodes=nodes)))
+    return Surveyed(hosts, tuple(addresses(network)), replace(found, nodes=nodes).paths)
 
 
 def ends_of(workload: Workload) -> Ends:

@@ -9,7 +9,6 @@ from typing import get_args
 
 from scpslab.core.errors import UsageError
 from scpslab.documents.places import one_of
-from scpslab.plan.paths import Paths
 from scpslab.plan.stacks import STACKS as CARRIERS
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.description import Network
@@ -161,4 +160,4 @@ def _parameter(name: str, spec: Parameter) -> str:
 def _space(network: Network, source: str, sink: Address) -> Hop:
     """The hop on the path that has the longest delay."""
     found = layout(network)
-    return max(Paths(found).path(source, sink.node, str(sink.ip.ip)), key=lambda hop: hop.direction.delay_ns)
+    return max(found.paths.path(source, sink.node, str(sink.ip.ip)), key=lambda hop: hop.direction.delay_ns)

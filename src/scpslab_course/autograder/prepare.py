@@ -26,5 +26,5 @@ def prepare(course: Course, say: Callable[[str], None]) -> None:
         parameters = drawn(PRACTICE.draw_key, Whose(NOBODY, name, NOBODY), assignment.file.variant, 0)
         for one in assignment.scenario_names:
             loaded = scenario.load(str(assignment.scenario(one)), assignment.settings(parameters, one))
-            plans += [planning.plan(cell) for cell in scenario.cells(loaded)]
+            plans += list(planning.plans(scenario.cells(loaded)).values())
     VirtualEngine().prepare(say, plans)

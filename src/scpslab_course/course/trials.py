@@ -99,7 +99,7 @@ def carry_out(one: Planned, content: bytes | None, parameters: Mapping[str, Axis
         except ScenarioError as error:
             return Outcome((), str(error))
         loaded = scenario.load(str(folder / one.scenario.name), list(one.settings))
-        plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
+        plans = planning.plans(scenario.cells(loaded))
         run = PlansRun(loaded, scenario.resolved_yaml(loaded, {}), plans, options, listeners)
         run.run()
     ended = {cell.id: cell for cell in open_run(run.folder.path).cells}

@@ -22,5 +22,5 @@ def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]
     found = {}
     for name in assignment.scenario_names:
         loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
-        found[name] = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
+        found[name] = planning.plans(scenario.cells(loaded))
     return found

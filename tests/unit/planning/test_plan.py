@@ -263,3 +263,14 @@ def test_a_required_kind_that_says_no_time_takes_none_that_is_known(monkeypatch)
     plan = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel"))[0])
     new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
     assert planning.least_virtual_s(replace(plan, cell=replace(plan.cell, workloads=(new,)))) == pytest.approx(1 + 2 * 0.53)
+
+
+def test_repeats_of_a_point_share_its_network_and_nothing_that_is_drawn():
+    """What is worked out for a network, such as its paths, is worked out once a point; the plans are those of each cell alone."""
+    cells = scenario.cells(scenario.load("fy97/fig04:kernel", ["repeats=3"]))
+    found = planning.plans(cells)
+
+    assert found == {cell.id: planning.plan(cell) for cell in cells}
+    points = {str(cell.axes) for cell in cells}
+    assert len({id(plan.network) for plan in found.values()}) == len(points) == len(cells) / 3
+    assert len({plan.cell.impairments[0].errors.seed for plan in found.values() if plan.cell.impairments}) >= 3

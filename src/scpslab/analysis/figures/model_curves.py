@@ -19,7 +19,7 @@ from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import NoPathError, Paths, flow
+from scpslab.plan.paths import NoPathError, flow
 from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
@@ -61,7 +61,7 @@ def path_of(cell: RunCell) -> Path:
     if not isinstance(workload, Bulk):
         raise NothingToDrawError(f"{cell.folder}: models: found a workload of kind {workload.kind}; expected a bulk transfer. Leave out the models.")
     try:
-        hops = flow(Paths(cell.plan.network), workload)
+        hops = flow(cell.plan.network.paths, workload)
     except NoPathError as error:
         raise NothingToDrawError(f"{cell.folder}: models: found no path: {error}; expected one. Leave out the models.") from error
     there, back = hops.there, hops.back or []

@@ -5,6 +5,6 @@ from scpslab.scenario.planning.cost import Cost
 from scpslab.scenario.planning.doubts import doubts
 from scpslab.scenario.planning.estimate import Expected, expected, least_virtual_s
 from scpslab.scenario.planning.flows import open_choices, paths_text, short_paths
-from scpslab.scenario.planning.plan import plan
+from scpslab.scenario.planning.plan import plan, plans
 
-__all__ = ["Cost", "Expected", "doubts", "expected", "least_virtual_s", "open_choices", "paths_text", "plan", "short_paths", "warnings"]
+__all__ = ["Cost", "Expected", "doubts", "expected", "least_virtual_s", "open_choices", "paths_text", "plan", "plans", "short_paths", "warnings"]

@@ -10,7 +10,7 @@ from scpslab.core.names import node_and_link
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL, Errors
 from scpslab.plan.links import Direction
-from scpslab.plan.paths import Flow, Paths, flow
+from scpslab.plan.paths import Flow, flow
 from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.scenario import Cell
 from scpslab.scenario.ends import ends_of, survey
@@ -34,7 +34,7 @@ def short_paths(planned: Mapping[str, Plan]) -> list[str]:
     """A line for each workload and each different path of it: nodes, and links where they have names of their own."""
     found: dict[tuple[str, str], int] = {}
     for plan in planned.values():
-        paths = Paths(plan.network)
+        paths = plan.network.paths
         for workload in plan.cell.workloads:
             line = workload.name, _short(flow(paths, workload))
             found[line] = found.get(line, 0) + 1
@@ -70,7 +70,7 @@ def _open(cell: Cell) -> Iterable[str]:
 
 
 def _described(plan: Plan) -> str:
-    paths = Paths(plan.network)
+    paths = plan.network.paths
     blocks = [_block(plan, flow(paths, workload)) for workload in plan.cell.workloads]
     return "\n".join(blocks) if blocks else f"{INDENT}no workload: which hosts the script's commands contact is not known\n"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 
 from scpslab.core.seeds import stream
@@ -11,7 +11,6 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Limits
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
-from scpslab.plan.paths import Paths
 from scpslab.plan.services import Daemon
 from scpslab.plan.topology.interfaces import addresses
 from scpslab.plan.topology.layout import layout
@@ -37,45 +36,74 @@ SECOND_NS = 10**9
 
 def plan(cell: Cell) -> Plan:
     """The plan of a cell (docs/plan-format.md)."""
-    hosts = {node.name: plan_node(cell.model.host(node.name)) for node in cell.network.nodes if node.kind == "host"}
-    routers = [node.name for node in cell.network.nodes if node.kind == "scps-router"]
-    scps = ScpsAddresses([*(name for name, node in hosts.items() if node.scps is not None), *routers])
-    memory_mib = (cell.model.limits.memory >> 20) + (DOCKER_MEMORY_MIB if cell.model.containers == "docker" else 0)
-    network = layout(cell.network, cell.model.containers, memory_mib)
-    network = _configured(with_routes(with_overrides(network, cell), scps), hosts, cell.model)
-    np = _np(network, cell, hosts, scps, routers)
-    if cell.model.containers == "docker":
-        network = replace(network, nodes=with_containers(network.nodes, cell.model.workloads, hosts, gateway_nodes(cell.model, list(hosts))))
-    setting = Setting(
-        paths=Paths(network),
-        hosts=hosts,
-        addresses=_addresses(cell),
-        root_seed=cell.scenario.seed,
-        repeat=cell.repeat,
-        virtual_ns=cell.model.limits.virtual,
-        folder=cell.scenario.path.parent,
-        take_scps=scps.take,
-        np_end=np.end,
-    )
-    planned = [workloads.KINDS[workload.kind].plan(workload, setting) for workload in cell.model.workloads]
-    network = with_sources(network, list(zip(cell.model.workloads, planned, strict=True)), setting)
-    return Plan(
-        network=network,
-        cell=CellPlan(
-            id=cell.id,
-            # Without the variant: a cell is the same cell in the demo and in the whole experiment.
-            scenario=cell.scenario.base_name,
-            axes=dict(cell.axes),
+    return _Point(cell).plan(cell)
+
+
+def plans(cells: Iterable[Cell]) -> dict[str, Plan]:
+    """The plans of cells by their ids. Repeats of a point that stand together share its network."""
+    found: dict[str, Plan] = {}
+    point: _Point | None = None
+    for cell in cells:
+        if point is None or point.model is not cell.model:
+            point = _Point(cell)
+        found[cell.id] = point.plan(cell)
+    return found
+
+
+class _Point:
+    """What all repeats of a point have in common."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.model = model = cell.model
+        self._hosts = {node.name: plan_node(model.host(node.name)) for node in cell.network.nodes if node.kind == "host"}
+        routers = [node.name for node in cell.network.nodes if node.kind == "scps-router"]
+        self._with_addresses = [*(name for name, node in self._hosts.items() if node.scps is not None), *routers]
+        self._addresses = _addresses(cell)
+        scps = ScpsAddresses(self._with_addresses)
+        memory_mib = (model.limits.memory >> 20) + (DOCKER_MEMORY_MIB if model.containers == "docker" else 0)
+        network = with_routes(with_overrides(layout(cell.network, model.containers, memory_mib), cell), scps)
+        network = _configured(network, self._hosts, model)
+        self._np = _np(network, cell, self._hosts, scps, routers)
+        if model.containers == "docker":
+            network = replace(network, nodes=with_containers(network.nodes, model.workloads, self._hosts, gateway_nodes(model, list(self._hosts))))
+        self._network = network
+        # With the routes that workloads ask for, which are those of every repeat.
+        self._final: NetworkPlan | None = None
+
+    def plan(self, cell: Cell) -> Plan:
+        """The plan of one repeat."""
+        setting = Setting(
+            paths=self._network.paths,
+            hosts=self._hosts,
+            addresses=self._addresses,
+            root_seed=cell.scenario.seed,
             repeat=cell.repeat,
-            kernel_seed=stream(cell.scenario.seed, "kernel", cell.id),
-            limits=_limits(cell.model.limits),
-            impairments=plan_impairments(network, cell),
-            workloads=tuple(planned),
-            probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in cell.model.probes),
-            services=_services(Site(cell, setting, np)),
-            script=plan_script(cell, network),
-        ),
-    )
+            virtual_ns=self.model.limits.virtual,
+            folder=cell.scenario.path.parent,
+            take_scps=ScpsAddresses(self._with_addresses).take,
+            np_end=self._np.end,
+        )
+        planned = [workloads.KINDS[workload.kind].plan(workload, setting) for workload in self.model.workloads]
+        if self._final is None:
+            self._final = with_sources(self._network, list(zip(self.model.workloads, planned, strict=True)), setting)
+        network = self._final
+        return Plan(
+            network=network,
+            cell=CellPlan(
+                id=cell.id,
+                # Without the variant: a cell is the same cell in the demo and in the whole experiment.
+                scenario=cell.scenario.base_name,
+                axes=dict(cell.axes),
+                repeat=cell.repeat,
+                kernel_seed=stream(cell.scenario.seed, "kernel", cell.id),
+                limits=_limits(self.model.limits),
+                impairments=plan_impairments(network, cell),
+                workloads=tuple(planned),
+                probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in self.model.probes),
+                services=_services(Site(cell, setting, self._np)),
+                script=plan_script(cell, network),
+            ),
+        )
 
 
 def _addresses(cell: Cell) -> dict[str, str]:

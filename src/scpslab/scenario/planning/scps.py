@@ -37,7 +37,7 @@ def with_routes(network: NetworkPlan, scps: ScpsAddresses) -> NetworkPlan:
     ends: dict[str, list[str]] = {}
     for name, cidr in network.addresses():
         ends.setdefault(name, []).append(cidr)
-    paths = Paths(network)
+    paths = network.paths
     nodes = list(network.nodes)
     for host, number in scps.numbers.items():
         for index, node in enumerate(nodes):
