@@ -23,39 +23,36 @@ class Container:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host:
+class Speaker:
+    """A node with a stack of protocols and routes."""
+
+    name: Name
+    kind: str
+    stack: Stack
+    sysctls: dict[Sysctl, PlainText]
+    routes: tuple[Route, ...]
+    container: Container | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host(Speaker):
     """A node with programs."""
 
-    name: Name
     kind: Literal["host"] = "host"
-    stack: Stack
-    sysctls: dict[Sysctl, PlainText]
-    routes: tuple[Route, ...]
-    container: Container | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Router:
+class Router(Speaker):
     """A node that forwards IPv4."""
 
-    name: Name
     kind: Literal["router"] = "router"
-    stack: Stack
-    sysctls: dict[Sysctl, PlainText]
-    routes: tuple[Route, ...]
-    container: Container | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScpsRouter:
+class ScpsRouter(Speaker):
     """A node that forwards SCPS-NP; the service np-router of its name is what does."""
 
-    name: Name
     kind: Literal["scps-router"] = "scps-router"
-    stack: Stack
-    sysctls: dict[Sysctl, PlainText]
-    routes: tuple[Route, ...]
-    container: Container | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

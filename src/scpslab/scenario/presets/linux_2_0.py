@@ -5,27 +5,16 @@ first segments of a connection are acknowledged at once, unless a workload sees 
 3 s: on slow lines that sends segments twice; `rto_min` raises it together with the smallest one.
 """
 
-from scpslab.scenario.presets.settings import KernelSettings
+from scpslab.scenario.presets.settings import reno
 
-KIND = KernelSettings(
+KIND = reno(
     title="TCP of Linux 2.0 (Red Hat 5.2): Reno, initial window 1, no SACK, no timestamps, windows of 31 KiB",
-    congestion="reno",
     # Acknowledgements of 40 bytes (ITC, unbalanced tests) say that there were none; SACK and window scaling came with 2.2 too.
     timestamps=False,
     sack=False,
     window_scaling=False,
-    ecn=False,
-    rack=False,
-    tail_loss_probe=False,
-    f_rto=False,
-    autotuning=False,
     # RFC 2001: one segment.
     initial_window=1,
-    initial_receive_window=None,
-    mss=None,
-    rto_min_ms=None,
     send_buffer=65_535,
     receive_buffer=31_744,
-    delayed_ack=True,
-    quick_ack=False,
 )

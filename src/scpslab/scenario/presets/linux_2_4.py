@@ -1,25 +1,11 @@
 """Preset `linux-2.4`: TCP of the tests of 2005 (JZUS), Red Hat 7.3, on a kernel of today."""
 
-from scpslab.scenario.presets.settings import KernelSettings
+from scpslab.scenario.presets.settings import reno
 
-KIND = KernelSettings(
+KIND = reno(
     title="TCP of Linux 2.4 (Red Hat 7.3): Reno with SACK and timestamps, initial window 3, buffers of 65,536 bytes",
-    congestion="reno",
     # JZUS Table 1: timestamps and window scaling on, buffers of 65,536 bytes, initial window 3 segments (4344 bytes).
-    timestamps=True,
-    sack=True,
-    window_scaling=True,
-    ecn=False,
-    rack=False,
-    tail_loss_probe=False,
-    f_rto=False,
-    autotuning=False,
     initial_window=3,
-    initial_receive_window=None,
-    mss=None,
-    rto_min_ms=None,
     send_buffer=65_536,
     receive_buffer=65_536,
-    delayed_ack=True,
-    quick_ack=False,
 )
