@@ -10,8 +10,8 @@ from pathlib import Path
 from scpslab.analysis.collect import OWN_COLUMNS, columns_of
 from scpslab.analysis.statistics import number_in
 from scpslab.core import units
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError
-from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan
 from scpslab.runs import RunFolder

@@ -15,8 +15,8 @@ from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, ef
 from scpslab.analysis.run import open_run
 from scpslab.analysis.statistics import Mean, clopper_pearson, holm, mean_of, number_in, sum_of
 from scpslab.analysis.table import Results, summarise
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.documents.places import one_of
 from scpslab.plan import Plan
 from scpslab.runs import RunFolder
 

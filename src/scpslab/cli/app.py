@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.terminal import harmless
-from scpslab.core.errors import CapabilityError, ScpslabError
+from scpslab.core.choices import one_of
+from scpslab.core.errors import CapabilityError, ScpslabError, UsageError
 from scpslab.core.installation import add_extra
 from scpslab.core.version import version
 
@@ -75,6 +76,8 @@ def program(words: list[str]) -> typer.Typer:
     if wanted in COMMANDS:
         _load(wanted).register(app)
         return app
+    if wanted:
+        raise UsageError(f'scpslab: found no command "{wanted}"; {one_of(wanted, COMMANDS)}')
     for command, (_, summary) in COMMANDS.items():
         app.command(command, help=summary)(_not_loaded)
     return app

@@ -12,8 +12,8 @@ from scpslab.analysis.claims.words import strange_words
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
 from scpslab.cli.tables import Format, as_markdown, print_for_programs, table_console
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, UsageError
-from scpslab.documents import one_of
 from scpslab.runs import runs_of
 
 NAMED = 4

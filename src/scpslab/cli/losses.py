@@ -13,8 +13,8 @@ from scpslab.analysis.lost_packets import Losses, capture_file, find_losses
 from scpslab.analysis.pcapng import annotated
 from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.cli.tables import Format, print_numbers
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.documents.places import one_of
 from scpslab.runs import find_run
 
 from scpslab.kinds.probes.capture.plan import Capture

@@ -16,9 +16,9 @@ from scpslab import scenario
 from scpslab.cli.results import split
 from scpslab.cli.terminal import harmless, printable
 from scpslab.core import units
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import is_name
-from scpslab.documents.places import one_of
 from scpslab.scenario import fresh, planning
 
 SUFFIXES = (".yaml", ".yml")

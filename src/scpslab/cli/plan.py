@@ -11,8 +11,8 @@ from scpslab import scenario
 from scpslab.cli.cost import cost_text
 from scpslab.cli.terminal import harmless
 from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, TRUST_HELP, todays_name
+from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
-from scpslab.documents.places import one_of
 from scpslab.scenario import planning
 from scpslab.scenario.topologies import OnDisk
 

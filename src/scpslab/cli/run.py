@@ -13,11 +13,12 @@ from scpslab import analysis as results
 from scpslab.analysis import figures
 from scpslab.cli.consent import ask_for_host
 from scpslab.cli.notes import warn
+from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.validate import todays_name
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.documents.places import one_of
 from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
 from scpslab.running import RunOptions, run_campaign, run_scenario
@@ -40,7 +41,7 @@ def run(  # typer calls it by name
     engine: Annotated[
         str, typer.Option(help="Engine to run cells in: virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root).")
     ] = DEFAULT_ENGINE,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
+    jobs: Jobs = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell again.")] = True,
     snapshots: Annotated[
         bool,

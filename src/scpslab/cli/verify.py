@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless, printable
@@ -32,7 +33,7 @@ def verify(
     sample: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Run only some cells again, drawn anew each time: a share such as 5%, or a number.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
+    jobs: Jobs = None,
     keep: Annotated[Path | None, typer.Option(callback=printable, help="Keep the re-run in this folder. Default: remove it after the comparison.")] = None,
     wall: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this.")] = LONGEST_WALL_S,
     trust: Annotated[bool, typer.Option("--trust", help="Run the archive's own topologies, which are Python code with your rights. Read them first.")] = False,

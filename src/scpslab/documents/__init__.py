@@ -7,7 +7,7 @@ Order of reading: parts.py (the base of strict models), quantities.py (text with
 from scpslab.documents.complaints import Complaint, complaints, validated
 from scpslab.documents.document import Document, load, read
 from scpslab.documents.parts import Part, key
-from scpslab.documents.places import Places, one_of
+from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import Form, KeyPath, dotted
 
-__all__ = ["Complaint", "Document", "Form", "KeyPath", "Part", "Places", "complaints", "dotted", "key", "load", "one_of", "read", "validated"]
+__all__ = ["Complaint", "Document", "Form", "KeyPath", "Part", "Places", "complaints", "dotted", "key", "load", "read", "validated"]

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from scpslab.documents.places import Places, one_of
+from scpslab.core.choices import one_of
+from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import KeyPath
 
 LONGEST_SHOWN = 60

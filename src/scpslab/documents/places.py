@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,10 +12,6 @@ from scpslab.core.errors import ScenarioError
 from scpslab.documents.yaml_lines import KeyPath, dotted
 
 T = TypeVar("T")
-# A longer list is not read: of more names, only the nearest are shown.
-LONGEST_LIST, MOST_NEAR = 24, 6
-# Digits behind a point are no number of their own: 1.05 is not 1.5.
-LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 
 
 @dataclass(frozen=True)
@@ -73,28 +67,3 @@ class Places:
         if any(prefix in self.set_by for prefix in prefixes):
             return math.inf
         return next((self.lines[prefix] for prefix in prefixes if prefix in self.lines), 0)
-
-
-def one_of(word: object, choices: Iterable[object]) -> str:
-    """`expected one of …`, then what to do: the message suggests the nearest choice, if one is near."""
-    names = [str(choice) for choice in choices]
-    close = _nearest(str(word), names)
-    if len(names) > LONGEST_LIST:
-        near = difflib.get_close_matches(str(word), names, n=MOST_NEAR, cutoff=0.5)
-        shown = [*([close] if close and close not in near else []), *(near or names)][:MOST_NEAR]
-        listed = f"{', '.join(shown)}, … ({len(names)} names)"
-    else:
-        listed = ", ".join(names)
-    expected = f"expected one of {listed}" if names else "expected none here"
-    return f"{expected}. Did you mean {close}?" if close else f"{expected}. Choose one of these." if names else f"{expected}. Remove it."
-
-
-def _nearest(word: str, names: list[str]) -> str:
-    """The name that differs only in leading zeros of its numbers, else the most similar name; "" when none is similar."""
-    plain = _without_leading_zeros(word)
-    same = [name for name in names if _without_leading_zeros(name) == plain]
-    return next(iter(same or difflib.get_close_matches(word, names, n=1)), "")
-
-
-def _without_leading_zeros(text: str) -> str:
-    return LEADING_ZEROS.sub("", text)

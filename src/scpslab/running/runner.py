@@ -360,10 +360,11 @@ def _check_room(out: Path) -> None:
     place = out.resolve()
     while not place.exists():
         place = place.parent
-    free = shutil.disk_usage(place).free
-    if free < FREE_BYTES_PER_RUN:
+    usage = shutil.disk_usage(place)
+    if usage.free < FREE_BYTES_PER_RUN:
+        room = f"{usage.free // 10**6} MB free" if usage.total else "a file system that keeps no files"
         raise CapabilityError(
-            f"{out}: found {free // 10**6} MB free; expected at least {FREE_BYTES_PER_RUN // 10**6} MB. Free disk space, or choose another folder with --out."
+            f"{out}: found {room}; expected at least {FREE_BYTES_PER_RUN // 10**6} MB. Free disk space, or choose another folder with --out."
         )
     if not os.access(place, os.W_OK):
         raise LabError(f"{out}: found no permission to write; expected a folder that you may write to. Choose another folder with --out.")

@@ -89,6 +89,8 @@ def _said() -> Iterator[None]:
         yield
     except MemberError:
         raise
+    except gzip.BadGzipFile as error:
+        raise MemberError("found a file that is not gzipped, or is damaged") from error
     except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError, OverflowError, RecursionError) as error:
         said = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise MemberError(f"found {said.splitlines()[0]}") from error

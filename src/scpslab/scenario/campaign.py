@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
-from scpslab.documents import Form, Part, key, one_of, read
+from scpslab.documents import Form, Part, key, read
 from scpslab.documents import load as load_document
 from scpslab.documents.quantities import Name
 from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names, variants_of

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from scpslab.core import units
-from scpslab.documents.places import Places, one_of
+from scpslab.core.choices import one_of
+from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.np import LAN
 from scpslab.plan.topology import description as topology

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from scpslab.core.choices import one_of
 from scpslab.core.names import node_and_link
-from scpslab.documents.places import one_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.nodes import Host
 from scpslab.plan.paths import NoPathError, Paths

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
-from scpslab.documents.places import one_of
 from scpslab.plan.stacks import STACKS as CARRIERS
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.description import Network

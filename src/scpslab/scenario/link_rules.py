@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scpslab.core import units
-from scpslab.documents.places import one_of
+from scpslab.core.choices import one_of
 from scpslab.documents.quantities import PositiveDuration, limit_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import disciplines

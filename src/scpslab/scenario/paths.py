@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scpslab.core.choices import one_of
 from scpslab.core.names import node_and_link
-from scpslab.documents.places import Places, one_of
+from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import KeyPath, dotted, read_value
 from scpslab.plan.topology.description import Network
 

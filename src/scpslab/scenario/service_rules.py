@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scpslab.documents.places import one_of
+from scpslab.core.choices import one_of
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.topology.description import Network
 from scpslab.plan.topology.interfaces import addresses

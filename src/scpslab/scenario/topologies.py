@@ -18,9 +18,9 @@ from pathlib import Path
 from types import ModuleType
 
 from scpslab import plan as plans
+from scpslab.core.choices import one_of
 from scpslab.core.ownership import somebody_elses
 from scpslab.core.project import PACKAGE
-from scpslab.documents.places import one_of
 from scpslab.plan import PlanError, schema
 from scpslab.plan.topology import Network, Parameter, Parameters, catalogue
 from scpslab.plan.topology.layout import layout

@@ -14,11 +14,12 @@ from rich.table import Table
 from scpslab import analysis as results
 from scpslab.analysis import figures
 from scpslab.cli.notes import warn
+from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_summary, table_console
 from scpslab.cli.terminal import harmless, printable
+from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
-from scpslab.documents.places import one_of
 from scpslab.running import RunOptions
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import originals
@@ -122,7 +123,7 @@ def predict(
 
 def run(
     scenario: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Scenarios of the assignment. Default: all, in their order.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
+    jobs: Jobs = None,
     trust: Annotated[bool, typer.Option("--trust", help="Run topology files (Python) that others own or may write. Read them first.")] = False,
     unpredicted: Annotated[bool, typer.Option("--unpredicted", help="Run although predictions are missing. Afterwards they have no points.")] = False,
     in_: In = None,
@@ -152,9 +153,7 @@ def run(
         typer.echo(harmless(str(folders[name])))
 
 
-def check_(
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells of trials to run at a time. Default: one per core.")] = None, in_: In = None
-) -> None:
+def check_(jobs: Jobs = None, in_: In = None) -> None:
     """Say what is done and what is missing, without giving an answer away.
 
     If the assignment asks for a program of yours, the command also runs the trials that you may see, and says what they give.

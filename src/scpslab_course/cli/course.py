@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.notes import warn
+from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import table_console
 from scpslab.cli.terminal import harmless, printable
@@ -72,7 +73,7 @@ def issue(
     term: Annotated[str | None, typer.Option(help="Another term than course.yaml's; it gives everybody other variants.")] = None,
     assignment: Annotated[list[str] | None, typer.Option(help="Only this assignment; repeat the option. Default: all of course.yaml.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace variants that are there with other content.")] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Cells of reference runs at a time. Default: one per core.")] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Draw and sign the variants of a roster: issued/TERM/STUDENT/ASSIGNMENT.variant.json.
 
@@ -99,7 +100,7 @@ def issue(
 def practice(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of your own.")],
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if practice.json is not what the assignment gives.")] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Draw the practice variant of an assignment, run it, and write it with its answers: practice.json.
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
-from scpslab.documents import Form, Places, one_of
+from scpslab.documents import Form, Places
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import read_content
 from scpslab_course.course.given import GivenError

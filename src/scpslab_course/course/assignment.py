@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import is_name
 from scpslab.core.project import ROOT
-from scpslab.documents import Form, KeyPath, Places, load, one_of, read
+from scpslab.documents import Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.scenario.load import FORM as SCENARIO_FORM
 from scpslab_course.course.consistency import differences, policies_of, problems, sources, unknown_scenarios

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from scpslab.documents import Complaint, KeyPath, one_of, read
+from scpslab.core.choices import one_of
+from scpslab.documents import Complaint, KeyPath, read
 from scpslab.scenario.load import FORM as SCENARIO_FORM
 from scpslab_course.course.draw import DrawError, count_of, value_at
 from scpslab_course.course.expression import Formula as ReadFormula

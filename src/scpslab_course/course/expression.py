@@ -16,7 +16,7 @@ import operator
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from scpslab.documents.places import one_of
+from scpslab.core.choices import one_of
 
 Value = float | str
 Function = Callable[..., Value]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from scpslab.core import units
-from scpslab.documents.places import one_of
+from scpslab.core.choices import one_of
 from scpslab.documents.quantities import AxisValue
 from scpslab_course.course.expression import MATHEMATICS, FormulaError, Function, Value
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST, is_name, shown
-from scpslab.documents.places import one_of
 
 COLUMNS = ("student", "name", "email", "group")
 REQUIRED = "student"

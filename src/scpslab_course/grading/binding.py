@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScpslabError, UsageError
 from scpslab.core.names import shown
-from scpslab.documents.places import one_of
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import Assignment, Marking, load_marking
 from scpslab_course.course.draw import DrawError, Whose, drawn

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scpslab.analysis.csv_text import csv_text, no_formula
+from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
 from scpslab.core.names import shown
 from scpslab.core.scratch import replace_text
-from scpslab.documents import one_of
 from scpslab_course.grading.grade import Grade, Part, Status
 
 COLUMNS = ("submission", "student", "assignment", "part", "of", "points", "comment")

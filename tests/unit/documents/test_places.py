@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.documents.places import Places, one_of
+from scpslab.core.choices import one_of
+from scpslab.documents.places import Places
 
 FIGURES = ["fy97/fig14", "fy97/fig04", "fy97/fig24"]
 

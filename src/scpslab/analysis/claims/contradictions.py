@@ -10,8 +10,9 @@ from pydantic import Field
 
 from scpslab.analysis.claims.load import Paper
 from scpslab.analysis.claims.model import Text
+from scpslab.core.choices import one_of
 from scpslab.core.project import ROOT
-from scpslab.documents import Form, Part, key, load, one_of
+from scpslab.documents import Form, Part, key, load
 
 FILE = ROOT / "analysis" / "contradictions.yaml"
 FORM = Form("a contradictions file", "kind, contradictions", "docs/claims.md")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.analysis.claims.model import ClaimsFile
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
-from scpslab.documents import Complaint, Form, Places, one_of
+from scpslab.documents import Complaint, Form, Places
 from scpslab.documents import load as load_document
 from scpslab.runs import RunFolder
 from scpslab.runs.run import CLAIMS

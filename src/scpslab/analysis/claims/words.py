@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 
 from scpslab.analysis.claims.evidence import Evidence
 from scpslab.analysis.claims.load import Paper
-from scpslab.documents import Complaint, one_of
+from scpslab.core.choices import one_of
+from scpslab.documents import Complaint
 from scpslab.scenario import names
 
 

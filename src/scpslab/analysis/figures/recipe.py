@@ -14,9 +14,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, PrivateAttr
 
 from scpslab.analysis.figures.conditions import Conditions
+from scpslab.core.choices import one_of
 from scpslab.core.project import ROOT
 from scpslab.core.units import KINDS, PERCENT, UnitError, of_metric
-from scpslab.documents import Document, Form, Part, complaints, key, one_of, read
+from scpslab.documents import Document, Form, Part, complaints, key, read
 from scpslab.documents.parts import OneOf
 from scpslab.documents.quantities import AxisValue
 

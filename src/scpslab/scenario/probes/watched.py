@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from scpslab.documents.places import one_of
+from scpslab.core.choices import one_of
 
 if TYPE_CHECKING:
     from scpslab.plan.topology.description import Network

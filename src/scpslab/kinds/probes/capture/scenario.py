@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
+from scpslab.core.choices import one_of
 from scpslab.documents.parts import key
-from scpslab.documents.places import one_of
 from scpslab.documents.quantities import Name, Snaplen
 from scpslab.scenario.probes.base import Kind, Observer, Problem
 from scpslab.scenario.probes.filters import certain_mistake
