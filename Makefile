@@ -77,10 +77,10 @@ images: python ## build lab kernel, guest image and guest programs into the user
 	@$(PYTHON) -m scpslab.setup $(if $(WHEEL),--from "$(WHEEL)")
 
 pin: python ## write the package versions that the mirror has today into the recipes of kernel and guest (maintainers; docs/decisions/0021)
-	@$(PYTHON) -m scpslab.setup --pin
+	@$(PYTHON) -m tools.build pin
 
 published: images ## write the hashes of the parts built here into images/published.txt (maintainers, after a change of a recipe)
-	@$(PYTHON) -m scpslab.setup --published
+	@$(PYTHON) -m tools.build published
 
 lint: development site lint-playbooks ## check formatting, style, types, shell, YAML, repository rules, links of the site, playbooks, Dockerfiles, Rust
 	.venv/bin/ruff format --check .

@@ -18,6 +18,7 @@ from scpslab.engine import bundle
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "scpslab"
 COURSE = ROOT / "src" / "scpslab_course"
+BUILDERS = ROOT / "tools" / "build"
 FILE_LINES = 700
 FUNCTION_LINES = 75
 RUST_FILE_LINES = 800
@@ -29,8 +30,7 @@ LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metric
 MOST_ARROWS = 50
 # The door for topology files of users and of archives.
 DOORS = ("topology",)
-# setup/job.py: something moves in a terminal while a build takes its minutes, whoever asked for it.
-PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab/setup/job.py", "scpslab_course/cli/")
+PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab_course/cli/")
 # Pages that code and documents cite by section (`scps-tp §4.4`) or by requirement (`apparatus A-10`), under the names they are cited by.
 CITED_PAGES = {
     "scps-tp": "docs/protocol/scps-tp.md",
@@ -161,6 +161,15 @@ def test_kinds_are_folders_that_say_nothing():
 
 def test_the_laboratory_imports_nothing_of_the_course():
     wrong = [f"{where(path, line)}: {module}" for path in PACKAGE.rglob("*.py") for module, line in imports(path) if module.startswith("scpslab_course")]
+    assert wrong == []
+
+
+def test_only_the_recipes_know_the_builders():
+    """The laboratory runs without tools/build, and the builders know the laboratory's parts and words alone."""
+    wrong = [where(path, line) for path in python_files() for module, line in imports(path) if module.startswith("tools")]
+    wrong += [where(path) for path in python_files() if "tools.build" in path.read_text() and path != PACKAGE / "setup" / "recipes.py"]
+    for path in BUILDERS.glob("*.py"):
+        wrong += [where(path, line) for module, line in imports(path) if layer_of_module(module) not in ("", "core", "setup")]
     assert wrong == []
 
 

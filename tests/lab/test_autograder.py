@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.setup.apt import sources_line
 from scpslab_course.cli.course import _Reference
 from scpslab_course.course.assignment import find, load_assignment
 from scpslab_course.course.folder import make_course
 from tests.lab.made_up_class import CHEATS, MadeUpClass
+from tools.build.apt import sources_line
 
 WHEEL = os.environ.get("SCPSLAB_AUTOGRADER_WHEEL")
 pytestmark = [pytest.mark.lab, pytest.mark.skipif(WHEEL is None, reason="opt-in: make test-autograder")]

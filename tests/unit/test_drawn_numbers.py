@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 
 import pytest
+
 from tools.drawn_numbers import without_drawn_numbers
 
 HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 1)

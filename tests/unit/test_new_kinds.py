@@ -6,11 +6,11 @@ import json
 import re
 
 import pytest
-from tests.lab.copied_tree import ROOT, SORTS, CopiedTree, NewKind
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario.reference import schema
+from tests.lab.copied_tree import ROOT, SORTS, CopiedTree, NewKind
 
 pytestmark = pytest.mark.slow
 

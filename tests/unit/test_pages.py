@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from tests.lab.pages import DOCS, Command, File, agree, steps
 
 PAGE = """

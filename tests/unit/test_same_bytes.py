@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from tools import same_bytes
 
 from scpslab import scenario
 from scpslab.plan import write
@@ -17,6 +16,7 @@ from scpslab.scenario.errors import MODELS
 from scpslab.scenario.model import Probe, Workload
 from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import STACKS
+from tools import same_bytes
 
 from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
 

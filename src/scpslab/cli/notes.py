@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.status import Status
 
 from scpslab.cli.terminal import harmless
-from scpslab.setup.job import UNDER_WAY
+from scpslab.setup.images import UNDER_WAY
 
 
 def warn(text: str) -> None:

@@ -1,13 +1,13 @@
 """`python -m scpslab.setup`: builds everything that engines need and prints the time of each step. `--programs FOLDER`: only the programs of node images.
 
-`--from WHEEL`: takes them from a wheel first (from_wheel.py). `--pin`, `--published` (pin.py) and `--pack FOLDER [--without-appliance]` (pack.py) are a
-maintainer's.
+`--from WHEEL`: takes them from a wheel first (from_wheel.py).
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -16,53 +16,46 @@ from rich.table import Table
 from scpslab.core.errors import ScpslabError
 from scpslab.setup.from_wheel import take
 from scpslab.setup.images import PARTS, cache_dir, compare, ensure, ensure_programs, find, timings
-from scpslab.setup.pack import pack
-from scpslab.setup.pin import pin, publish
 
 INTERRUPTED_EXIT = 130
 
 
-def main() -> int:
-    """Builds what is missing; returns the exit code of the error, if there is one."""
+def attempt(work: Callable[[], None]) -> int:
+    """Does some work of building; returns the exit code of the error, if there is one."""
     # Ended in whatever way, a build first ends its programs.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
-        if sys.argv[1:2] == ["--programs"] and len(sys.argv) == 3:
-            ensure_programs(Path(sys.argv[2]), _say)
-            return 0
-        if sys.argv[1:2] == ["--pack"] and sys.argv[3:] in ([], ["--without-appliance"]):
-            pack(Path(sys.argv[2]), _say, with_appliance=len(sys.argv) == 3)
-            return 0
-        if sys.argv[1:2] == ["--from"] and len(sys.argv) == 3:
-            for name in take(Path(sys.argv[2]), _say):
-                _say(f"{name}: the wheel has one of another recipe")
-        if sys.argv[1:] in (["--pin"], ["--published"]):
-            (pin if sys.argv[1] == "--pin" else publish)(_say)
-            return 0
-        return _everything()
+        work()
     except ScpslabError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("interrupted: finished parts are kept; repeat the command to build the others", file=sys.stderr)
         return INTERRUPTED_EXIT
+    return 0
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Prints a line at once."""
     print(text, flush=True)
 
 
-def _everything() -> int:
+def _main() -> None:
+    if sys.argv[1:2] == ["--programs"] and len(sys.argv) == 3:
+        ensure_programs(Path(sys.argv[2]), say)
+        return
+    if sys.argv[1:2] == ["--from"] and len(sys.argv) == 3:
+        for name in take(Path(sys.argv[2]), say):
+            say(f"{name}: the wheel has one of another recipe")
     present = {part.name for part in PARTS if find(part, cache_dir())}
-    images = ensure(_say)
+    images = ensure(say)
     if len(present) < len(PARTS):
         Console().print(_table(present))
     print(f"images {images.hash}: lab kernel and guest are in {cache_dir()}")
     for part in PARTS:
         if verdict := compare(part, cache_dir()):
             print(verdict.text)
-    return 0
 
 
 def _table(present: set[str]) -> Table:
@@ -74,4 +67,5 @@ def _table(present: set[str]) -> Table:
     return table
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(attempt(_main))

@@ -21,8 +21,8 @@ from typing import Any
 from scpslab.core import project
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
-from scpslab.setup import docker, guest, kernel, packed, published, stack, system, tools, trust
-from scpslab.setup.job import Job
+from scpslab.setup import packed, published, recipes, system, trust
+from scpslab.setup.recipes import built_by, files_of
 
 PROJECT = project.ROOT
 NEEDED_BYTES = 4 * 10**9
@@ -32,6 +32,8 @@ PUBLISHED = "images/published.txt"
 SYSTEM_CACHE = "SCPSLAB_SYSTEM_CACHE"
 # Beside a product: what it was made with, and where its versions differ from the recipe's.
 MADE = "made.json"
+# How a line ends that is about work which has begun.
+UNDER_WAY = " …"
 # User-Mode Linux exists for no other.
 LAB_KERNEL_MACHINE = "x86_64"
 
@@ -64,23 +66,20 @@ class Part:
     name: str
     title: str
     recipe: str
-    build: Callable[[Job], None]
+    build: Callable[[Any], None]
     product: str
     sources: Callable[[Path], list[Path]]
     made_with: tuple[str, ...] = ()
 
 
-def files_of(folder: Path) -> list[Path]:
-    """The files of a recipe; folders inside are recipes of their own."""
-    return sorted(file for file in folder.iterdir() if file.is_file())
-
-
-TOOLS = Part("tools", "guest programs", "images/guest/tools", tools.build, "bin", files_of, ("gcc", "clang"))
-GUEST = Part("guest", "guest image", "images/guest", guest.build, "guest.erofs", files_of, ("mkfs.erofs",))
-KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", kernel.build, "linux", files_of, ("gcc", "ld"))
-STACK = Part("stack", "SCPS stack", "stack", stack.build, "scps", stack.sources, ("rustc", "gcc"))
-APPLIANCE = Part("appliance", "appliance's kernel", "images/appliance", kernel.build_appliance, "bzImage", kernel.appliance_sources, ("gcc", "ld"))
-DOCKER = Part("docker", "Docker and the images of nodes, for guests", ".", docker.build, "docker.erofs", docker.sources)
+TOOLS = Part("tools", "guest programs", "images/guest/tools", built_by("programs"), "bin", files_of, ("gcc", "clang"))
+GUEST = Part("guest", "guest image", "images/guest", built_by("guest"), "guest.erofs", files_of, ("mkfs.erofs",))
+KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", built_by("kernel"), "linux", files_of, ("gcc", "ld"))
+STACK = Part("stack", "SCPS stack", "stack", built_by("stack"), "scps", recipes.stack_files, ("rustc", "gcc"))
+APPLIANCE = Part(
+    "appliance", "appliance's kernel", "images/appliance", built_by("kernel", "build_appliance"), "bzImage", recipes.appliance_files, ("gcc", "ld")
+)
+DOCKER = Part("docker", "Docker and the images of nodes, for guests", ".", built_by("docker"), "docker.erofs", recipes.docker_files)
 # The parts that every cell needs. The quickest comes first, so that missing packages show early.
 PARTS = (TOOLS, GUEST, KERNEL)
 # What a wheel carries (pack.py).
@@ -324,7 +323,7 @@ def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
         log = cache / f"{part.name}.log"
         log.write_bytes(b"")
         say(f"{part.title}: building, once for all clones (log: {log})")
-        job = Job(part.title, PROJECT / part.recipe, work / part.product, log, say)
+        job = recipes.builder("job").Job(part.title, PROJECT / part.recipe, work / part.product, log, say)
         try:
             part.build(job)
             _content_hash(job.target)

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from scpslab.cli.notes import Notes
-from scpslab.setup.job import Job
+from tools.build.job import Job
 
 
 @pytest.fixture

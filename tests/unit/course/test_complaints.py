@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.unit.course.conftest import ASSIGNMENT, MARKING
 
 from scpslab.core.errors import ScenarioError
 from scpslab_course.course.assignment import load_assignment, load_marking
+from tests.unit.course.conftest import ASSIGNMENT, MARKING
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: ([\w.\[\]-]+: )?found .+; expected .+[.?]")
 TRIED = """deliverables:

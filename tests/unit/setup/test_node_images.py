@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.setup.guest import lines
+from tools.build.guest import lines
 
 ROOT = Path(__file__).parents[3]
 IMAGES = ROOT / "images"

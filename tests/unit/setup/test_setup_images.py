@@ -11,7 +11,7 @@ import pytest
 
 from scpslab.core.errors import CapabilityError
 from scpslab.setup import images
-from scpslab.setup.job import Job
+from tools.build.job import Job
 
 PRODUCTS = {"guest": "guest.erofs"}
 

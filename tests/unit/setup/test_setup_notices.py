@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scpslab.setup import notices, stack
+from tools.build import notices, stack
 
 
 def test_the_notices_of_debians_packages_leave_the_image(tmp_path):

@@ -13,8 +13,9 @@ import pytest
 
 from scpslab.core import project
 from scpslab.core.errors import CapabilityError, UsageError
-from scpslab.setup import from_wheel, images, pack, packed
-from scpslab.setup.job import Job
+from scpslab.setup import from_wheel, images, packed
+from tools.build import pack
+from tools.build.job import Job
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scpslab.core.errors import CapabilityError
-from scpslab.setup import apt, guest, images, job, kernel
+from scpslab.setup import images
+from tools.build import apt, guest, job, kernel
 
 DEFAULT = "http://default.example/debian"
 

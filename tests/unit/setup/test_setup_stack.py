@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.setup import images, stack
+from scpslab.setup import images, recipes
+from tools.build import stack
 
 
 class Recorder:
@@ -50,6 +51,6 @@ def test_an_old_or_missing_cargo_is_replaced_by_debians(version, tool, tmp_path,
 
 def test_the_recipe_is_what_the_program_is_made_from():
     """Sources and the lock of dependencies, no tests: a changed test does not compile the program anew."""
-    names = {str(path.relative_to(images.PROJECT / "stack")) for path in stack.sources(images.PROJECT / "stack")}
+    names = {str(path.relative_to(images.PROJECT / "stack")) for path in recipes.stack_files(images.PROJECT / "stack")}
     assert {"Cargo.toml", "Cargo.lock", "crates/scps-tp/src/lib.rs", "crates/scps-cli/Cargo.toml"} <= names
     assert not any("/tests/" in name or "/target/" in name for name in names)

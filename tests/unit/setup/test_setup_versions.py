@@ -9,9 +9,10 @@ import subprocess
 import pytest
 
 from scpslab.core.errors import CapabilityError
-from scpslab.setup import apt, guest, images, kernel, published, source, versions
-from scpslab.setup.job import Job
-from scpslab.setup.versions import Package, Versions
+from scpslab.setup import images, published
+from tools.build import apt, guest, kernel, source, versions
+from tools.build.job import Job
+from tools.build.versions import Package, Versions
 
 DATE = "20261122T210000Z"
 NAME = "linux-source-6.12"

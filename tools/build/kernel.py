@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
-from scpslab.setup import source, versions
-from scpslab.setup.job import Job
+from scpslab.setup.recipes import appliance_source
+from tools.build import source, versions
+from tools.build.job import Job
 
 VERSION = "6.12"
 FRAGMENT = "config.fragment"
@@ -57,7 +58,7 @@ def build_appliance(job: Job) -> None:
     Raises:
         CapabilityError: as `build`.
     """
-    with _source(job, _lab_kernel(job.recipe)) as tree:
+    with _source(job, appliance_source(job.recipe)) as tree:
         with job.step("configure"):
             # Everything that the fragment does not name is left out: this kernel drives one kind of machine.
             job.run(["make", "ARCH=x86_64", *UNUSED_TOOLS, f"KCONFIG_ALLCONFIG={job.recipe / FRAGMENT}", "allnoconfig"], cwd=tree)
@@ -67,15 +68,6 @@ def build_appliance(job: Job) -> None:
             shutil.copyfile(job.recipe / "initramfs.txt", tree / "usr/appliance.txt")
             _make(job, tree, "x86_64", "bzImage")
             shutil.copyfile(tree / "arch/x86/boot/bzImage", job.target)
-
-
-def appliance_sources(folder: Path) -> list[Path]:
-    """The files of the appliance's recipe: those of its folder, and the version of the source, which is the lab kernel's."""
-    return [*sorted(file for file in folder.iterdir() if file.is_file()), _lab_kernel(folder)]
-
-
-def _lab_kernel(folder: Path) -> Path:
-    return folder.parent / "lab-kernel" / versions.FILE
 
 
 @contextmanager

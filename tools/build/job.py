@@ -16,12 +16,11 @@ from typing import IO
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import PACKAGES
+from scpslab.setup.images import UNDER_WAY
 
 LAST_LINES = 6
 # How long the programs of an interrupted build may take to end.
 ENDING_S = 5
-# How a line ends that is about work which has begun.
-UNDER_WAY = " …"
 # Messages of the tools, and the advice for each.
 HINTS = (
     ("gelf.h", "Install the headers that the kernel's own tools need: sudo apt-get install libelf-dev."),

@@ -11,9 +11,10 @@ from typing import NoReturn
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
 from scpslab.core.version import commit
-from scpslab.setup import notices, packed
+from scpslab.setup import packed
 from scpslab.setup.images import APPLIANCE, CARRIED, MADE, Part, cache_dir, ensure, ensure_appliance, ensure_stack, find, link_or_copy, made, place
 from scpslab.setup.packed import Packed
+from tools.build import notices
 
 # Beside the parts in the cache: the archives, because packing takes minutes.
 FOLDER = "packed"

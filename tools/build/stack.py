@@ -10,9 +10,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from scpslab.setup import notices
-from scpslab.setup.apt import SUITE, sources_line
-from scpslab.setup.job import Job
+from tools.build import notices
+from tools.build.apt import SUITE, sources_line
+from tools.build.job import Job
 
 LEAST_CARGO = (1, 85)
 # Static, so that it runs in any guest image, whatever its C library.
@@ -25,11 +25,6 @@ BUILD = ["cargo", "build", "--release", "--locked", "--bin", "scps", "--target",
 MESSAGES = ["--message-format", "json-render-diagnostics"]
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 BUILDER_PACKAGES = "ca-certificates,cargo,gcc,libc6-dev,rustc"
-
-
-def sources(recipe: Path) -> list[Path]:
-    """The source files of the program, without tests and benches."""
-    return sorted([recipe / "Cargo.toml", recipe / "Cargo.lock", *recipe.glob("crates/*/Cargo.toml"), *recipe.glob("crates/*/src/**/*.rs")])
 
 
 def cargo_version() -> tuple[int, ...] | None:

@@ -7,14 +7,11 @@ import shutil
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
-from scpslab.setup import stack
-from scpslab.setup.apt import download
-from scpslab.setup.guest import SOURCE_DATE_EPOCH, lines
-from scpslab.setup.job import Job
+from scpslab.setup.recipes import DOCKER_RECIPE
+from tools.build.apt import download
+from tools.build.guest import SOURCE_DATE_EPOCH, lines
+from tools.build.job import Job
 
-RECIPE = "images/guest-docker"
-# Folders of images/ that are not images of nodes.
-NO_NODES = ("guest", "guest-docker", "lab-kernel")
 # containerd tells its shims, and through them runc and its hooks, to run on several processors. The guest has one. In virtual time nothing interrupts a
 # thread that waits for another thread by spinning, as Go's sweeper does with several processors: it would wait for ever.
 SEVERAL_PROCESSORS, ONE_PROCESSOR = re.compile(rb"GOMAXPROCS=[2-9]"), b"GOMAXPROCS=1"
@@ -23,20 +20,13 @@ SHIM_STARTERS = ("usr/bin/containerd", "usr/bin/containerd-shim-runc-v2")
 ARCHIVE = "usr/share/scpslab/nodes.tar"
 
 
-def sources(project: Path) -> list[Path]:
-    """The files of the recipe: those of the images of nodes, and of the programs in them."""
-    images = [file for folder in (project / "images").iterdir() if folder.is_dir() and folder.name not in NO_NODES for file in folder.rglob("*")]
-    files = [*images, *(project / RECIPE).iterdir(), *(project / "images/guest/tools").glob("*"), project / "tools/build-images"]
-    return sorted([*(file for file in files if file.is_file()), *stack.sources(project / "stack")])
-
-
 def build(job: Job) -> None:
     """Builds the file, in the project's folder.
 
     Raises:
         CapabilityError: this machine has no Docker Engine to build the images of nodes, or a download failed.
     """
-    recipe, root = job.recipe / RECIPE, job.work / "root"
+    recipe, root = job.recipe / DOCKER_RECIPE, job.work / "root"
     archive = root / ARCHIVE
     archive.parent.mkdir(parents=True)
     with job.step("build the images of nodes"):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import PACKAGES
-from scpslab.setup.job import Job
+from tools.build.job import Job
 
 SUITE = "trixie"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

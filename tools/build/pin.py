@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from scpslab.core.scratch import replace_text, scratch
-from scpslab.setup import guest, kernel, published, versions
-from scpslab.setup.apt import Apt, Place, mirror, sources_line
+from scpslab.setup import published
 from scpslab.setup.images import CARRIED, GUEST, KERNEL, PROJECT, PUBLISHED, Part, cache_dir, made
-from scpslab.setup.job import Job
-from scpslab.setup.versions import Package, Versions
+from tools.build import guest, kernel, versions
+from tools.build.apt import Apt, Place, mirror, sources_line
+from tools.build.job import Job
+from tools.build.versions import Package, Versions
 
 COMMENT = "written by make pin; docs/decisions/0021-versions-and-hashes-in-the-recipes.md says how it is used."
 
