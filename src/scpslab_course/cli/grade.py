@@ -20,8 +20,8 @@ from scpslab.running.events import Event, Note
 from scpslab_course.course.folder import load_course
 from scpslab_course.course.roster import read_roster
 from scpslab_course.course.secret import FILE as SECRET
-from scpslab_course.grading import formats, grader
-from scpslab_course.grading.formats import FORMATS, Facts
+from scpslab_course.grading import grader
+from scpslab_course.grading.formats import FORMATS, Facts, Format
 from scpslab_course.grading.grade import Grade, Status
 from scpslab_course.grading.marks import Marks
 from scpslab_course.grading.review import write_review
@@ -29,7 +29,7 @@ from scpslab_course.grading.submitters import read_submitters
 
 NO_GRADE_EXIT = 1
 # The registry is the list.
-Wanted = StrEnum("Wanted", {name: name for name in formats.NAMES})  # type: ignore[misc]
+Wanted = StrEnum("Wanted", {name: name for name in FORMATS})  # type: ignore[misc]
 DEFAULT = Wanted("table")
 
 
@@ -145,7 +145,7 @@ class _Target:
         elif not path.parent.is_dir() or path.is_dir():
             raise UsageError(f"--out {path}: found {'a folder' if path.is_dir() else 'no folder for it'}; expected the file to write. Name another.")
 
-    def write(self, grades: list[Grade], kind: formats.Format, facts: Facts, first: int = -1) -> None:
+    def write(self, grades: list[Grade], kind: Format, facts: Facts, first: int = -1) -> None:
         """Writes the grades that there are; into a folder those from `first` on, which is the last one unless it is given."""
         if not self._is_folder:
             replace_text(self.path, kind.write(grades, facts), private=True)

@@ -1,0 +1,347 @@
+"""The forms in which grades leave the laboratory. A format is a function here, and its line in FORMATS.
+
+Without a grade no form has a score: platforms would take one for a 0, and an empty cell of a grade book may delete one.
+A student's words are plain text on one line, so that no terminal, browser, platform or spreadsheet obeys them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from xml.etree import ElementTree as ET
+
+from scpslab.analysis.csv_text import csv_text, no_formula
+from scpslab_course.course.roster import Student
+from scpslab_course.grading.grade import Grade, Part, Status
+
+LONGEST = 2000
+# Key of Classroom 50's result to the variable that it sets.
+FROM_ENVIRONMENT = {
+    "classroom": "CLASSROOM",
+    "assignment": "ASSIGNMENT",
+    "owner": "OWNER",
+    "submission": "SUBMISSION_TAG",
+    "commit": "GITHUB_SHA",
+}
+# PrairieLearn takes 1 MB.
+LONGEST_TEXT, MOST_TESTS = 1000, 200
+# Not every platform says whether it escapes: these begin markup.
+MARKUP = {ord("<"): "‹", ord(">"): "›", ord("&"): "+", ord("`"): "'"}
+# The marks of VPL's own, taken apart: a student's words can neither grade nor end the comment.
+BROKEN_UP = {":=>>": ": = > >", "<|--": "< | - -", "--|>": "- - | >"}
+# Canvas knows its own columns by these names and this order; every further one is an assignment.
+CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+MAIL_MERGE = ("email", "name", "student", "assignment", "score", "of", "feedback")
+NBGRADER = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
+)
+TABLE = ("status", "score", "of", "for a person", "student", "submission")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a format needs besides grades: title and term of the course, students by id, the time, the platform's variables."""
+
+    course: str
+    term: str
+    at: str
+    students: Mapping[str, Student] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A form of grades. `of_one`: of a platform that grades one submission at a time; other forms take a class."""
+
+    says: str
+    suffix: str
+    write: Callable[[Sequence[Grade], Facts], str]
+    of_one: bool = True
+
+
+def line(text: str, most: int = LONGEST) -> str:
+    """A student's text on one line, without characters that a terminal, browser or spreadsheet obeys."""
+    plain = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text[: most + 1])
+    words = " ".join(plain.split())
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+def comment(grade: Grade) -> str:
+    """The lines that go with a whole grade: why there is none, what was found, and what a person still decides."""
+    lines = [line(said) for said in grade.said]
+    if grade.parts:
+        held = " This score is held: a person decides." if grade.status is Status.HELD else ""
+        waits = f"; a person still decides about {grade.waiting:g} of them" if grade.waiting else ""
+        lines.append(f"{grade.score:g} of {grade.most:g} points{waits}.{held}")
+    return "\n".join(lines)
+
+
+def table(grades: Sequence[Grade], _: Facts) -> str:
+    """Plain text: a line for each submission, and below it what was found."""
+    rows = [TABLE, *map(_row, grades)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row, said in zip(rows, [(), *(grade.said for grade in grades)], strict=True):
+        lines.append("  ".join(map(str.ljust, row, widths)).rstrip())
+        lines += [f"    {line(text)}" for text in said]
+    counts = [f"{sum(grade.status is status for grade in grades)} {status}" for status in Status]
+    return "\n".join([*lines, "", ", ".join(counts), ""])
+
+
+def gradescope(grades: Sequence[Grade], _: Facts) -> str:
+    """Gradescope's results.json: texts are declared as plain; without `score` the autograder is said to have failed.
+
+    No test is hidden: one hidden test hides the total. Points that a person gives are given there, by the rubric.
+    """
+    (grade,) = grades
+    codes = [finding.code for finding in grade.findings]
+    found: dict[str, object] = {"output": comment(grade)}
+    found |= dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text")
+    found |= {"visibility": "visible", "stdout_visibility": "hidden", "execution_time": round(grade.seconds)}
+    extra = {"status": grade.status, "sha256": grade.sha256, "findings": codes, "cells": list(grade.cells)}
+    found["extra_data"] = extra
+    if grade.status is Status.GRADED:
+        found["score"] = round(grade.score, 4)
+        found["tests"] = [
+            {
+                "name": line(part.label, 200),
+                "number": f"{number}",
+                "score": round(part.earned, 4),
+                "max_score": part.points,
+                "status": "passed" if part.earned >= part.points else "failed",
+                "output": f"{line(part.question)}\nfound: {line(part.given) or 'nothing'}\n{line(part.comment)}",
+                "visibility": "visible",
+            }
+            for number, part in enumerate(grade.parts, start=1)
+            if part.earned is not None
+        ]
+    return _json(found)
+
+
+def github_classroom(grades: Sequence[Grade], _: Facts) -> str:
+    """The output `result` of a grading step of GitHub Classroom, base64 of JSON. Scores are hundredths of points.
+
+    Without a grade the status is `error`, and the exit code of the command fails the step.
+    """
+    (grade,) = grades
+    tests: list[dict[str, object]] = [
+        {
+            "name": line(part.label, 200),
+            "status": "pass" if earned >= part.points else "fail",
+            "score": _hundredths(earned),
+            "message": line(part.comment),
+        }
+        | {"test_code": "", "filename": "", "line_no": 0, "duration": 0}
+        for part, earned in _marked(grade)
+    ]
+    status = "pass" if all(test["status"] == "pass" for test in tests) else "fail"
+    if grade.status is not Status.GRADED:
+        tests, status = [{"name": "grading", "status": "error", "message": comment(grade)}], "error"
+    found = {"version": 1, "status": status, "max_score": _hundredths(grade.most), "tests": tests}
+    return base64.b64encode(json.dumps(found).encode()).decode("ascii") + "\n"
+
+
+def classroom50(grades: Sequence[Grade], facts: Facts) -> str:
+    """Classroom 50's result.json (classroom50/result/v1). Scores are hundredths of points."""
+    (grade,) = grades
+    given = {key: facts.environment.get(name, "") for key, name in FROM_ENVIRONMENT.items()}
+    given["assignment"] = given["assignment"] or grade.assignment
+    kind = "group" if len(grade.members) > 1 else "individual"
+    found: dict[str, object] = {"schema": "classroom50/result/v1", **given, "assignment_type": kind}
+    found |= {"release": "", "review": "", "datetime": facts.at, "graded_at": facts.at}
+    if grade.status is Status.GRADED:
+        found |= {"score": _hundredths(grade.score), "max-score": _hundredths(grade.most)}
+        found["tests"] = [
+            {
+                "test-name": line(part.label, 200),
+                "passed": earned >= part.points,
+                "score": _hundredths(earned),
+                "max-score": _hundredths(part.points),
+                "message": line(part.comment),
+            }
+            for part, earned in _marked(grade)
+        ]
+    return _json(found | {"status": grade.status, "message": comment(grade)})
+
+
+def prairielearn(grades: Sequence[Grade], _: Facts) -> str:
+    """PrairieLearn's results.json of an external grader. Without a grade it is not gradable: no attempt is lost."""
+    (grade,) = grades
+    said = comment(grade).translate(MARKUP)
+    if grade.status is not Status.GRADED:
+        return _json({"gradable": False, "format_errors": [said], "message": said})
+    tests = []
+    for part, earned in _marked(grade)[:MOST_TESTS]:
+        texts = {"description": part.question, "message": part.comment, "output": part.given}
+        plain = {key: line(text, LONGEST_TEXT).translate(MARKUP) for key, text in texts.items()}
+        tests.append({"name": line(part.label, 200), "points": earned, "max_points": part.points, **plain})
+    share = min(1.0, max(0.0, grade.score / grade.most)) if grade.most else 0.0
+    return _json({"gradable": True, "score": share, "message": said, "tests": tests})
+
+
+def vpl(grades: Sequence[Grade], facts: Facts) -> str:
+    """What an evaluation of Moodle's VPL prints. Moodle sets bounds of the score; without them it is in points.
+
+    Without a line `Grade :=>>` Moodle proposes none. Every line of the comment begins with an indent.
+    """
+    (grade,) = grades
+    lines = comment(grade).splitlines()
+    for part in grade.parts:
+        points = "a person decides" if part.earned is None else f"{part.earned:.4g} of {part.points:g}"
+        lines.append(f"{part.label}: {points}; {part.comment}")
+    text = "".join(f" {line(said)}\n" for said in lines)
+    for mark, apart in BROKEN_UP.items():
+        text = text.replace(mark, apart)
+    try:
+        low, high = (float(facts.environment[name]) for name in ("VPL_GRADEMIN", "VPL_GRADEMAX"))
+        score = low + (high - low) * (grade.score / grade.most if grade.most else 0)
+    except (KeyError, ValueError):
+        score = grade.score
+    return f"<|--\n{text}--|>\n" + (f"Grade :=>>{score:.2f}\n" if grade.status is Status.GRADED else "")
+
+
+def nbgrader(grades: Sequence[Grade], facts: Facts) -> str:
+    """CSV of nbgrader: a line for each student with a grade. The gradebook keeps what it has of all others."""
+    rows: list[Iterable[str]] = [NBGRADER]
+    for student, grade in _students(grades, facts):
+        first, last = _names_of(student.name)
+        score = f"{grade.score:.4g}"
+        texts = (grade.assignment, "", facts.at, student.id, last, first, student.email)
+        rows.append([*map(_cell, texts), score, "0", score, f"{grade.most:g}"])
+    return csv_text(rows)
+
+
+def moodle(grades: Sequence[Grade], facts: Facts) -> str:
+    """CSV for Moodle's gradebook (Grades, Import, CSV file), where each column is mapped to a field."""
+    names, students = _book(grades, facts)
+    rows = [["ID number", "Email address", *(column for name in names for column in (name, f"{name} (feedback)"))]]
+    for student, found in students.items():
+        cells = ([f"{found[name].score:.4g}", _feedback(found[name])] if name in found else ["", ""] for name in names)
+        rows.append([_cell(student.id), _cell(student.email), *(cell for pair in cells for cell in pair)])
+    return csv_text(rows)
+
+
+def canvas(grades: Sequence[Grade], facts: Facts) -> str:
+    """CSV for Canvas' gradebook (Grades, Import), which finds a student by the SIS ids, then by name."""
+    names, students = _book(grades, facts)
+    most = {name: grade.most for found in students.values() for name, grade in found.items()}
+    rows = [[*CANVAS, *names], ["    Points Possible", "", "", "", "", *(f"{most[name]:g}" for name in names)]]
+    for student, found in students.items():
+        name = ", ".join(part for part in reversed(_names_of(student.name)) if part) or student.id
+        scores = (f"{found[one].score:.4g}" if one in found else "" for one in names)
+        rows.append([*map(_cell, (name, "", student.id, student.id, "")), *scores])
+    return csv_text(rows)
+
+
+def mail_merge(grades: Sequence[Grade], facts: Facts) -> str:
+    """A line for each student: address, name, points, and the comments on all parts."""
+    rows: list[Iterable[str]] = [MAIL_MERGE]
+    for student, grade in _finals(grades, facts):
+        texts = (student.email, student.name, student.id, grade.assignment)
+        rows.append([*map(_cell, texts), f"{grade.score:.4g}", f"{grade.most:g}", _feedback(grade)])
+    return csv_text(rows)
+
+
+def junit(grades: Sequence[Grade], facts: Facts) -> str:
+    """JUnit XML: a suite for each submission, a case for each part.
+
+    A part that waits for a person is skipped; a submission without a grade is an error.
+    """
+    root = ET.Element("testsuites", name=line(facts.course, 200))
+    for grade in grades:
+        name = line(grade.student or grade.path.name, 200)
+        parts = grade.parts if grade.status is Status.GRADED else (None,)
+        suite = ET.SubElement(root, "testsuite", name=name, tests=f"{len(parts)}", time=f"{grade.seconds:.1f}")
+        for part in parts:
+            case = ET.SubElement(suite, "testcase", classname=name, name=line(part.label, 200) if part else "grading")
+            if part is None:
+                ET.SubElement(case, "error", message=line(comment(grade)), type=grade.status)
+            elif part.earned is None:
+                ET.SubElement(case, "skipped", message=line(part.comment) or "a person marks it")
+            elif part.earned < part.points:
+                said = f"{part.earned:.4g} of {part.points:g}: {line(part.comment)}"
+                ET.SubElement(case, "failure", message=said)
+        for counted in ("failure", "error", "skipped"):
+            plural = counted if counted == "skipped" else f"{counted}s"
+            suite.set(plural, f"{len(suite.findall(f'testcase/{counted}'))}")
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
+
+
+FORMATS = {
+    "table": Format("a line for each submission, and what was found", ".txt", table, of_one=False),
+    "gradescope": Format("Gradescope's results.json", ".json", gradescope),
+    "github-classroom": Format("the result of a step of GitHub Classroom", ".txt", github_classroom),
+    "classroom50": Format("result.json of Classroom 50", ".json", classroom50),
+    "prairielearn": Format("PrairieLearn's results.json", ".json", prairielearn),
+    "vpl": Format("the output of an evaluation of Moodle's VPL", ".txt", vpl),
+    "nbgrader": Format("nbgrader's CSV", ".csv", nbgrader, of_one=False),
+    "moodle": Format("CSV for Moodle's gradebook, final grades alone", ".csv", moodle, of_one=False),
+    "canvas": Format("CSV for Canvas' gradebook, final grades alone", ".csv", canvas, of_one=False),
+    "mail-merge": Format("CSV for a mail merge, final grades alone", ".csv", mail_merge, of_one=False),
+    "junit": Format("JUnit XML", ".xml", junit, of_one=False),
+}
+
+
+def _row(grade: Grade) -> tuple[str, ...]:
+    points = (grade.score, grade.most, grade.waiting)
+    numbers = [f"{number:g}" if grade.parts else "-" for number in points]
+    return grade.status, *numbers, line(grade.submitter or grade.student or "-", 60), line(str(grade.path), 200)
+
+
+def _marked(grade: Grade) -> list[tuple[Part, float]]:
+    """The parts that have points, with these points."""
+    return [(part, part.earned) for part in grade.parts if part.earned is not None]
+
+
+def _json(found: Mapping[str, object]) -> str:
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def _hundredths(points: float) -> int:
+    """Points as a whole number, for forms that have no others."""
+    return round(100 * points)
+
+
+def _students(grades: Iterable[Grade], facts: Facts) -> Iterator[tuple[Student, Grade]]:
+    """Students with their grades: every member of a group has a line."""
+    for grade in grades:
+        if grade.status is Status.GRADED:
+            yield from ((facts.students.get(member, Student(member)), grade) for member in grade.recipients)
+
+
+def _finals(grades: Iterable[Grade], facts: Facts) -> Iterator[tuple[Student, Grade]]:
+    """Students with their final grades, which are all that a grade book gets."""
+    return _students((grade for grade in grades if grade.is_final), facts)
+
+
+def _book(grades: Iterable[Grade], facts: Facts) -> tuple[list[str], dict[Student, dict[str, Grade]]]:
+    """The assignments of these grades, and the final grades by student, for books with a line for each of them."""
+    students: dict[Student, dict[str, Grade]] = {}
+    for student, grade in _finals(grades, facts):
+        students.setdefault(student, {})[grade.assignment] = grade
+    return list(dict.fromkeys(name for found in students.values() for name in found)), students
+
+
+def _cell(text: str) -> str:
+    """The text on one line, as a cell that no spreadsheet takes for a formula."""
+    return no_formula(line(text))
+
+
+def _feedback(grade: Grade) -> str:
+    """The points and comments of all parts in one cell, for grade books and letters."""
+    parts = (part for part in grade.parts if part.points)
+    said = (f"{part.label}: {part.earned or 0:.4g} of {part.points:g}, {line(part.comment, 300)}" for part in parts)
+    return _cell("; ".join(said))
+
+
+def _names_of(name: str) -> tuple[str, str]:
+    """First and last name of `Last, First` or `First Last`."""
+    last, comma, first = name.partition(",")
+    if not comma:
+        first, _, last = name.rpartition(" ")
+    return first.strip(), last.strip()
