@@ -15,7 +15,7 @@ from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import find
 from scpslab_course.course.folder import load_course
 from scpslab_course.grading import submission
-from scpslab_course.grading.plans import plans
+from scpslab_course.grading.compare import plans
 from tests.lab import parts
 from tests.lab.made_up_class import assignments
 

@@ -29,9 +29,9 @@ from scpslab_course.course.runs import run_variant
 from scpslab_course.course.variant import signed
 from scpslab_course.course.workspace import plan_start, write_start
 from scpslab_course.grading import grader, submission
+from scpslab_course.grading.compare import rerun
 from scpslab_course.grading.formats import FORMATS, Facts
 from scpslab_course.grading.grade import Status
-from scpslab_course.grading.rerun import rerun
 from scpslab_course.grading.review.pages import pages
 from tests.lab import parts
 from tests.lab.made_up_class import CHEATS, TIMES, MadeUpClass, assignments, roles

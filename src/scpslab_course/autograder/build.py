@@ -1,22 +1,32 @@
-"""Writes an autograder's archive: the wheel of scpslab with its parts, the wheels of what it needs, the instructor's side of one assignment, two scripts.
+"""Writes an autograder's archive: scpslab's wheel with its parts, wheels of what grading needs, one assignment, two scripts.
 
 The course's secret is not in it, nor is anything that only drawing variants needs (docs/security.md).
+The wheels have the versions of this installation.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from scpslab.analysis.csv_text import csv_text
-from scpslab.core.errors import ScenarioError
+from scpslab.core.errors import CapabilityError, ScenarioError, UsageError
+from scpslab.core.installation import add_extra
 from scpslab.core.names import shown
 from scpslab.core.scratch import OWNER_S
-from scpslab_course.autograder import layout
+from scpslab.core.version import version
+from scpslab.setup import cache_dir
+from scpslab.setup.images import parts_facts
+from scpslab_course.autograder import COURSE, PYTHONS, REQUIREMENTS, RUN, SETUP, STUDENTS, WHEELS
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking, load_marking
 from scpslab_course.course.folder import FILE, OWN, Course
 from scpslab_course.course.model import MARKING, SCENARIO_SUFFIX
@@ -25,7 +35,14 @@ from scpslab_course.course.roster import Student
 # Times and owners of the machine are nobody's business: the same input gives the same archive.
 DATE = (1980, 1, 1, 0, 0, 0)
 PLAIN, PROGRAM = 0o100644, 0o100755
-SCRIPTS = (layout.SETUP, layout.RUN)
+SCRIPTS = (SETUP, RUN)
+# What grading imports: pictures are not drawn, so that the largest libraries stay away.
+NEEDED = ("cryptography", "jinja2", "mpmath", "numpy", "pydantic", "pyyaml", "rich", "typer")
+PARTS = "scpslab/project_files/parts/parts.json"
+# Names of wheels (PyPA: binary distribution format): NAME-VERSION-…
+WHEEL = re.compile(r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-]+)-.*\.whl")
+PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64")
+MAKE = 'Make it ("make wheel" in a clone), or name the file from which you have installed'
 
 
 @dataclass(frozen=True)
@@ -65,17 +82,17 @@ def write_archive(out: Path, course: Course, term: str, assignment: Assignment, 
 def _members(course: Course, term: str, assignment: Assignment, students: Sequence[Student], wheels: Wheels) -> Iterator[tuple[str, bytes, int]]:
     for name in SCRIPTS:
         yield name, (Path(__file__).parent / name).read_bytes(), PROGRAM
-    yield layout.PYTHONS, (" ".join(wheels.pythons) + "\n").encode(), PLAIN
-    yield layout.REQUIREMENTS, "".join(f"{line}\n" for line in wheels.requirements).encode(), PLAIN
+    yield PYTHONS, (" ".join(wheels.pythons) + "\n").encode(), PLAIN
+    yield REQUIREMENTS, "".join(f"{line}\n" for line in wheels.requirements).encode(), PLAIN
     # Variants of other assignments are refused, because this course has none.
     facts = course.file.model_copy(update={"term": term, "assignments": (assignment.name,)}).model_dump(mode="json")
-    yield f"{layout.COURSE}/{FILE}", yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).encode(), PLAIN
+    yield f"{COURSE}/{FILE}", yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).encode(), PLAIN
     listed: list[list[object]] = [[one.id, one.email] for one in students]
-    yield layout.STUDENTS, csv_text([["student", "email"], *listed]).encode(), PLAIN
+    yield STUDENTS, csv_text([["student", "email"], *listed]).encode(), PLAIN
     for path in _files_of(assignment, load_marking(assignment)):
-        yield f"{layout.COURSE}/{OWN}/{assignment.name}/{path.relative_to(assignment.folder).as_posix()}", path.read_bytes(), PLAIN
+        yield f"{COURSE}/{OWN}/{assignment.name}/{path.relative_to(assignment.folder).as_posix()}", path.read_bytes(), PLAIN
     for wheel in wheels.files:
-        yield f"{layout.WHEELS}/{wheel.name}", wheel.read_bytes(), PLAIN
+        yield f"{WHEELS}/{wheel.name}", wheel.read_bytes(), PLAIN
 
 
 def _files_of(assignment: Assignment, marking: Marking) -> list[Path]:
@@ -106,3 +123,69 @@ def check_emails(students: Sequence[Student]) -> None:
             raise ScenarioError(
                 f"--roster: found the e-mail address {shown(student.email)} of {other} and {student.id}; expected one of each. Correct the roster."
             )
+
+
+def collect(own: Path, pythons: Sequence[str], folder: Path) -> Wheels:
+    """The wheels for these versions of Python; those that are missing are downloaded into `folder`.
+
+    Raises:
+        UsageError: `own` is not the wheel of this scpslab.
+        CapabilityError: wheels cannot be downloaded.
+    """
+    check_own(own)
+    pins = {_normal(one.name): one.version for one in importlib.metadata.distributions()}
+    missing = [name for name in NEEDED if name not in pins]
+    if missing:
+        raise CapabilityError(f"Python packages: found no {', '.join(missing)}; expected what grading needs. Run: {add_extra('course')}.")
+    constraints = folder / "constraints.txt"
+    constraints.write_text("".join(f"{name}=={pinned}\n" for name, pinned in sorted(pins.items()) if name != "scpslab"))
+    for python in pythons:
+        _download(python, constraints, folder)
+    files = sorted(folder.glob("*.whl"))
+    found = {_normal(match["name"]): match["version"] for file in files if (match := WHEEL.fullmatch(file.name))}
+    requirements = [f"{name}=={pinned}" for name, pinned in sorted(found.items())]
+    return Wheels([own, *files], [f"scpslab=={version()}", *requirements], pythons)
+
+
+def check_own(wheel: Path) -> None:
+    """Makes sure that a wheel is that of this program, with the parts that are used here: others give other bytes than the students' runs have.
+
+    Raises:
+        UsageError: it is not.
+    """
+    match = WHEEL.fullmatch(wheel.name)
+    if match is None or match["name"] != "scpslab" or not wheel.is_file():
+        raise UsageError(f"--wheel {wheel}: found no wheel of scpslab; expected scpslab-{version()}-….whl. {MAKE}.")
+    if match["version"] != version():
+        raise UsageError(f"--wheel {wheel}: found version {match['version']}; expected {version()}, which runs here. {MAKE}.")
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            parts = json.loads(archive.read(PARTS))["parts"]
+            carried = {str(part["name"]): str(part["sha256"]) for part in parts}
+    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise UsageError(f"--wheel {wheel}: found no built parts in it ({type(error).__name__}); expected them. {MAKE}.") from error
+    for name, facts in parts_facts(cache_dir()).items():
+        if carried.get(name) != facts["sha256"]:
+            raise UsageError(
+                f"--wheel {wheel}: {name}: found SHA-256 {carried.get(name, 'of none')[:12]}; expected {facts['sha256'][:12]}, which runs here: "
+                "otherwise the grader's bytes differ from the students'. Everybody of a course needs the same wheel, or clones with the same parts."
+            )
+
+
+def _download(python: str, constraints: Path, folder: Path) -> None:
+    words = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder)]
+    words += ["--python-version", python, "--implementation", "cp", *_repeated("--platform", PLATFORMS), "--constraint", str(constraints), *NEEDED]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise CapabilityError(
+            f"wheels for Python {python}: found {last}; expected them from the package index. Connect to the network, or choose another --python."
+        )
+
+
+def _repeated(option: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,7 +1,8 @@
-"""`scpslab course`: an instructor's course: its secret, the variants of its students, and practice variants."""
+"""`scpslab course`: an instructor's course: its secret, the variants of its students, practice variants, and autograders."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -13,11 +14,11 @@ from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import table_console
 from scpslab.cli.terminal import harmless, printable
-from scpslab.core.errors import ScenarioError
+from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
-from scpslab_course.cli.gradescope import gradescope
+from scpslab_course.autograder.build import check_emails, collect, write_archive
 from scpslab_course.course import practice as practices
 from scpslab_course.course.assignment import INSTRUCTOR, PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
 from scpslab_course.course.expected import expected
@@ -31,6 +32,8 @@ from scpslab_course.course.secret import fingerprint
 from scpslab_course.course.trials import Outcome, Planned, carry_out, planned
 
 DEFAULT_TERM = "term-1"
+# Ubuntu 22.04, which Gradescope takes unless told otherwise, and Debian 12 have packages of it.
+PYTHON = ["3.11"]
 
 
 def register(app: typer.Typer) -> None:
@@ -137,3 +140,37 @@ class _Reference:
         content = path.read_bytes() if path.is_file() else None
         with scratch() as folder:
             return carry_out(one, content, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners)
+
+
+def gradescope(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of the course.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.zip", callback=printable, help="The archive to write.")],
+    wheel: Annotated[Path, typer.Option(metavar="FILE", help='The wheel of scpslab: from which you have installed, or what "make wheel" makes in a clone.')],
+    roster: Annotated[Path, typer.Option(metavar="FILE", help="The roster, with the column email: Gradescope says by e-mail who handed in.")],
+    course: Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")] = Path(),
+    term: Annotated[str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")] = None,
+    python: Annotated[list[str] | None, typer.Option(metavar="VERSION", help="A Python of the container; repeat the option. Default: 3.11.")] = None,
+) -> None:
+    """Write an autograder for Gradescope: upload the file as the assignment's autograder.
+
+    The archive holds everything, so grading needs no network; the container needs Python, whose Debian packages its setup.sh installs if they are missing.
+    The course's secret is not in it. Python packages are downloaded when the archive is made.
+    """
+    found = load_course(course)
+    wanted = term or found.file.term
+    check_terms(wanted)
+    if name not in found.file.assignments:
+        raise UsageError(f'{course}: found no assignment "{name}" in course.yaml; expected one of {", ".join(found.file.assignments) or "those that you add"}.')
+    pythons = python or PYTHON
+    for one in pythons:
+        if re.fullmatch(r"3\.(1[1-9]|[2-9]\d)", one) is None:
+            raise UsageError(f'--python: found "{one[:20]}"; expected a version from 3.11 on, such as 3.11.')
+    if out.suffix != ".zip" or not out.parent.is_dir() or out.is_dir():
+        raise UsageError(f"--out {out}: found no place for an archive; expected FILE.zip in a folder that is there.")
+    assignment = found.assignment(name)
+    students = read_roster(roster)
+    check_emails(students)
+    with scratch() as folder:
+        size = write_archive(out, found, wanted, assignment, students, collect(wheel, pythons, folder))
+    typer.echo(f"{size / 1e6:.1f} MB, {len(students)} students, Python {', '.join(pythons)}", err=True)
+    typer.echo(harmless(str(out)))

@@ -18,14 +18,13 @@ from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
 from scpslab_course.course.folder import load_course
-from scpslab_course.course.roster import read_roster
+from scpslab_course.course.roster import read_roster, read_submitters
 from scpslab_course.course.secret import FILE as SECRET
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format
 from scpslab_course.grading.grade import Grade, Status
 from scpslab_course.grading.marks import Marks
 from scpslab_course.grading.review import write_review
-from scpslab_course.grading.submitters import read_submitters
 
 NO_GRADE_EXIT = 1
 # The registry is the list.

@@ -1,11 +1,11 @@
-"""Rosters: CSV files of students. Read strictly; all errors at once, each with its line."""
+"""CSV files of instructors: students of a course, and who handed in which file. Read strictly; all errors at once, each with its line."""
 
 from __future__ import annotations
 
 import csv
 import io
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST, is_name, shown
 
 COLUMNS = ("student", "name", "email", "group")
-REQUIRED = "student"
 LARGEST_BYTES, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 5000, 200
+Rows = list[tuple[int, dict[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class Party:
     members: tuple[Student, ...]
 
 
-def read_roster(path: Path) -> tuple[Student, ...]:
-    """The students of a file with the columns student (an id), and if you like name, email and group; separated with commas or semicolons.
+def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tuple[str, ...], Rows]:
+    """The columns of a CSV file, and its lines with their numbers. A head without commas has semicolons.
 
     Raises:
-        ScenarioError: all errors of the file, one line each.
+        ScenarioError: no such file, more than `most` bytes, no text, no CSV, or lines that are longer or shorter than the head.
     """
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_BYTES + 1)
+            content = file.read(most + 1)
     except OSError as error:
-        raise ScenarioError(f"{path}: found {error.strerror}; expected a roster, a CSV file with the column student. Correct the path.") from error
-    if len(content) > LARGEST_BYTES:
-        raise ScenarioError(f"{path}: found more than {LARGEST_BYTES} bytes; expected a roster, a CSV file with the column student. Correct the path.")
+        raise ScenarioError(f"{path}: found {error.strerror}; expected {expected}. Correct the path.") from error
+    if len(content) > most:
+        raise ScenarioError(f"{path}: found more than {most} bytes; expected {expected}. Correct the path.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -56,10 +56,42 @@ def read_roster(path: Path) -> tuple[Student, ...]:
         raise ScenarioError(f'{path}:{line}: found bytes that are not UTF-8; expected text. Save the file as "CSV UTF-8".') from error
     if "\0" in text:
         raise ScenarioError(f"{path}:{text[: text.index(chr(0))].count(chr(10)) + 1}: found a NUL; expected text. Save the file as CSV again.")
-    students, wrong = _students(str(path), unicodedata.normalize("NFC", text))
-    if wrong:
+    first = text.split("\n", 1)[0]
+    delimiter = ";" if ";" in first and "," not in first else ","
+    # Without newline="" a field could not have a line of its own; strict refuses quotes that never end.
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        rows = [(lines.line_num, row) for row in lines if any(field.strip() for field in row)]
+    except csv.Error as error:
+        said = f"{path}:{lines.line_num}: found {error}; expected a line of CSV. Correct the quotes."
+        raise ScenarioError(said) from error
+    if not rows:
+        raise ScenarioError(f"{path}: found no line; expected {expected}. Add it.")
+    head = tuple(name.strip().casefold() for name in rows[0][1])
+    as_head = f"expected {len(head)}, as in the head. Put a field with {delimiter!r} in quotes."
+    if wrong := [f"{path}:{number}: found {len(row)} fields; {as_head}" for number, row in rows[1:] if len(row) != len(head)]:
         raise ScenarioError("\n".join(wrong))
-    return tuple(students)
+    return head, [(number, dict(zip(head, row, strict=True))) for number, row in rows[1:]]
+
+
+def read_roster(path: Path) -> tuple[Student, ...]:
+    """The students of a file with the columns student (an id), and if you like name, email and group.
+
+    Raises:
+        ScenarioError: all errors of the file, one line each.
+    """
+    head, rows = read_csv(path, f"a roster, a CSV file with a head such as {','.join(COLUMNS)}")
+    if wrong := list(_wrong_columns(str(path), head)):
+        raise ScenarioError("\n".join(wrong))
+    if not rows or len(rows) > MOST_STUDENTS:
+        raise ScenarioError(f"{path}: found {len(rows)} students; expected 1 to {MOST_STUDENTS}. Add a line for each.")
+    students = []
+    for number, row in rows:
+        fields = (unicodedata.normalize("NFC", row.get(name, "").strip()) for name in COLUMNS)
+        students.append((number, Student(*fields)))
+    if wrong := list(_wrong_students(str(path), students)):
+        raise ScenarioError("\n".join(wrong))
+    return tuple(student for _, student in students)
 
 
 def parties(students: Sequence[Student]) -> tuple[Party, ...]:
@@ -70,33 +102,27 @@ def parties(students: Sequence[Student]) -> tuple[Party, ...]:
     return tuple(Party(name, tuple(members)) for name, members in found.items())
 
 
-def _students(where: str, text: str) -> tuple[list[Student], list[str]]:
-    head = text.split("\n", 1)[0]
-    delimiter = ";" if ";" in head and "," not in head else ","
-    # Without newline="" a field could not have a line of its own; strict refuses quotes that never end.
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    wrong: list[str] = []
-    rows: list[tuple[int, list[str]]] = []
-    try:
-        rows = [(lines.line_num, [field.strip() for field in row]) for row in lines if any(field.strip() for field in row)]
-    except csv.Error as error:
-        wrong.append(f"{where}:{lines.line_num}: found {error}; expected a line of CSV. Correct the quotes.")
-    if not rows:
-        return [], wrong or [f"{where}: found no line; expected a head such as student,name,email,group. Add it."]
-    columns, rows = [name.casefold() for name in rows[0][1]], rows[1:]
-    wrong += _wrong_columns(where, columns)
-    if wrong:
-        return [], wrong
-    if not rows or len(rows) > MOST_STUDENTS:
-        return [], [f"{where}: found {len(rows)} students; expected 1 to {MOST_STUDENTS}. Add a line for each."]
-    students: list[tuple[int, Student]] = []
+def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, str]:
+    """The students of a CSV file with the columns file and student; a file stands there by its name, or by its path.
+
+    Raises:
+        ScenarioError: all errors of the file, one line each.
+    """
+    head, rows = read_csv(path, "CSV with the columns file, student")
+    if not rows or not {"file", "student"} <= set(head):
+        raise ScenarioError(f"{path}:1: found no columns file, student and no line below; expected them. Add them.")
+    wrong = []
+    by_name: dict[str, str] = {}
     for number, row in rows:
-        if len(row) != len(columns):
-            wrong.append(f"{where}:{number}: found {len(row)} fields; expected {len(columns)}, as in the head. Put a field with {delimiter!r} in quotes.")
-            continue
-        fields = dict(zip(columns, row, strict=True))
-        students.append((number, Student(fields["student"], *(fields.get(name, "") for name in COLUMNS[1:]))))
-    return [student for _, student in students], [*wrong, *_wrong_students(where, students)]
+        name, student = row["file"].strip(), row["student"].strip()
+        if not name or not is_name(student):
+            wrong.append(f"{path}:{number}: found {shown(name)}, {shown(student)}; expected a file and a student's id. Correct the line.")
+        elif by_name.setdefault(name, student) != student:
+            wrong.append(f"{path}:{number}: found {shown(name)} a second time with another student; expected it once. Remove a line.")
+    if wrong:
+        raise ScenarioError("\n".join(wrong))
+    found = {one: by_name.get(str(one), by_name.get(one.name)) for one in submissions}
+    return {one: student for one, student in found.items() if student is not None}
 
 
 def _wrong_columns(where: str, columns: Sequence[str]) -> Iterator[str]:
@@ -105,8 +131,8 @@ def _wrong_columns(where: str, columns: Sequence[str]) -> Iterator[str]:
             yield f"{where}:1: found the column {shown(name)}; {one_of(name, COLUMNS)}"
         elif columns.count(name) > 1:
             yield f'{where}:1: found the column "{name}" twice; expected it once. Remove one.'
-    if REQUIRED not in columns:
-        yield f'{where}:1: found no column "{REQUIRED}"; expected it, with an id for each student. Add it.'
+    if "student" not in columns:
+        yield f'{where}:1: found no column "student"; expected it, with an id for each student. Add it.'
 
 
 def _wrong_students(where: str, students: Sequence[tuple[int, Student]]) -> Iterator[str]:

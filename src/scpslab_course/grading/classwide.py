@@ -18,8 +18,8 @@ from scpslab.documents.quantities import AxisValue
 from scpslab_course.course.expected import Expected
 from scpslab_course.course.numbers import base_value
 from scpslab_course.course.workspace import BLANK_WRITE_UP
+from scpslab_course.grading.compare import Rerun
 from scpslab_course.grading.grade import Code, Finding, Grade
-from scpslab_course.grading.rerun import Rerun
 
 # A number in a text, without one that is a part of a name, a version or a date.
 NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,12}(?:\.\d{1,12})?(?![\w:/-]|\.\d|,\d)", re.ASCII)

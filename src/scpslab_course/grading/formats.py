@@ -128,16 +128,11 @@ def github_classroom(grades: Sequence[Grade], _: Facts) -> str:
     Without a grade the status is `error`, and the exit code of the command fails the step.
     """
     (grade,) = grades
-    tests: list[dict[str, object]] = [
-        {
-            "name": line(part.label, 200),
-            "status": "pass" if earned >= part.points else "fail",
-            "score": _hundredths(earned),
-            "message": line(part.comment),
-        }
-        | {"test_code": "", "filename": "", "line_no": 0, "duration": 0}
-        for part, earned in _marked(grade)
-    ]
+    unused = {"test_code": "", "filename": "", "line_no": 0, "duration": 0}
+    tests: list[dict[str, object]] = []
+    for part, earned in _marked(grade):
+        said = {"name": line(part.label, 200), "status": "pass" if earned >= part.points else "fail"}
+        tests.append({**said, "score": _hundredths(earned), "message": line(part.comment), **unused})
     status = "pass" if all(test["status"] == "pass" for test in tests) else "fail"
     if grade.status is not Status.GRADED:
         tests, status = [{"name": "grading", "status": "error", "message": comment(grade)}], "error"

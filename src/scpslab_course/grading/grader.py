@@ -5,30 +5,33 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from scpslab.core.errors import ScpslabError
+from scpslab.core.choices import one_of
+from scpslab.core.errors import ScpslabError, UsageError
 from scpslab.core.limited import LimitError, Limits, limited
+from scpslab.core.names import shown
 from scpslab.running.events import Listener
 from scpslab.running.runner import RunOptions
 from scpslab.runs.archive import ArchivedRun
 from scpslab_course.course import answers as answer_files
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import read_answers
+from scpslab_course.course.assignment import Assignment, Marking, load_marking
+from scpslab_course.course.draw import DrawError, Whose, drawn
 from scpslab_course.course.expected import expected
 from scpslab_course.course.folder import Course
 from scpslab_course.course.secret import Secret
-from scpslab_course.course.variant import Variant
-from scpslab_course.grading import classwide, logs, marked, runs, submission, trials
-from scpslab_course.grading.binding import Binding, Bound, twice
-from scpslab_course.grading.grade import Code, Finding, Grade
-from scpslab_course.grading.plans import plans
-from scpslab_course.grading.rerun import Rerun, choose, rerun, rerun_alike
+from scpslab_course.course.trials import carry_out, planned
+from scpslab_course.course.variant import Variant, VariantError
+from scpslab_course.grading import classwide, compare, marked, submission
+from scpslab_course.grading.compare import Rerun, choose, plans, rerun, rerun_alike
+from scpslab_course.grading.grade import Code, Finding, Grade, Part
 from scpslab_course.grading.submission import Submission
 
 BROKEN = "found an error of the grader's own"
@@ -39,6 +42,69 @@ LIMITED = "expected a submission that is read and marked within these limits"
 MOST_TRIED_BYTES = 1 << 20
 # Grades come from children as JSON.
 AS_JSON = TypeAdapter(Grade)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A verified variant, and the instructor's files that it belongs to."""
+
+    variant: Variant
+    assignment: Assignment
+    marking: Marking
+
+
+class Binding:
+    """The course's side. The secret is optional: a grading host in strangers' hands has none, and the signature is enough for it."""
+
+    def __init__(self, course: Course, term: str, secret: Secret | None) -> None:
+        self._course, self._term, self._secret = course, term, secret
+        self._loaded: dict[str, tuple[Assignment, Marking]] = {}
+
+    def bind(self, path: Path, content: bytes) -> Bound:
+        """The variant of the submission at `path`, of which `content` is the file, with its assignment.
+
+        Raises:
+            UsageError: the submission cannot be graded with this course; the message says why.
+            ScenarioError: the assignment's files are not valid.
+        """
+        try:
+            variant = variants.verify(content, self._course.file.public_key)
+        except VariantError as error:
+            raise UsageError(f"{path}: {error}.") from error
+        assignment, marking = self._files(path, variant)
+        if said := variants.unfit(variant, assignment):
+            raise UsageError(f"{path}: {said}. Grade with the files that were issued.")
+        if variant.term == self._term and self._is_drawn_otherwise(variant, assignment):
+            raise UsageError(f"{path}: found a signed variant that the secret does not give; expected the drawn one. Look for a copy of the secret.")
+        return Bound(variant, assignment, marking)
+
+    def findings(self, submission: Submission, variant: Variant, submitter: str | None) -> Iterator[Finding]:
+        """Signs that a variant is not that of who handed it in. `submitter`: the student as the platform knows them; None if nobody said."""
+        if variant.term != self._term:
+            yield Finding(Code.OTHER_VARIANT, f"found a variant of the term {shown(variant.term)}; expected {shown(self._term)}")
+        if submission.contents.student != variant.student:
+            yield Finding(Code.OTHER_VARIANT, f"the submission says {shown(submission.contents.student)}; its variant was drawn for {shown(variant.student)}")
+        if submitter is not None and submitter not in variant.members:
+            yield Finding(Code.OTHER_VARIANT, f"handed in by {shown(submitter)}; the variant was issued to {', '.join(variant.members)}")
+
+    def _files(self, path: Path, variant: Variant) -> tuple[Assignment, Marking]:
+        name = variant.assignment
+        known = self._course.file.assignments
+        if name not in known:
+            raise UsageError(f'{path}: found a variant of "{name}"; {one_of(name, known)} (course.yaml, assignments)')
+        if name not in self._loaded:
+            assignment = self._course.assignment(name)
+            self._loaded[name] = assignment, load_marking(assignment)
+        return self._loaded[name]
+
+    def _is_drawn_otherwise(self, variant: Variant, assignment: Assignment) -> bool:
+        if self._secret is None:
+            return False
+        whose = Whose(variant.term, variant.assignment, variant.student)
+        try:
+            return drawn(self._secret.draw_key, whose, assignment.file.variant, variant.attempt) != dict(variant.parameters)
+        except (DrawError, ScpslabError):
+            return True
 
 
 @dataclass(frozen=True)
@@ -92,11 +158,6 @@ class _Opened:
     given: Mapping[str, Any]
     findings: Sequence[Finding]
 
-    @property
-    def has_other_plans(self) -> bool:
-        """Whether runs are of other plans than the variant's. They have other bytes, which says nothing new."""
-        return any(finding.code is Code.SWAPPED_PLAN for finding in self.findings)
-
 
 def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
     """Everything that reads a student's bytes does so in children with limits; cells run in this process, by the instructor's plans."""
@@ -109,11 +170,16 @@ def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[L
     chosen = choose(mine, marking, settings.secret, hashlib.sha256(content).hexdigest(), count)
     reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners)
     files = {name: base64.b64decode(text) for name, text in known["files"].items()}
-    ran = _Ran(reruns, trials.of_submission(bound, files, settings.options, listeners))
-    graded = AS_JSON.validate_python(_in_child(lambda: AS_JSON.dump_python(_graded(path, content, settings, binding, ran), mode="json")))
-    if any(finding.code in runs.EDITED for finding in graded.findings):
-        rerun_alike(reruns, rerun(assignment, variant, mine, chosen, _once_more(settings.options), listeners))
-    return graded, variant
+    tried = list(_trials(bound, files, settings.options, listeners))
+
+    def graded() -> Any:
+        return AS_JSON.dump_python(_graded(_opened(path, content, settings, binding), reruns, tried), mode="json")
+
+    found = AS_JSON.validate_python(_in_child(graded))
+    if any(finding.code in compare.EDITED for finding in found.findings):
+        again = replace(settings.options, use_cache=False, out=settings.options.out / "once-more")
+        rerun_alike(reruns, rerun(assignment, variant, mine, chosen, again, listeners))
+    return found, variant
 
 
 def _in_child(work: Callable[[], Any]) -> Any:
@@ -145,67 +211,72 @@ def _opened(path: Path, content: bytes, settings: Settings, binding: Binding) ->
     handed_in = submission.read(path, content)
     bound = binding.bind(path, handed_in.variant)
     archived = handed_in.runs()
-    submitted = runs.results_of(handed_in.archive, archived)
+    submitted = compare.results_of(handed_in.archive, archived)
     given = read_answers(handed_in.answers, handed_in.path / answer_files.FILE).given
     findings = binding.findings(handed_in, bound.variant, settings.submitters.get(path))
-    return _Opened(handed_in, bound, archived, submitted, given, [*findings, *runs.against_plans(archived, plans(bound.assignment, bound.variant))])
+    return _Opened(handed_in, bound, archived, submitted, given, [*findings, *compare.against_plans(archived, plans(bound.assignment, bound.variant))])
 
 
-def _graded(path: Path, content: bytes, settings: Settings, binding: Binding, ran: _Ran) -> Grade:
-    opened = _opened(path, content, settings, binding)
-    handed_in, variant = opened.handed_in, opened.bound.variant
-    differing = runs.against_rerun(opened.archived, opened.submitted, ran.reruns) if not opened.has_other_plans else ()
-    graded = Grade(
-        path,
-        handed_in.sha256,
-        opened.bound.assignment.name,
-        variant.student,
-        variant.members,
-        cells=tuple(f"{name}/{cell}" for name, one in ran.reruns.items() for cell in one.cells),
-    )
-    return _marked(graded, opened, ran, [*opened.findings, *differing])
+def _trials(bound: Bound, files: Mapping[str, bytes], options: RunOptions, listeners: Sequence[Listener]) -> Iterator[Part]:
+    """The points of all trials, carried out with the files of a submission.
+
+    Raises:
+        ScenarioError: the instructor's files are not valid.
+        CapabilityError: this machine cannot run labs.
+    """
+    parameters = bound.variant.parameters
+    for one in planned(bound.assignment, parameters, bound.marking):
+        mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
+        trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), parameters, mine, listeners)
+        earned = None if outcome.share is None else trial.points * outcome.share
+        yield Part("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
 
 
-def _once_more(options: RunOptions) -> RunOptions:
-    return replace(options, use_cache=False, out=options.out / "once-more")
-
-
-@dataclass(frozen=True)
-class _Ran:
-    """What the grader has run for a submission."""
-
-    reruns: Mapping[str, Rerun]
-    trials: trials.Tried
-
-
-def _marked(graded: Grade, opened: _Opened, ran: _Ran, before: Sequence[Finding]) -> Grade:
-    handed_in, bound, reruns = opened.handed_in, opened.bound, ran.reruns
+def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Part]) -> Grade:
+    handed_in, bound, before = opened.handed_in, opened.bound, list(opened.findings)
     variant, assignment, marking = bound.variant, bound.assignment, bound.marking
-    right = expected(assignment, marking, variant.parameters, {name: one.for_formulas for name, one in reruns.items()})
-    lines, findings = logs.read_log(handed_in.log, variant)
-    is_chained = not findings
+    # Runs of other plans have other bytes, which says nothing new.
+    if all(finding.code is not Code.SWAPPED_PLAN for finding in before):
+        before += compare.against_rerun(opened.archived, opened.submitted, reruns)
+    for_formulas = {name: one.for_formulas for name, one in reruns.items()}
+    right = expected(assignment, marking, variant.parameters, for_formulas)
+    lines, findings = compare.read_log(handed_in.log, variant)
     # Runs that are not the variant's own cannot be those of its log.
-    if is_chained and not any(finding.holds for finding in before):
-        findings += logs.against_runs(lines, opened.archived, reruns)
+    if not findings and not any(finding.holds for finding in before):
+        findings += compare.against_runs(lines, opened.archived, reruns)
     is_trusted = not any(finding.holds for finding in findings)
     predictions, late = marked.predictions(assignment, marking, right, lines if is_trusted else None)
-    parts = [
-        *predictions,
-        *marked.answers(assignment, marking, right, opened.given),
-        *trials.parts(ran.trials),
-        *marked.others(assignment, marking, handed_in.write_up, handed_in.files),
-    ]
-    numbers = classwide.numbers(right, variant.parameters, reruns)
-    found = replace(graded, findings=(*before, *findings, *late), parts=tuple(parts), lines=tuple(lines), expected=right, numbers=numbers)
+    answers = marked.answers(assignment, marking, right, opened.given)
+    others = marked.others(assignment, marking, handed_in.write_up, handed_in.files)
+    found = Grade(
+        path=handed_in.path,
+        sha256=handed_in.sha256,
+        assignment=assignment.name,
+        student=variant.student,
+        members=variant.members,
+        findings=(*before, *findings, *late),
+        parts=(*predictions, *answers, *tried, *others),
+        cells=tuple(f"{name}/{cell}" for name, one in reruns.items() for cell in one.cells),
+        lines=tuple(lines),
+        expected=right,
+        numbers=classwide.numbers(right, variant.parameters, reruns),
+    )
     return classwide.wrote(found, handed_in.write_up)
 
 
 def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters: Mapping[Path, str]) -> list[Grade]:
-    """The grades with what only a look at the whole class shows. Who handed a variant in twice is only a question where the platform has not said it."""
-    same = twice([(str(path), variant) for path, variant in bound.items() if path not in submitters])
+    """The grades with what only a look at the whole class shows.
+
+    Who handed a variant in twice is only a question where the platform has not said it.
+    """
+    same: dict[str, list[Path]] = {}
+    for path, variant in bound.items():
+        if path not in submitters:
+            same.setdefault(variant.digest, []).append(path)
+    twice = {path: other for paths in same.values() for path in paths for other in reversed(paths) if other != path}
     found = []
     for one in grades:
-        other = same.get(str(one.path))
-        more = [Finding(Code.OTHER_VARIANT, f"found the same variant in {other}; expected one submission of it")] if other else []
+        said = f"found the same variant in {twice.get(one.path)}; expected one submission of it"
+        more = [Finding(Code.OTHER_VARIANT, said)] if one.path in twice else []
         found.append(replace(one, findings=(*one.findings, *more, *classwide.findings(one, grades))))
     return found

@@ -5,8 +5,6 @@ A line belongs to the bytes of a submission: who hands in again is marked again.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +12,10 @@ from pathlib import Path
 
 from scpslab.analysis.csv_text import csv_text, no_formula
 from scpslab.core.choices import one_of
-from scpslab.core.errors import UsageError
+from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import shown
 from scpslab.core.scratch import replace_text
+from scpslab_course.course.roster import read_csv
 from scpslab_course.grading.grade import Grade, Part, Status
 
 COLUMNS = ("submission", "student", "assignment", "part", "of", "points", "comment")
@@ -95,22 +94,14 @@ def _read(path: Path) -> list[Mark]:
         if not path.parent.is_dir():
             raise UsageError(f"--marks {path}: found no folder for it; expected the file of marks, or the place for a new one. Name another.")
         return []
-    try:
-        content = path.read_bytes()[: LARGEST_BYTES + 1].decode("utf-8-sig")
-        delimiter = ";" if content.startswith(f"{COLUMNS[0]};") else ","
-        rows = list(csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"--marks {path}: found {getattr(error, 'strerror', None) or error}; expected CSV in UTF-8. Save it as that.") from error
-    if not rows or tuple(rows[0]) != COLUMNS:
-        raise UsageError(f"{path}:1: found other columns; expected {','.join(COLUMNS)}. Correct the line, or name a new file.")
+    head, rows = read_csv(path, "CSV in UTF-8 as this command writes it", LARGEST_BYTES)
+    if head != COLUMNS:
+        raise ScenarioError(f"{path}:1: found other columns; expected {','.join(COLUMNS)}. Correct the line, or name a new file.")
     found: dict[tuple[str, str], Mark] = {}
-    for number, row in enumerate(rows[1:], start=2):
-        if not any(row):
-            continue
-        if len(row) != len(COLUMNS):
-            raise UsageError(f"{path}:{number}: found {len(row)} fields; expected {len(COLUMNS)}. Put texts with {delimiter!r} in quotes.")
-        mark = Mark(number, tuple(row), row[5].strip(), row[6].strip())
+    for number, fields in rows:
+        row = tuple(fields.values())
+        mark = Mark(number, row, row[5].strip(), row[6].strip())
         if other := found.get((row[0], row[3])):
-            raise UsageError(f"{path}:{number}: found {shown(row[3])} of {shown(row[1])} again, as in line {other.line}; expected it once. Remove one.")
+            raise ScenarioError(f"{path}:{number}: found {shown(row[3])} of {shown(row[1])} again, as in line {other.line}; expected it once. Remove one.")
         found[row[0], row[3]] = mark
     return list(found.values())

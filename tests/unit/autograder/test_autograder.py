@@ -12,11 +12,10 @@ import pytest
 
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.version import version
+from scpslab_course.autograder import COURSE, METADATA, RESULTS, SOURCE, STUDENTS
 from scpslab_course.autograder import __main__ as container
-from scpslab_course.autograder.build import Wheels, write_archive
-from scpslab_course.autograder.handed_in import submission_of, users
-from scpslab_course.autograder.layout import COURSE, METADATA, RESULTS, SOURCE, STUDENTS
-from scpslab_course.autograder.wheels import PARTS, check_own
+from scpslab_course.autograder.__main__ import submission_of, users
+from scpslab_course.autograder.build import PARTS, Wheels, check_own, write_archive
 from scpslab_course.course.assignment import find, load_assignment, load_marking
 from scpslab_course.course.folder import load_course, make_course
 from scpslab_course.course.roster import Student
@@ -157,7 +156,7 @@ def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, nam
     with zipfile.ZipFile(tmp_path / name, "w") as wheel:
         if parts is not None:
             wheel.writestr(PARTS, json.dumps(parts))
-    monkeypatch.setattr("scpslab_course.autograder.wheels.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
+    monkeypatch.setattr("scpslab_course.autograder.build.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
     with pytest.raises(UsageError, match=said):
         check_own(tmp_path / name)
 

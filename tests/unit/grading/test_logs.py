@@ -8,8 +8,8 @@ import pytest
 
 from scpslab_course.course import log
 from scpslab_course.course.log import RunState
+from scpslab_course.grading.compare import against_runs
 from scpslab_course.grading.grade import REMARKS, Code
-from scpslab_course.grading.logs import against_runs
 
 AT = "2026-11-22T21:00:00Z"
 MINE, OTHER = "a" * 64, "b" * 64

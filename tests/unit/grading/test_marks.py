@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.core.errors import UsageError
+from scpslab.core.errors import ScenarioError
 from scpslab_course.grading.grade import Code, Finding, Grade, Part, Status
 from scpslab_course.grading.marks import Marks
 
@@ -105,5 +105,5 @@ def test_a_line_of_a_part_that_is_marked_without_a_person_counts_and_an_unknown_
 )
 def test_a_file_that_is_none_is_refused(tmp_path, text, says):
     (tmp_path / "marks.csv").write_text(text)
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(ScenarioError, match=says):
         Marks(tmp_path / "marks.csv")

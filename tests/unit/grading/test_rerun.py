@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scpslab.core.errors import LabError
-from scpslab_course.grading.rerun import Rerun, rerun_alike
+from scpslab_course.grading.compare import Rerun, rerun_alike
 
 ONE = Rerun({"cells/r1/status.json": "a" * 64, "results.csv": "b" * 64}, (), (), ("r1",), is_whole=True, manifest={})
 

@@ -158,7 +158,7 @@ def test_an_error_of_the_grader_costs_nobody_a_grade(settings, members, hand_in,
 
     monkeypatch.setattr(grader, "plans", broken)
     monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
-    monkeypatch.setattr(grader.runs, "results_of", lambda *_: {})
+    monkeypatch.setattr(grader.compare, "results_of", lambda *_: {})
     (found,) = grader.grade([hand_in(members)], settings)
 
     assert found.status is Status.UNGRADED
@@ -189,7 +189,7 @@ def test_a_submission_that_reaches_a_limit_is_named_and_the_next_one_is_graded(d
 
 def test_yaml_that_grows_is_refused(settings, members, hand_in, monkeypatch):
     monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
-    monkeypatch.setattr(grader.runs, "results_of", lambda *_: {})
+    monkeypatch.setattr(grader.compare, "results_of", lambda *_: {})
     bombs = [
         b"a: &a [x, x]\n" + b"".join(b"%c: &%c [*%c, *%c]\n" % (letter, letter, letter - 1, letter - 1) for letter in range(98, 122)),
         b"[" * 5000,

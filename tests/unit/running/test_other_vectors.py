@@ -12,9 +12,8 @@ from scpslab.running.command import other_vectors, program
 from scpslab.running.verify import Comparison
 from scpslab.runs.archive import read_archive, write_archive
 from scpslab.scenario.errors import VECTOR_RULES
+from scpslab_course.grading.compare import Rerun, against_rerun
 from scpslab_course.grading.grade import Code
-from scpslab_course.grading.rerun import Rerun
-from scpslab_course.grading.runs import against_rerun
 
 from scpslab.kinds.errors.independent.plan import Independent
 

@@ -1,0 +1,264 @@
+"""Grades by running again: the plans of a variant, the cells that are run, and what differs in a submission's runs and log.
+
+What a log cannot prove: decision 0703.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from scpslab import analysis as results
+from scpslab import scenario
+from scpslab.core.errors import LabError, ResultError, UsageError
+from scpslab.core.names import shown
+from scpslab.plan import Plan
+from scpslab.running.command import DEFAULT_ENGINE, other_vectors
+from scpslab.running.events import Listener
+from scpslab.running.runner import PlansRun, RunOptions
+from scpslab.running.sample import shuffled
+from scpslab.runs import RunFolder
+from scpslab.runs.archive import ArchivedRun, digests_of
+from scpslab.runs.archive_members import MemberError, read_members
+from scpslab.runs.cell import CAPTURES, PLAN
+from scpslab.runs.run import CELLS, RESULTS
+from scpslab.scenario import planning
+from scpslab_course.course import log
+from scpslab_course.course.assignment import Assignment, Marking
+from scpslab_course.course.log import Line, LogError, recorded_results, was_interrupted
+from scpslab_course.course.numbers import OF_RESULTS, Row
+from scpslab_course.course.runs import rows_of
+from scpslab_course.course.secret import Secret
+from scpslab_course.course.variant import Variant, unfit
+from scpslab_course.grading.grade import Code, Finding
+from scpslab_course.grading.submission import RUNS_LIMITS
+
+# The parts of marking.yaml whose formulas decide what is right; those of `difficulty` only chose the variant.
+MARKED = ("predictions", "answers")
+Plans = Mapping[str, Mapping[str, Plan]]
+Chosen = Mapping[str, tuple[str, ...]]
+MOST_SHOWN = 3
+EDITED = frozenset({Code.EDITED_CAPTURES, Code.EDITED_RECORDS, Code.EDITED_RESULTS})
+UPDATE = "Everybody of a course needs the same version of scpslab"
+
+
+def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]]:
+    """The plans of every cell, by scenario and cell id. The variant has been verified (course.variant.verify).
+
+    Raises:
+        UsageError: the variant was issued for another assignment, or for another edition of it.
+        ScenarioError: its parameters do not fit the scenarios.
+    """
+    if said := unfit(variant, assignment):
+        raise UsageError(f"{variant.assignment}: {said}. Grade with the files that were issued.")
+    found = {}
+    for name in assignment.scenario_names:
+        loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
+        found[name] = planning.plans(scenario.cells(loaded))
+    return found
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What the grader's own run of a scenario gave: digests by path, rows of results.csv, the cells that were run, and whether these are all.
+
+    `for_formulas`: the rows with the columns that only formulas have.
+    """
+
+    digests: Mapping[str, str]
+    rows: Sequence[Row]
+    for_formulas: Sequence[Row]
+    cells: tuple[str, ...]
+    is_whole: bool
+    manifest: Mapping[str, Any]
+
+
+def choose(plans: Plans, marking: Marking, secret: Secret | None, sha256: str, count: int) -> Chosen:
+    """The cells to run again, by scenario: all of each scenario that a formula reads, and `count` of all cells.
+
+    What is right never comes from the student's numbers, so what a formula reads is always run. The other cells depend on the submission's bytes and on
+    something that the student does not know: the secret, or, without it, a random number of this moment.
+    """
+    formulas = [formula for at, formula in marking.formulas.items() if at[0] in MARKED]
+    read = {str(arguments[0]) for formula in formulas for name, arguments in formula.calls if name in OF_RESULTS}
+    every = [(name, cell) for name, cells in plans.items() for cell in cells]
+    unknown = secret.choice_key if secret is not None else secrets.token_bytes(32)
+    drawn = set(shuffled(every, unknown, sha256)[:count])
+    chosen = {name: tuple(cell for cell in cells if name in read or (name, cell) in drawn) for name, cells in plans.items()}
+    return {name: cells for name, cells in chosen.items() if cells}
+
+
+def rerun(assignment: Assignment, variant: Variant, plans: Plans, chosen: Chosen, options: RunOptions, listeners: Sequence[Listener] = ()) -> dict[str, Rerun]:
+    """Runs the chosen cells by the grader's own plans.
+
+    Raises:
+        LabError: a cell failed here; that is the grader's fault, not the student's.
+        CapabilityError: this machine cannot run labs.
+    """
+    found = {}
+    for name, cells in chosen.items():
+        loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
+        wanted = {cell: plans[name][cell] for cell in cells}
+        # Students of one class have runs of the same names: a folder for each digest of a variant.
+        mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
+        run = PlansRun(loaded, scenario.resolved_yaml(loaded, {}), wanted, mine, listeners)
+        if run.run().failed:
+            raise LabError(f"{run.folder.path}: found cells that failed while grading; expected results. Grade again; the submission is not at fault.")
+        found[name] = _of(run.folder.path, cells, run.manifest, is_whole=len(cells) == len(plans[name]))
+    return found
+
+
+def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None:
+    """Makes sure that this machine gives the same bytes twice, before it is said of a student that theirs are edited.
+
+    Raises:
+        LabError: it does not.
+    """
+    differing = [path for name in first for path, digest in first[name].digests.items() if second[name].digests.get(path) != digest]
+    if differing:
+        raise LabError(
+            f"found other bytes in {len(differing)} files of this machine's own two runs, {differing[0]} first; expected the same. The submission is not "
+            'at fault: grade on another machine, and look at "scpslab doctor" here.'
+        )
+
+
+def _of(folder: Path, cells: tuple[str, ...], manifest: Mapping[str, Any], *, is_whole: bool) -> Rerun:
+    rows = results.table.read_results(folder).rows
+    return Rerun(digests_of(RunFolder(folder).path), rows, rows_of({"": folder})[""], cells, is_whole, manifest)
+
+
+def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Finding]:
+    """Runs that are not those of the variant: missing ones, and plans that differ from the grader's. Nothing is run for it."""
+    for name, mine in plans.items():
+        run = runs.get(name)
+        if run is None:
+            yield Finding(Code.MISSING_RUN, f"found no run of {name}; expected one of every scenario")
+            continue
+        if run.digest.engine != DEFAULT_ENGINE:
+            yield Finding(Code.SWAPPED_PLAN, f"{name}: found a run of engine {shown(run.digest.engine)}; expected {DEFAULT_ENGINE}")
+        wrong = [cell for cell, plan in run.plans.items() if mine.get(cell) != plan] + [cell for cell in mine if cell not in run.plans]
+        if wrong:
+            yield Finding(Code.SWAPPED_PLAN, f"{name}: found other plans than this variant's in {_some(wrong)}; expected the variant's scenario")
+
+
+def against_rerun(runs: Mapping[str, ArchivedRun], submitted: Mapping[str, list[dict[str, str]]], reruns: Mapping[str, Rerun]) -> Iterator[Finding]:
+    """Cells whose bytes are not those that the grader's run gave, and lines of results.csv that it did not give.
+
+    A run of another version of the laboratory has other bytes without anybody's fault, so the finding is another one. What a manifest says is the student's own
+    word; it never makes a difference go away.
+    """
+    for name, mine in reruns.items():
+        run = runs.get(name)
+        if run is None:
+            continue
+        differing = sorted(_differing(run, mine))
+        rows = _differing_rows(submitted.get(name, []), mine)
+        if (differing or rows) and (said := other_vectors(run.manifest, run.plans.values()) or _other_version(run, mine)):
+            yield Finding(Code.OTHER_VERSION, f"{name}: {said}. {UPDATE}: run again with it")
+            continue
+        captures = [path for path in differing if CAPTURES in PurePosixPath(path).parts]
+        if captures:
+            yield Finding(Code.EDITED_CAPTURES, f"{name}: found other bytes than a run gives in {_some(captures)}; expected the capture of the run")
+        if others := [path for path in differing if path not in captures]:
+            yield Finding(Code.EDITED_RECORDS, f"{name}: found other bytes than a run gives in {_some(others)}; expected the records of the run")
+        if rows:
+            yield Finding(Code.EDITED_RESULTS, f"{name}: {RESULTS}: found {_some(rows)}; expected what the run gives")
+
+
+def results_of(content: bytes, runs: Mapping[str, ArchivedRun]) -> dict[str, list[dict[str, str]]]:
+    """The lines of results.csv in the archive of a submission, by scenario.
+
+    Raises:
+        ResultError: a table that cannot be read.
+    """
+    try:
+        members = read_members(content, (RESULTS,), RUNS_LIMITS).contents
+        texts = {name: members.get(f"{run.digest.run}/{RESULTS}", b"").decode("utf-8") for name, run in runs.items()}
+        # A line more than there are cells is one too many; how many more there are does not matter.
+        return {name: [_line(row) for row in islice(_rows(text), len(runs[name].plans) + 1)] for name, text in texts.items()}
+    except (MemberError, UnicodeDecodeError, csv.Error) as error:
+        said = str(error) if isinstance(error, MemberError) else f"found {error}"
+        raise ResultError(f"{RESULTS}: {said}; expected the table of the run. Make the submission again.") from error
+
+
+def _rows(text: str) -> csv.DictReader[str]:
+    return csv.DictReader(io.StringIO(text, newline=""), strict=True)
+
+
+def _line(row: Mapping[str | None, object]) -> dict[str, str]:
+    return {str(column): str(value) for column, value in row.items() if column is not None and value is not None}
+
+
+def _differing(run: ArchivedRun, mine: Rerun) -> Iterator[str]:
+    places = tuple(f"{CELLS}/{cell}/" for cell in mine.cells)
+    submitted = {path: digest for path, digest in run.digest.files.items() if path.startswith(places)}
+    own = {path: digest for path, digest in mine.digests.items() if path.startswith(places)}
+    # Plans were compared before, as values.
+    yield from (path for path in {**submitted, **own} if submitted.get(path) != own.get(path) and PurePosixPath(path).name != PLAN)
+
+
+def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
+    found = []
+    by_cell = {row.get("cell", ""): row for row in submitted}
+    for row in mine.rows:
+        other = by_cell.get(row["cell"])
+        if other is None:
+            found.append(f"no line of cell {row['cell']}")
+            continue
+        # Without the other cells of the scenario, columns that only these fill are missing here.
+        columns = [column for column in row if other.get(column) != row[column]]
+        found += [f"{column} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']} (a run gives {row[column]})" for column in columns]
+    if mine.is_whole and len(submitted) != len(mine.rows):
+        found.append(f"{len(submitted)} lines for {len(mine.rows)} cells")
+    return found
+
+
+def _other_version(run: ArchivedRun, mine: Rerun) -> str:
+    """What a run says of a laboratory other than the grader's; "" if it says that it was the same."""
+    theirs, own = run.manifest.get("cells"), mine.manifest.get("cells")
+    for cell in mine.cells:
+        one, other = (cells.get(cell) if isinstance(cells, dict) else None for cells in (theirs, own))
+        keys = [entry.get("key") if isinstance(entry, dict) else None for entry in (one, other)]
+        if keys[0] != keys[1]:
+            return "found a run that says it was made with another kernel, guest image or lab program; expected the grader's"
+    return ""
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return f"{', '.join(name[:160] for name in names[:MOST_SHOWN])}{more}"
+
+
+def read_log(content: bytes, variant: Variant) -> tuple[list[Line], list[Finding]]:
+    """The lines, and what is wrong with the chain. A chain that does not begin with this variant is the log of something else."""
+    try:
+        return log.read(content, variant.digest), []
+    except LogError as error:
+        first = content.split(b"\n", 1)[0]
+        code = Code.REPLAYED_LOG if "line 1:" in str(error) and first.startswith(b"{") else Code.BROKEN_LOG
+        return [], [Finding(code, f"{error}")]
+
+
+def against_runs(lines: Sequence[Line], runs: Mapping[str, ArchivedRun], reruns: Mapping[str, Rerun]) -> Iterator[Finding]:
+    """Runs that the log records with other results. The grader's own results count, where it has them all: edited results are another finding."""
+    for name, run in runs.items():
+        recorded = recorded_results(lines, name)
+        mine = reruns.get(name)
+        expected = mine.digests.get(RESULTS) if mine is not None and mine.is_whole else None
+        known = {run.digest.files.get(RESULTS), expected}
+        if recorded is not None and recorded in known:
+            continue
+        code, said = Code.REPLAYED_LOG, "found no run in the log; expected the one that gave the submitted results"
+        if was_interrupted(lines, name):
+            code = Code.INTERRUPTED_RUN
+            said = "the log has the beginning of the run and not its end; expected both. The results are compared all the same"
+        elif recorded is not None:
+            mine_or_theirs = " or ".join(sorted(digest[:12] for digest in known if digest))
+            said = f"the log records results {recorded[:12] or 'none'}; expected those of this variant, {mine_or_theirs}"
+        yield Finding(code, f"{name}: {said}")
