@@ -14,10 +14,10 @@ from pathlib import Path
 
 from scpslab.running import RunOptions
 from scpslab.runs.archive import write_archive
-from scpslab_course.course import answers, issue
+from scpslab_course.course import answers
 from scpslab_course.course.assignment import Assignment, Marking, load_assignment, load_marking, names
 from scpslab_course.course.expected import Expected, expected
-from scpslab_course.course.folder import Course
+from scpslab_course.course.folder import Course, plan_issue, write_issue
 from scpslab_course.course.roster import parties, read_roster
 from scpslab_course.course.runs import rows_of, run_variant
 from scpslab_course.course.workspace import LOG, RUNS, WRITE_UP, Workspace, plan_start, write_start
@@ -68,8 +68,8 @@ class MadeUpClass:
     def issue(self, roster: Path, reference) -> None:
         """Issues everybody's variant."""
         students = read_roster(roster)
-        made = issue.plan_issue(self._course, self._course.secret(), self._course.file.term, parties(students), [(self._assignment, self._marking)], reference)
-        issue.write_issue(self._course, self._course.file.term, made)
+        made = plan_issue(self._course, self._course.secret(), self._course.file.term, parties(students), [(self._assignment, self._marking)], reference)
+        write_issue(self._course, self._course.file.term, made)
         self._variants = {one.variant.student: one.variant for one in made}
 
     def hand_in(self, student: str, role: str, other: str, files: Mapping[str, bytes] | None = None) -> MadeUp:

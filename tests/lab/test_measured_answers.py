@@ -11,8 +11,7 @@ import pytest
 from scpslab.core.units import parse
 from scpslab.running import RunOptions
 from scpslab_course.course.assignment import find, load_assignment, load_marking
-from scpslab_course.course.expected import expected
-from scpslab_course.course.practice import read_practice
+from scpslab_course.course.expected import expected, read_practice
 from scpslab_course.course.runs import rows_of, run_variant
 from scpslab_course.course.scoring import score_answer
 

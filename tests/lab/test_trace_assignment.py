@@ -13,9 +13,8 @@ from scpslab.analysis.loss_table import as_csv
 from scpslab.analysis.lost_packets import find_losses
 from scpslab.analysis.run import open_run
 from scpslab.running import RunOptions
-from scpslab_course.course import practice
 from scpslab_course.course.assignment import find, load_assignment, load_marking
-from scpslab_course.course.expected import expected
+from scpslab_course.course.expected import expected, read_practice
 from scpslab_course.course.runs import rows_of, run_variant
 from scpslab_course.course.scoring import score_answer
 
@@ -26,7 +25,7 @@ PICKS = {"cause_1": "pick_1", "cause_2": "pick_2", "cause_3": "pick_3"}
 
 def test_the_reference_solution_has_all_points(tmp_path: Path):
     assignment = load_assignment(find("read-a-trace"))
-    variant = practice.read_practice(assignment).variant
+    variant = read_practice(assignment).variant
     folders = run_variant(assignment, variant.parameters, RunOptions(out=tmp_path / "runs", use_cache=False))
     right = expected(assignment, load_marking(assignment), variant.parameters, rows_of(folders))
     run = open_run(folders["trace"])
@@ -47,4 +46,4 @@ def test_the_reference_solution_has_all_points(tmp_path: Path):
     assert set(given) == set(right.answers)
     for name, answer in right.answers.items():
         assert score_answer(assignment.file.answers[name], answer, given[name]).share == 1, (name, given[name], answer)
-    assert right == practice.read_practice(assignment).expected
+    assert right == read_practice(assignment).expected

@@ -20,8 +20,7 @@ from scpslab.running import RunOptions
 from scpslab.scenario import planning
 from scpslab_course.autograder import COURSE, METADATA, RESULTS, ROOT, SOURCE, STUDENTS, SUBMISSION
 from scpslab_course.course.draw import Whose, drawn
-from scpslab_course.course.folder import Course, load_course
-from scpslab_course.course.issue import NOBODY
+from scpslab_course.course.folder import NOBODY, Course, load_course
 from scpslab_course.course.roster import Student, read_roster
 from scpslab_course.course.secret import PRACTICE
 from scpslab_course.grading import grader

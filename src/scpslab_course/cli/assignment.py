@@ -22,17 +22,27 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
 from scpslab.running import RunOptions
 from scpslab_course.course import assignment as assignments
-from scpslab_course.course import originals
 from scpslab_course.course import variant as variants
+from scpslab_course.course.answers import GivenError, read_given
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
 from scpslab_course.course.check import State, check, given_predictions
-from scpslab_course.course.given import GivenError
-from scpslab_course.course.practice import read_practice
+from scpslab_course.course.expected import read_practice
 from scpslab_course.course.runs import run_variant
-from scpslab_course.course.scoring import read_given
 from scpslab_course.course.secret import fingerprint
 from scpslab_course.course.variant import Variant, VariantError
-from scpslab_course.course.workspace import Workspace, find_workspace, late, open_workspace, original, plan_start, read_variant, write_start
+from scpslab_course.course.workspace import (
+    Workspace,
+    changed_files,
+    find_workspace,
+    late,
+    open_workspace,
+    original,
+    plan_start,
+    put_back,
+    read_variant,
+    set_aside,
+    write_start,
+)
 from scpslab_course.grading import submission
 
 NOT_READY_EXIT = 1
@@ -181,15 +191,15 @@ def restore(
     """
     folder = find_workspace(in_)
     handed_out = original(read_variant(folder), from_)
-    lost = originals.changed(folder, handed_out)
+    lost = changed_files(folder, handed_out)
     for name, content in lost.items():
-        aside = originals.restore(folder, name, content)
+        aside = put_back(folder, name, content)
         typer.echo(harmless(f"{name}: restored" + (f"; what was there is {aside}" if aside else "")))
     workspace = open_workspace(folder)
     runs = [(name, run) for name in workspace.assignment.scenario_names if (run := workspace.run_of(name)).is_complete and run.changed()]
     for name, run_ in runs:
         for cell in {path.split("/")[1] for path in run_.changed()}:
-            typer.echo(harmless(f"run {name}: cell {cell} is now {originals.set_aside(folder, run_.folder.cell(cell).path)}"))
+            typer.echo(harmless(f"run {name}: cell {cell} is now {set_aside(folder, run_.folder.cell(cell).path)}"))
         typer.echo(harmless(f"next: scpslab assignment run {name}"), err=True)
     if not lost and not runs:
         typer.echo("nothing was changed", err=True)

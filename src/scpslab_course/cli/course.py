@@ -19,12 +19,10 @@ from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
 from scpslab_course.autograder.build import check_emails, collect, write_archive
-from scpslab_course.course import practice as practices
 from scpslab_course.course.assignment import INSTRUCTOR, PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
-from scpslab_course.course.expected import expected
-from scpslab_course.course.folder import load_course, make_course
-from scpslab_course.course.issue import alike, check_terms, plan_issue, practice_variant, write_issue
-from scpslab_course.course.numbers import Rows
+from scpslab_course.course.expected import agree, expected, read_practice, write_practice
+from scpslab_course.course.folder import alike, check_terms, load_course, make_course, plan_issue, practice_variant, write_issue
+from scpslab_course.course.formulas import Rows
 from scpslab_course.course.roster import parties, read_roster
 from scpslab_course.course.runs import rows_of, run_variant
 from scpslab_course.course.secret import FILE as SECRET
@@ -117,10 +115,10 @@ def practice(
     for one in planned(found, variant.parameters, marking):
         typer.echo(harmless(f"trial {one.name}: {reference.trial(found, one, variant.parameters).says}"), err=True)
     path = found.folder / PRACTICE
-    if check and not practices.agree(practices.read_practice(found), variant, right):
+    if check and not agree(read_practice(found), variant, right):
         raise ScenarioError(f'{path}: found another practice variant than the assignment gives; expected the same. Run "scpslab course practice {name}".')
     if not check:
-        replace_text(path, practices.write(variant, right))
+        replace_text(path, write_practice(variant, right))
     typer.echo(harmless(str(path)))
 
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from scpslab.core import units
 from scpslab.documents.quantities import AxisValue
-from scpslab_course.course.expression import FormulaError, parse
+from scpslab_course.course.formulas import NAMES, NANOSECONDS, FormulaError, base_value, functions, kind_of, parse
 from scpslab_course.course.model import Choice, Formula, Parameter, Range, Seed
-from scpslab_course.course.numbers import NAMES, NANOSECONDS, base_value, functions, kind_of
 
 LARGEST_SEED = 999_999_999
 MOST_VALUES = 1_000_000

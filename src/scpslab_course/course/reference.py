@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from scpslab.documents.described import schema_of, tables
-from scpslab_course.course import marking, model
-from scpslab_course.course.numbers import NAMES
+from scpslab_course.course import model
+from scpslab_course.course.formulas import NAMES
 
 SCHEMA_ID, MARKING_ID = "assignment.schema.json", "marking.schema.json"
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
@@ -25,20 +25,20 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("answers: kind text", model.TextAnswer),
     ("deliverables", model.Deliverable),
     ("trials", model.Trial),
-    ("marking.yaml", marking.MarkingFile),
-    ("marking: difficulty", marking.Difficulty),
-    ("marking: difficulty.bands", marking.Band),
-    ("marking: predictions: kind log-ratio", marking.LogRatio),
-    ("marking: predictions: kind distance", marking.Distance),
-    ("marking: predictions: kind interval", marking.Interval),
-    ("marking: predictions: kind choice", marking.Word),
-    ("marking: answers: kind number", marking.MarkedNumber),
-    ("marking: answers.ANSWER.partial", marking.Near),
-    ("marking: answers.ANSWER.wrong of a number", marking.WrongNumber),
-    ("marking: answers: kind choice", marking.MarkedChoice),
-    ("marking: answers.ANSWER.wrong of a choice", marking.WrongWord),
-    ("marking: answers: kind text", marking.MarkedText),
-    ("marking: rubric, write_up, deliverables.FILE", marking.Item),
+    ("marking.yaml", model.MarkingFile),
+    ("marking: difficulty", model.Difficulty),
+    ("marking: difficulty.bands", model.Band),
+    ("marking: predictions: kind log-ratio", model.LogRatio),
+    ("marking: predictions: kind distance", model.Distance),
+    ("marking: predictions: kind interval", model.Interval),
+    ("marking: predictions: kind choice", model.Word),
+    ("marking: answers: kind number", model.MarkedNumber),
+    ("marking: answers.ANSWER.partial", model.Near),
+    ("marking: answers.ANSWER.wrong of a number", model.WrongNumber),
+    ("marking: answers: kind choice", model.MarkedChoice),
+    ("marking: answers.ANSWER.wrong of a choice", model.WrongWord),
+    ("marking: answers: kind text", model.MarkedText),
+    ("marking: rubric, write_up, deliverables.FILE", model.Item),
 )
 HEAD = f"""# Assignment reference
 
@@ -78,7 +78,7 @@ def assignment_schema() -> dict[str, Any]:
 
 def marking_schema() -> dict[str, Any]:
     """The JSON Schema (draft 7) of marking.yaml."""
-    return schema_of(marking.MarkingFile, MARKING_ID, "scpslab marking")
+    return schema_of(model.MarkingFile, MARKING_ID, "scpslab marking")
 
 
 def reference() -> str:

@@ -20,7 +20,7 @@ from scpslab.runs.archive import digests_of
 from scpslab.runs.run import CELLS
 from scpslab.runs.store import DamagedEntryError, stores
 from scpslab_course.course.assignment import Assignment
-from scpslab_course.course.numbers import Rows
+from scpslab_course.course.formulas import Rows
 
 
 @dataclass(frozen=True)

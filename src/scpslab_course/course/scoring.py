@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from scpslab_course.course.answers import GivenError, read_given
 from scpslab_course.course.expected import Mistake, RightNumber, RightWord
-from scpslab_course.course.given import GivenError, interval, number
-from scpslab_course.course.marking import Distance, Interval, LogRatio, Scoring
-from scpslab_course.course.model import Answer, Prediction
+from scpslab_course.course.model import Answer, Distance, Interval, LogRatio, Prediction, Scoring
 
 # Numbers that were computed twice may differ by this share: a formula and a student's calculator round differently.
 ROUNDING = 1e-9
@@ -22,26 +21,6 @@ class Score:
     share: float
     comment: str
     is_readable: bool = True
-
-
-def read_given(asked: Answer | Prediction, given: object) -> float | str | tuple[float, float]:
-    """An answer or prediction as the question wants it: a number in its unit, an interval, a word of its choices, or a text.
-
-    Raises:
-        GivenError: it is none.
-    """
-    if asked.kind == "number":
-        return number(given, asked.unit)
-    if asked.kind == "interval":
-        return interval(given, asked.unit)
-    if not isinstance(given, str) or not given.strip():
-        raise GivenError(f"found {'nothing' if given is None or given == '' else 'no text'}; expected {_wanted(asked)}")
-    if asked.kind != "choice" or given in asked.choices:
-        return given
-    alike = [word for word in asked.choices if word.casefold() == given.strip().casefold()]
-    if len(alike) != 1:
-        raise GivenError(f'found "{given[:60]}"; expected {_wanted(asked)}')
-    return alike[0]
 
 
 def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -> Score:
@@ -100,7 +79,3 @@ def _fall(value: float, full: float, zero: float) -> float:
 def _by_mistake(mistakes: tuple[Mistake, ...], matches: Callable[[Mistake], bool]) -> Score:
     found = next((mistake for mistake in mistakes if matches(mistake)), None)
     return Score(found.share, found.comment) if found else Score(0, "not right")
-
-
-def _wanted(asked: Answer | Prediction) -> str:
-    return f"one of {', '.join(asked.choices)}" if asked.kind == "choice" else "some sentences"

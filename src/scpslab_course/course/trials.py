@@ -19,9 +19,8 @@ from scpslab.running.events import Listener
 from scpslab.running.runner import PlansRun, RunOptions
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
-from scpslab_course.course.expression import Formula, FormulaError, advised, parse
+from scpslab_course.course.formulas import NAMES, Formula, FormulaError, Row, advised, base_value, functions, parse
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
-from scpslab_course.course.numbers import NAMES, Row, base_value, functions
 
 from scpslab.kinds.workloads.policy.scenario import read_policy
 

@@ -1,22 +1,25 @@
-"""A student's folder of an assignment: what `start` puts there, and what the other commands find and add."""
+"""A student's folder of an assignment: what `start` puts there, what the other commands find and add, and what was handed out."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
-from scpslab.core.scratch import replace_text
+from scpslab.core.scratch import replace_bytes, replace_text
 from scpslab_course.course import answers, log
 from scpslab_course.course import variant as variants
-from scpslab_course.course.assignment import STARTER, Assignment, find, load_assignment
+from scpslab_course.course.assignment import INSTRUCTOR, STARTER, Assignment, find, load_assignment
 from scpslab_course.course.log import Event, Line, LogError, RunState
-from scpslab_course.course.originals import changed, handed_out
 from scpslab_course.course.runs import VariantRun, run_of
 from scpslab_course.course.variant import Variant, VariantError
 
+LARGEST_FILE, MOST_FILES = 4 << 20, 200
+ASIDE = "set-aside"
+NOTES = ".md"
 VARIANT, LOG, RUNS, TRIALS, WRITE_UP = "variant.json", "log.jsonl", "runs", "trials", "write-up.md"
 RESTORE = 'Bring them back: "scpslab assignment restore"; experiment with copies under other names'
 BLANK_WRITE_UP = """# Write-up
@@ -27,6 +30,57 @@ BLANK_WRITE_UP = """# Write-up
 
 ## Hours that I worked on it, and with whom
 """
+
+
+def handed_out(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of an assignment that students get: all but the instructor's folder, hidden files and links.
+
+    Raises:
+        UsageError: a link, or too much of them.
+    """
+    found = 0
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        parts = name.split("/")
+        if parts[0] == INSTRUCTOR or any(part.startswith(".") or part == "__pycache__" for part in parts) or not path.is_file():
+            continue
+        if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
+            raise UsageError(f"{path}: found a symbolic link; expected a file, because links could lead anywhere. Put the file itself there.")
+        found += 1
+        if found > MOST_FILES or path.stat().st_size > LARGEST_FILE:
+            raise UsageError(
+                f"{path}: found file {found} of {path.stat().st_size} bytes; expected at most {MOST_FILES} of {LARGEST_FILE} bytes. Make it smaller."
+            )
+        yield name, path.read_bytes()
+
+
+def changed_files(folder: Path, original: Assignment) -> dict[str, bytes]:
+    """The handed out files that a student's folder lacks or has otherwise, with their original content. What a student may write in does not count."""
+    own = {deliverable.file for deliverable in original.file.deliverables}
+    found = {}
+    for name, content in handed_out(original.folder):
+        path = folder / name
+        is_writable = name.startswith(f"{STARTER}/") or name in own or (path.suffix == NOTES and path.is_file())
+        if not is_writable and (not path.is_file() or path.read_bytes() != content):
+            found[name] = content
+    return found
+
+
+def put_back(folder: Path, name: str, content: bytes) -> Path | None:
+    """Writes a file of a student's folder as it was handed out; returns where the student's own is now, if there was one."""
+    path = folder / name
+    aside = set_aside(folder, path) if path.exists() or path.is_symlink() else None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_bytes(path, content)
+    return aside
+
+
+def set_aside(folder: Path, path: Path) -> Path:
+    """Moves a file or folder of a student's folder below its `set-aside`; returns its new path."""
+    place = folder / ASIDE / path.relative_to(folder)
+    free = next(one for number in count(1) if not (one := place.with_name(f"{place.name}-{number}")).exists())
+    free.parent.mkdir(parents=True, exist_ok=True)
+    return path.rename(free)
 
 
 @dataclass(frozen=True)
@@ -168,7 +222,7 @@ def original(variant: Variant, folder: Path | None) -> Assignment:
 def _changed(folder: Path, variant: Variant) -> str:
     """Which files are not as they were handed out; "" if that is not known."""
     try:
-        names = ", ".join(changed(folder, original(variant, None)))
+        names = ", ".join(changed_files(folder, original(variant, None)))
     except ScpslabError:
         return ""
     return names and f"{folder}: found {names} missing or changed; expected the files as they were handed out: your variant belongs to them"

@@ -31,8 +31,8 @@ from scpslab.runs.run import CELLS, RESULTS
 from scpslab.scenario import planning
 from scpslab_course.course import log
 from scpslab_course.course.assignment import Assignment, Marking
+from scpslab_course.course.formulas import OF_RESULTS, Row
 from scpslab_course.course.log import Line, LogError, recorded_results, was_interrupted
-from scpslab_course.course.numbers import OF_RESULTS, Row
 from scpslab_course.course.runs import rows_of
 from scpslab_course.course.secret import Secret
 from scpslab_course.course.variant import Variant, unfit

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scpslab_course.course.expected import Expected
 from scpslab_course.course.log import Line
-from scpslab_course.course.marking import Item
+from scpslab_course.course.model import Item
 
 
 class Status(StrEnum):

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from scpslab.core.names import shown
+from scpslab_course.course.answers import GivenError, read_given
 from scpslab_course.course.assignment import STARTER, Assignment, Marking
 from scpslab_course.course.check import given_predictions
 from scpslab_course.course.expected import Expected, RightNumber, RightWord
-from scpslab_course.course.given import GivenError
 from scpslab_course.course.log import Line
-from scpslab_course.course.marking import MarkedText
-from scpslab_course.course.model import Answer, Prediction
-from scpslab_course.course.scoring import read_given, score_answer, score_prediction
+from scpslab_course.course.model import Answer, MarkedText, Prediction
+from scpslab_course.course.scoring import score_answer, score_prediction
 from scpslab_course.course.workspace import WRITE_UP, late
 from scpslab_course.grading.grade import Code, Finding, Part
 

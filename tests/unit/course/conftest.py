@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scpslab_course.course import assignment as assignments
-from scpslab_course.course import issue, workspace
+from scpslab_course.course import workspace
+from scpslab_course.course.folder import practice_variant
 from scpslab_course.course.secret import Secret
 
 SCENARIO = """kind: scenario
@@ -102,5 +103,5 @@ def no_runs():
 @pytest.fixture
 def started(assignment, marking, no_runs, tmp_path):
     """A student's folder with the practice variant."""
-    variant = issue.practice_variant(assignment, marking, no_runs)
+    variant = practice_variant(assignment, marking, no_runs)
     return workspace.write_start(workspace.plan_start(assignment, variant), assignment, variant, tmp_path / "mine", "2026-11-22T21:00:00Z")

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab_course.course.expression import FormulaError, parse
-from scpslab_course.course.numbers import NAMES, functions
+from scpslab_course.course.formulas import NAMES, FormulaError, functions, parse
 
 ROWS = {
     "t": [

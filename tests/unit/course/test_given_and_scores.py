@@ -9,10 +9,9 @@ from hypothesis import given as drawn
 from hypothesis import strategies
 
 from scpslab.core.limited import Limits, limited
+from scpslab_course.course.answers import GivenError, interval, number
 from scpslab_course.course.expected import Mistake, NearEnough, RightNumber, RightWord
-from scpslab_course.course.given import GivenError, interval, number
-from scpslab_course.course.marking import Distance, Interval, LogRatio, Word
-from scpslab_course.course.model import ChoiceAnswer, ChoicePrediction, IntervalPrediction, NumberAnswer, NumberPrediction
+from scpslab_course.course.model import ChoiceAnswer, ChoicePrediction, Distance, Interval, IntervalPrediction, LogRatio, NumberAnswer, NumberPrediction, Word
 from scpslab_course.course.scoring import score_answer, score_prediction
 
 ASKED = NumberAnswer(kind="number", question="How much?", unit="kB")

@@ -8,14 +8,13 @@ from functools import cache
 
 import pytest
 
-from scpslab_course.course import issue
 from scpslab_course.course.answers import read_answers
 from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, SOLUTION, find, load_assignment, load_marking, names
 from scpslab_course.course.draw import Whose
-from scpslab_course.course.expected import Evaluation, RightNumber
-from scpslab_course.course.marking import MarkedNumber
-from scpslab_course.course.numbers import base_value
-from scpslab_course.course.practice import read_practice
+from scpslab_course.course.expected import Evaluation, RightNumber, read_practice
+from scpslab_course.course.folder import draw_within_bands
+from scpslab_course.course.formulas import base_value
+from scpslab_course.course.model import MarkedNumber
 from scpslab_course.course.runs import run_of
 from scpslab_course.course.scoring import score_answer
 from scpslab_course.course.secret import Secret
@@ -37,7 +36,7 @@ def variants(name):
         pytest.skip("its variants need reference runs")
     for number in range(STUDENTS):
         whose = Whose("test", name, f"student{number}")
-        yield issue.draw_within_bands(SECRET, whose, assignment, marking, lambda *_: pytest.fail("no reference run is needed"))[1]
+        yield draw_within_bands(SECRET, whose, assignment, marking, lambda *_: pytest.fail("no reference run is needed"))[1]
 
 
 @pytest.mark.parametrize("name", names())

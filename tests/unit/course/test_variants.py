@@ -15,8 +15,7 @@ import pytest
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import variant as variants
 from scpslab_course.course.draw import Whose, drawn
-from scpslab_course.course.folder import load_course, make_course
-from scpslab_course.course.issue import plan_issue, practice_variant, write_issue
+from scpslab_course.course.folder import load_course, make_course, plan_issue, practice_variant, write_issue
 from scpslab_course.course.roster import Student, parties
 from scpslab_course.course.secret import PRACTICE, Secret, make_secret, read_secret
 from scpslab_course.course.variant import VariantError

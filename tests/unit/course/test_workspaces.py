@@ -10,7 +10,7 @@ from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import log
 from scpslab_course.course.answers import blank, read_answers
 from scpslab_course.course.assignment import find, load_assignment, names
-from scpslab_course.course.issue import practice_variant
+from scpslab_course.course.folder import practice_variant
 from scpslab_course.course.log import LogError, RunState
 from scpslab_course.course.workspace import find_workspace, late, open_workspace, plan_start, write_start
 
@@ -21,7 +21,7 @@ AT = "2026-11-22T21:00:00Z"
 def test_no_file_of_the_instructor_is_handed_out(name):
     folder = find(name)
     assignment = load_assignment(folder)
-    from scpslab_course.course.practice import read_practice
+    from scpslab_course.course.expected import read_practice
 
     started = plan_start(assignment, read_practice(assignment).variant)
     secret = {path.read_bytes() for path in (folder / "instructor").rglob("*") if path.is_file()}

@@ -17,8 +17,7 @@ from scpslab.documents import load
 from scpslab.scenario.campaign import load_campaign
 from scpslab_course.course.assignment import FORM as ASSIGNMENT_FORM
 from scpslab_course.course.assignment import MARKING_FORM
-from scpslab_course.course.marking import MarkingFile
-from scpslab_course.course.model import AssignmentFile
+from scpslab_course.course.model import AssignmentFile, MarkingFile
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: [\w.\[\]-]+: found .+; expected .+[.?]")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from scpslab.running import RunOptions
-from scpslab_course.course import issue, variant
+from scpslab_course.course import variant
 from scpslab_course.course.assignment import load_assignment, load_marking
-from scpslab_course.course.folder import make_course
+from scpslab_course.course.folder import make_course, plan_issue
 from scpslab_course.course.log import appended
 from scpslab_course.course.roster import Party, Student
 from scpslab_course.grading import submission
@@ -44,7 +44,7 @@ def issued(course, assignment):
 
     def of(student, term="2026w"):
         party = Party(student, (Student(student),))
-        return issue.plan_issue(course, course.secret(), term, [party], [(assignment, load_marking(assignment))], None)[0].variant
+        return plan_issue(course, course.secret(), term, [party], [(assignment, load_marking(assignment))], None)[0].variant
 
     return of
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from scpslab_course.course.log import Line
-from scpslab_course.course.marking import Item
+from scpslab_course.course.model import Item
 from scpslab_course.course.roster import Student
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Code, Finding, Grade, Part

@@ -11,8 +11,9 @@ import tarfile
 import pytest
 
 from scpslab.core.limited import Limits
-from scpslab_course.course import issue, variant
+from scpslab_course.course import variant
 from scpslab_course.course.assignment import load_marking
+from scpslab_course.course.folder import practice_variant
 from scpslab_course.course.secret import Secret
 from scpslab_course.grading import grader, submission
 from scpslab_course.grading.formats import FORMATS, Facts
@@ -117,7 +118,7 @@ def test_a_missing_file_a_folder_and_a_pipe_end_nothing(settings, tmp_path):
 def test_a_variant_of_another_key_is_not_graded(settings, members, hand_in, issued, assignment):
     stranger = Secret(bytes(32))
     forged = variant.signed(issued("anna"), stranger)
-    practice = issue.practice_variant(assignment, load_marking(assignment), None)
+    practice = practice_variant(assignment, load_marking(assignment), None)
 
     assert "signed with the key" in graded(hand_in(members | {"variant.json": variant.write(forged)}), settings).reason
     assert "practice" in graded(hand_in(members | {"variant.json": variant.write(practice)}), settings).reason
