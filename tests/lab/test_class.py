@@ -32,7 +32,7 @@ from scpslab_course.grading import grader, submission
 from scpslab_course.grading.compare import rerun
 from scpslab_course.grading.formats import FORMATS, Facts
 from scpslab_course.grading.grade import Status
-from scpslab_course.grading.review.pages import pages
+from scpslab_course.grading.review import pages
 from tests.lab import parts
 from tests.lab.made_up_class import CHEATS, TIMES, MadeUpClass, assignments, roles
 from tests.lab.spoilt_submissions import MARKUP, spoilt

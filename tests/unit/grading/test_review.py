@@ -11,9 +11,7 @@ from scpslab_course.course.model import Item
 from scpslab_course.course.roster import Student
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Code, Finding, Grade, Part
-from scpslab_course.grading.review import write_review
-from scpslab_course.grading.review.overview import overview
-from scpslab_course.grading.review.pages import pages
+from scpslab_course.grading.review import overview, pages, write_review
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'{{ 7*7 }}"
 FACTS = Facts(f"Course {HOSTILE}", "2026w", "2026-11-22T20:00:00Z")
