@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +35,6 @@ from scpslab_course.course.roster import Student
 # Times and owners of the machine are nobody's business: the same input gives the same archive.
 DATE = (1980, 1, 1, 0, 0, 0)
 PLAIN, PROGRAM = 0o100644, 0o100755
-SCRIPTS = (SETUP, RUN)
 # What grading imports: pictures are not drawn, so that the largest libraries stay away.
 NEEDED = ("cryptography", "jinja2", "mpmath", "numpy", "pydantic", "pyyaml", "rich", "typer")
 PARTS = "scpslab/project_files/parts/parts.json"
@@ -80,7 +79,7 @@ def write_archive(out: Path, course: Course, term: str, assignment: Assignment, 
 
 
 def _members(course: Course, term: str, assignment: Assignment, students: Sequence[Student], wheels: Wheels) -> Iterator[tuple[str, bytes, int]]:
-    for name in SCRIPTS:
+    for name in (SETUP, RUN):
         yield name, (Path(__file__).parent / name).read_bytes(), PROGRAM
     yield PYTHONS, (" ".join(wheels.pythons) + "\n").encode(), PLAIN
     yield REQUIREMENTS, "".join(f"{line}\n" for line in wheels.requirements).encode(), PLAIN
@@ -174,17 +173,13 @@ def check_own(wheel: Path) -> None:
 
 def _download(python: str, constraints: Path, folder: Path) -> None:
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder)]
-    words += ["--python-version", python, "--implementation", "cp", *_repeated("--platform", PLATFORMS), "--constraint", str(constraints), *NEEDED]
+    words += ["--python-version", python, "--implementation", "cp", *(f"--platform={name}" for name in PLATFORMS), "--constraint", str(constraints), *NEEDED]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
         raise CapabilityError(
             f"wheels for Python {python}: found {last}; expected them from the package index. Connect to the network, or choose another --python."
         )
-
-
-def _repeated(option: str, values: Iterable[str]) -> list[str]:
-    return [word for value in values for word in (option, value)]
 
 
 def _normal(name: str) -> str:

@@ -26,8 +26,8 @@ from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import GivenError, read_given
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
 from scpslab_course.course.check import State, check, given_predictions
-from scpslab_course.course.expected import read_practice
 from scpslab_course.course.runs import run_variant
+from scpslab_course.course.scoring import read_practice
 from scpslab_course.course.secret import fingerprint
 from scpslab_course.course.variant import Variant, VariantError
 from scpslab_course.course.workspace import (

@@ -20,14 +20,13 @@ from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
 from scpslab_course.autograder.build import check_emails, collect, write_archive
 from scpslab_course.course.assignment import INSTRUCTOR, PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
-from scpslab_course.course.expected import agree, expected, read_practice, write_practice
 from scpslab_course.course.folder import alike, check_terms, load_course, make_course, plan_issue, practice_variant, write_issue
 from scpslab_course.course.formulas import Rows
 from scpslab_course.course.roster import parties, read_roster
-from scpslab_course.course.runs import rows_of, run_variant
+from scpslab_course.course.runs import Outcome, Planned, carry_out, planned, rows_of, run_variant
+from scpslab_course.course.scoring import agree, expected, read_practice, write_practice
 from scpslab_course.course.secret import FILE as SECRET
 from scpslab_course.course.secret import fingerprint
-from scpslab_course.course.trials import Outcome, Planned, carry_out, planned
 
 DEFAULT_TERM = "term-1"
 # Ubuntu 22.04, which Gradescope takes unless told otherwise, and Debian 12 have packages of it.

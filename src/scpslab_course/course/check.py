@@ -12,10 +12,9 @@ from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab_course.course import answers
 from scpslab_course.course.answers import Answers, complaint, read_answers
-from scpslab_course.course.expected import read_practice
 from scpslab_course.course.log import Line, recorded_results, was_interrupted
-from scpslab_course.course.scoring import score_answer
-from scpslab_course.course.trials import carry_out, planned
+from scpslab_course.course.runs import carry_out, planned
+from scpslab_course.course.scoring import read_practice, score_answer
 from scpslab_course.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, TRIALS, WRITE_UP, Workspace, late
 
 ENOUGH_WORDS = 50

@@ -26,10 +26,10 @@ from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment
 from scpslab_course.course.draw import Whose, drawn
-from scpslab_course.course.expected import Evaluation
 from scpslab_course.course.formulas import Rows
 from scpslab_course.course.model import Band
 from scpslab_course.course.roster import Party, Student
+from scpslab_course.course.scoring import Evaluation
 from scpslab_course.course.secret import PRACTICE, Secret, fingerprint
 from scpslab_course.course.variant import Variant, signed
 

@@ -15,8 +15,10 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from scpslab.core import units
 from scpslab.core.choices import one_of
@@ -25,15 +27,16 @@ from scpslab.documents.quantities import AxisValue
 Value = float | str
 Function = Callable[..., Value]
 LONGEST, MOST_NODES, DEEPEST, LONGEST_TEXT = 500, 200, 30, 200
-BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
+OPERATIONS: dict[type[ast.AST], Callable[..., Value]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
-}
-COMPARED: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Not: operator.not_,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -42,10 +45,9 @@ COMPARED: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
     ast.GtE: operator.ge,
 }
 ALLOWED = (
-    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Load),
-    *(ast.UAdd, ast.USub, ast.Not, ast.And, ast.Or),
-    *BINARY,
-    *COMPARED,
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp),
+    *(ast.Call, ast.Name, ast.Constant, ast.Load, ast.And, ast.Or),
+    *OPERATIONS,
 )
 GRAMMAR = "numbers, texts, names, + - * / % **, comparisons, and, or, not, if … else, and calls of functions"
 Row = Mapping[str, str]
@@ -138,7 +140,7 @@ def _check(node: ast.AST, names: Collection[str], functions: Collection[str], *,
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool) or not isinstance(node.value, int | float | str):
             raise FormulaError(f"found {node.value!r} in a formula; expected a number or a text")
-        if isinstance(node.value, int | float) and not math.isfinite(_float(node.value)):
+        if isinstance(node.value, int | float) and not abs(node.value) <= sys.float_info.max:
             raise FormulaError("found a number beyond all bounds; expected a finite one")
     elif isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name) or node.keywords:
@@ -155,13 +157,6 @@ def _depth(node: ast.AST) -> int:
         deepest += 1
         level = [child for parent in level for child in ast.iter_child_nodes(parent)]
     return deepest
-
-
-def _float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 def _value(node: ast.expr, names: Mapping[str, Value], functions: Mapping[str, Function]) -> Value | bool:
@@ -181,20 +176,16 @@ def _value(node: ast.expr, names: Mapping[str, Value], functions: Mapping[str, F
         case ast.BinOp(left=left, op=op, right=right):
             found = _combined(type(op), of(left), of(right))
         case ast.UnaryOp(op=sign, operand=operand):
-            found = _signed(sign, of(operand))
+            value = of(operand)
+            found = OPERATIONS[type(sign)](value if isinstance(sign, ast.Not) else _number(value))
         case ast.BoolOp(op=joint, values=values):
             found = all(map(of, values)) if isinstance(joint, ast.And) else any(map(of, values))
         case ast.Compare(left=left, ops=ops, comparators=rights):
-            found = _compared(ops, [of(item) for item in (left, *rights)])
+            compared = [of(item) for item in (left, *rights)]
+            found = all(OPERATIONS[type(op)](*pair) for op, pair in zip(ops, pairwise(compared), strict=True))
         case _:
             raise FormulaError(f"found {type(node).__name__} in a formula; expected {GRAMMAR}")
     return found
-
-
-def _signed(sign: ast.unaryop, value: Value | bool) -> Value | bool:
-    if isinstance(sign, ast.Not):
-        return not value
-    return -_number(value) if isinstance(sign, ast.USub) else _number(value)
 
 
 def _combined(kind: type[ast.operator], left: Value | bool, right: Value | bool) -> Value:
@@ -202,15 +193,10 @@ def _combined(kind: type[ast.operator], left: Value | bool, right: Value | bool)
         if len(left) + len(right) > LONGEST_TEXT:
             raise FormulaError(f"found a text of {len(left) + len(right)} characters; expected at most {LONGEST_TEXT}")
         return left + right
-    found = BINARY[kind](_number(left), _number(right))
+    found = OPERATIONS[kind](_number(left), _number(right))
     if isinstance(found, complex):
         raise FormulaError("found the root of a negative number; expected a real one")
     return found
-
-
-def _compared(ops: list[ast.cmpop], values: list[Value | bool]) -> bool:
-    pairs = zip(ops, values, values[1:], strict=False)
-    return all(COMPARED[type(op)](left, right) for op, left, right in pairs)
 
 
 def _number(value: Value | bool) -> float:

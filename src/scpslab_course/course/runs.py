@@ -1,26 +1,45 @@
-"""The runs of a variant: its scenarios with the variant's settings, and the rows of their results."""
+"""The runs of a variant: its scenarios with the variant's settings, the rows of their results, and trials of a student's policy.
+
+A policy is a stranger's code: it is put into plans, and runs in the lab without rights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 
 from scpslab import analysis as results
+from scpslab import scenario
 from scpslab.analysis.resends import resend_columns
 from scpslab.analysis.run import open_run
-from scpslab.core.errors import ResultError
+from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.core.scratch import scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.events import Listener
-from scpslab.running.runner import ScenarioRun
+from scpslab.running.runner import PlansRun, ScenarioRun
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import digests_of
 from scpslab.runs.run import CELLS
 from scpslab.runs.store import DamagedEntryError, stores
-from scpslab_course.course.assignment import Assignment
-from scpslab_course.course.formulas import Rows
+from scpslab.scenario import planning
+from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
+from scpslab_course.course.formulas import NAMES, Formula, FormulaError, Row, Rows, advised, base_value, functions, parse
+from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
+
+from scpslab.kinds.workloads.policy.scenario import read_policy
+
+CORRECT = "Correct the formula."
+NOT_HANDED_IN = "not handed in"
+# A lab that a policy keeps busy reaches the wall limit, and the engine names the program that did it (engine/standstill.py).
+RUNNER = "policy_runner.py"
+ENDLESS = "the policy did not answer any more; look for an endless loop"
+# Details of the engine that say nothing about the policy.
+DETAIL = re.compile(r"; virtual time .*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -99,3 +118,107 @@ def rows_of(folders: Mapping[str, Path]) -> Rows:
         rows = results.table.read_results(folder).rows
         found[name] = [{**row, **dict.fromkeys(every, ""), **columns.get(row["cell"], {})} for row in rows]
     return found
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A trial with its name, the file of its scenario, and what the variant sets there."""
+
+    name: str
+    trial: Trial
+    scenario: Path
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TriedCell:
+    """A cell: the share of the points that it gives, and what the student reads. `share` is None where the lab failed and the file did not."""
+
+    cell: str
+    share: float | None
+    says: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a trial. Without cells, nothing was run, and `reason` says why. `folder` is the run's."""
+
+    cells: tuple[TriedCell, ...]
+    reason: str = ""
+    folder: Path | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The mean of the cells' shares, 0 without a cell; None if a person has to decide."""
+        shares = [cell.share for cell in self.cells if cell.share is not None]
+        return None if len(shares) < len(self.cells) else mean(shares) if shares else 0.0
+
+    @property
+    def says(self) -> str:
+        """All of it in one line."""
+        return self.reason or "; ".join(f"{cell.cell}: {cell.says}" if len(self.cells) > 1 else cell.says for cell in self.cells)
+
+
+def planned(assignment: Assignment, parameters: Mapping[str, AxisValue], marking: Marking | None = None) -> Iterator[Planned]:
+    """The trials that students see, and with the marking the others, too. The others have no parameters of variants: they are the same for everybody."""
+    for name, trial in assignment.file.trials.items():
+        yield Planned(name, trial, assignment.scenario(trial.scenario), tuple(assignment.settings(parameters, trial.scenario)))
+    for name, trial in marking.file.trials.items() if marking is not None else ():
+        yield Planned(name, trial, assignment.folder / INSTRUCTOR / f"{trial.scenario}{SCENARIO_SUFFIX}", ())
+
+
+def carry_out(one: Planned, content: bytes | None, parameters: Mapping[str, AxisValue], options: RunOptions, listeners: Sequence[Listener] = ()) -> Outcome:
+    """Runs a student's file in a trial. `content`: None if there is no file. Whatever the file does, it costs this trial alone.
+
+    Raises:
+        ScenarioError: the trial's scenario or formula is not valid; the student is not at fault.
+        CapabilityError: this machine cannot run labs.
+    """
+    if content is None:
+        return Outcome((), NOT_HANDED_IN)
+    trial = one.trial
+    with scratch() as folder:
+        shutil.copyfile(one.scenario, folder / one.scenario.name)
+        (folder / trial.file).write_bytes(content)
+        try:
+            read_policy(folder / trial.file)
+        except ScenarioError as error:
+            return Outcome((), str(error))
+        loaded = scenario.load(str(folder / one.scenario.name), list(one.settings))
+        plans = planning.plans(scenario.cells(loaded))
+        run = PlansRun(loaded, scenario.resolved_yaml(loaded, {}), plans, options, listeners)
+        run.run()
+    ended = {cell.id: cell for cell in open_run(run.folder.path).cells}
+    rows = {row["cell"]: row for row in results.table.read_results(run.folder.path).rows}
+    return Outcome(tuple(_tried(one, cell, ended[cell].reason, rows[cell], parameters) for cell in plans), folder=run.folder.path)
+
+
+def _tried(one: Planned, cell: str, reason: str, row: Row, parameters: Mapping[str, AxisValue]) -> TriedCell:
+    if row["status"] == "completed":
+        share = min(1.0, max(0.0, _share(one, row, parameters)))
+        shown = ", ".join(f"{column} {_short(row.get(column, ''))}" for column in one.trial.shows)
+        return TriedCell(cell, share, f"{share:.0%}" + (f" ({shown})" if shown else ""))
+    if row["status"] == "incomplete":
+        return TriedCell(cell, 0.0, f"0%, not completed: {reason}")
+    if RUNNER in reason:
+        return TriedCell(cell, 0.0, f"0%, not completed: {DETAIL.sub('', reason)}; {ENDLESS}")
+    return TriedCell(cell, None, f"the lab failed: {reason}; a person decides")
+
+
+def _share(one: Planned, row: Row, parameters: Mapping[str, AxisValue]) -> float:
+    names = {name: base_value(value) for name, value in parameters.items()}
+    try:
+        formula: Formula = parse(one.trial.share, names, NAMES)
+        found = formula.value(names, functions({one.trial.scenario: [row]}, parameters))
+    except FormulaError as error:
+        raise ScenarioError(f"trials.{one.name}.share: {advised(error, CORRECT)}") from error
+    if isinstance(found, str):
+        raise ScenarioError(f'trials.{one.name}.share: found the text "{found}"; expected a number. {CORRECT}')
+    return found
+
+
+def _short(text: str) -> str:
+    try:
+        return f"{float(text):.4g}"
+    except ValueError:
+        return text or "-"

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from scpslab.core.names import shown
 from scpslab.documents.quantities import AxisValue
-from scpslab_course.course.expected import Expected
 from scpslab_course.course.formulas import base_value
+from scpslab_course.course.scoring import Expected
 from scpslab_course.course.workspace import BLANK_WRITE_UP
 from scpslab_course.grading.compare import Rerun
 from scpslab_course.grading.grade import Code, Finding, Grade

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from scpslab_course.course.expected import Expected
 from scpslab_course.course.log import Line
 from scpslab_course.course.model import Item
+from scpslab_course.course.scoring import Expected
 
 
 class Status(StrEnum):

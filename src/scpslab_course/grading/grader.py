@@ -24,10 +24,10 @@ from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import read_answers
 from scpslab_course.course.assignment import Assignment, Marking, load_marking
 from scpslab_course.course.draw import DrawError, Whose, drawn
-from scpslab_course.course.expected import expected
 from scpslab_course.course.folder import Course
+from scpslab_course.course.runs import carry_out, planned
+from scpslab_course.course.scoring import expected
 from scpslab_course.course.secret import Secret
-from scpslab_course.course.trials import carry_out, planned
 from scpslab_course.course.variant import Variant, VariantError
 from scpslab_course.grading import classwide, compare, marked, submission
 from scpslab_course.grading.compare import Rerun, choose, plans, rerun, rerun_alike

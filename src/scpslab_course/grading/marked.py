@@ -10,10 +10,9 @@ from scpslab.core.names import shown
 from scpslab_course.course.answers import GivenError, read_given
 from scpslab_course.course.assignment import STARTER, Assignment, Marking
 from scpslab_course.course.check import given_predictions
-from scpslab_course.course.expected import Expected, RightNumber, RightWord
 from scpslab_course.course.log import Line
 from scpslab_course.course.model import Answer, MarkedText, Prediction
-from scpslab_course.course.scoring import score_answer, score_prediction
+from scpslab_course.course.scoring import Expected, RightNumber, RightWord, score_answer, score_prediction
 from scpslab_course.course.workspace import WRITE_UP, late
 from scpslab_course.grading.grade import Code, Finding, Part
 

@@ -22,7 +22,6 @@ from scpslab.plan.values import Label, Name, Seed
 from scpslab.runs.archive import ArchivedRun, read_archive, write_archive
 from scpslab.runs.archive_members import Limits, MemberError, is_member_name, read_members
 from scpslab_course.course import answers
-from scpslab_course.course.model import AssignmentFile
 from scpslab_course.course.workspace import LOG, VARIANT, WRITE_UP, Workspace
 
 FORMAT = 1
@@ -173,11 +172,8 @@ def _members(workspace: Workspace) -> dict[str, bytes]:
     found = {VARIANT: _own(folder / VARIANT), LOG: _own(folder / LOG), answers.FILE: _own(folder / answers.FILE), ARCHIVE: packed}
     if file.write_up:
         found[WRITE_UP] = _own(folder / WRITE_UP)
-    return found | {f"{FILES}{name}": _own(folder / name) for name in _deliverables(file) if (folder / name).is_file()}
-
-
-def _deliverables(file: AssignmentFile) -> list[str]:
-    return [one.file for one in file.deliverables]
+    names = [one.file for one in file.deliverables if (folder / one.file).is_file()]
+    return found | {f"{FILES}{name}": _own(folder / name) for name in names}
 
 
 def _own(path: Path) -> bytes:

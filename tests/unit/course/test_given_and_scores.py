@@ -10,9 +10,8 @@ from hypothesis import strategies
 
 from scpslab.core.limited import Limits, limited
 from scpslab_course.course.answers import GivenError, interval, number
-from scpslab_course.course.expected import Mistake, NearEnough, RightNumber, RightWord
 from scpslab_course.course.model import ChoiceAnswer, ChoicePrediction, Distance, Interval, IntervalPrediction, LogRatio, NumberAnswer, NumberPrediction, Word
-from scpslab_course.course.scoring import score_answer, score_prediction
+from scpslab_course.course.scoring import Mistake, NearEnough, RightNumber, RightWord, score_answer, score_prediction
 
 ASKED = NumberAnswer(kind="number", question="How much?", unit="kB")
 RIGHT = RightNumber(

@@ -11,12 +11,11 @@ import pytest
 from scpslab_course.course.answers import read_answers
 from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, SOLUTION, find, load_assignment, load_marking, names
 from scpslab_course.course.draw import Whose
-from scpslab_course.course.expected import Evaluation, RightNumber, read_practice
 from scpslab_course.course.folder import draw_within_bands
 from scpslab_course.course.formulas import base_value
 from scpslab_course.course.model import MarkedNumber
 from scpslab_course.course.runs import run_of
-from scpslab_course.course.scoring import score_answer
+from scpslab_course.course.scoring import Evaluation, RightNumber, read_practice, score_answer
 from scpslab_course.course.secret import Secret
 
 STUDENTS = 20

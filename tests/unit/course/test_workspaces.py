@@ -21,7 +21,7 @@ AT = "2026-11-22T21:00:00Z"
 def test_no_file_of_the_instructor_is_handed_out(name):
     folder = find(name)
     assignment = load_assignment(folder)
-    from scpslab_course.course.expected import read_practice
+    from scpslab_course.course.scoring import read_practice
 
     started = plan_start(assignment, read_practice(assignment).variant)
     secret = {path.read_bytes() for path in (folder / "instructor").rglob("*") if path.is_file()}
