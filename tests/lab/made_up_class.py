@@ -68,7 +68,8 @@ class MadeUpClass:
     def issue(self, roster: Path, reference) -> None:
         """Issues everybody's variant."""
         students = read_roster(roster)
-        made = plan_issue(self._course, self._course.secret(), self._course.file.term, parties(students), [(self._assignment, self._marking)], reference)
+        term, marked = self._course.file.term, [(self._assignment, self._marking)]
+        made = plan_issue(self._course, self._course.secret(), term, parties(students), marked, reference)
         write_issue(self._course, self._course.file.term, made)
         self._variants = {one.variant.student: one.variant for one in made}
 

@@ -1,4 +1,4 @@
-"""Autograders: archives for platforms that build a container of their own (build.py), and what that container runs (__main__.py).
+"""Autograders: archives for platforms that build a container of their own (build.py), and what it runs (__main__.py).
 
 Names inside an archive and its container, by Gradescope's convention (its repository autograder_samples, January 2025).
 """

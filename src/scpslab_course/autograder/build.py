@@ -1,4 +1,4 @@
-"""Writes an autograder's archive: scpslab's wheel with its parts, wheels of what grading needs, one assignment, two scripts.
+"""Writes an autograder's archive: wheels of scpslab and of what grading needs, one assignment, two scripts.
 
 The course's secret is not in it, nor is anything that only drawing variants needs (docs/security.md).
 The wheels have the versions of this installation.
@@ -89,7 +89,8 @@ def _members(course: Course, term: str, assignment: Assignment, students: Sequen
     listed: list[list[object]] = [[one.id, one.email] for one in students]
     yield STUDENTS, csv_text([["student", "email"], *listed]).encode(), PLAIN
     for path in _files_of(assignment, load_marking(assignment)):
-        yield f"{COURSE}/{OWN}/{assignment.name}/{path.relative_to(assignment.folder).as_posix()}", path.read_bytes(), PLAIN
+        inside = path.relative_to(assignment.folder).as_posix()
+        yield f"{COURSE}/{OWN}/{assignment.name}/{inside}", path.read_bytes(), PLAIN
     for wheel in wheels.files:
         yield f"{WHEELS}/{wheel.name}", wheel.read_bytes(), PLAIN
 
@@ -173,7 +174,8 @@ def check_own(wheel: Path) -> None:
 
 def _download(python: str, constraints: Path, folder: Path) -> None:
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder)]
-    words += ["--python-version", python, "--implementation", "cp", *(f"--platform={name}" for name in PLATFORMS), "--constraint", str(constraints), *NEEDED]
+    words += ["--python-version", python, "--implementation", "cp", "--constraint", str(constraints)]
+    words += [*(f"--platform={name}" for name in PLATFORMS), *NEEDED]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["nothing"])[-1]

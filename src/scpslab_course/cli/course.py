@@ -1,4 +1,4 @@
-"""`scpslab course`: an instructor's course: its secret, the variants of its students, practice variants, and autograders."""
+"""`scpslab course`: an instructor's course: its secret, variants of students and for practice, autograders."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@
     mean("transfer", "goodput_bps", "stack=cubic") / rate
     "window" if window * 8 < rate * 2 * delay else "rate"
 
-A formula has numbers, texts, names of parameters, + - * / ** %, comparisons, `and`, `or`, `not`, `if … else`, and calls of functions.
-Everything else is refused when it is read. All numbers are floats, so that none can become large enough to cost time or memory.
-Parameters are in base units. Functions of results name the scenario, a column of results.csv, and the cells by `axis=value`.
-Only completed cells count.
+A formula has numbers, texts, names of parameters, + - * / ** %, comparisons, `and`, `or`, `not`, `if … else`, and calls
+of functions. Everything else is refused when it is read. All numbers are floats, so that none can become large enough
+to cost time or memory. Parameters are in base units. Functions of results name the scenario, a column of results.csv,
+and the cells by `axis=value`. Only completed cells count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The forms of assignment.yaml and instructor/marking.yaml: what a student is asked, what differs between students, how it is marked.
+"""The forms of assignment.yaml and instructor/marking.yaml: what is asked, what differs by student, how it is marked.
 
 What formulas may be: formulas.py.
 """

@@ -1,4 +1,4 @@
-"""CSV files of instructors: students of a course, and who handed in which file. Read strictly; all errors at once, each with its line."""
+"""CSV files of instructors, read strictly: students of a course, and who handed in which file. Errors name lines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tupl
     """The columns of a CSV file, and its lines with their numbers. A head without commas has semicolons.
 
     Raises:
-        ScenarioError: no such file, more than `most` bytes, no text, no CSV, or lines that are longer or shorter than the head.
+        ScenarioError: no such file, more than `most` bytes, no text, no CSV, or lines of other length than the head.
     """
     try:
         with path.open("rb") as file:
@@ -69,7 +69,8 @@ def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tupl
         raise ScenarioError(f"{path}: found no line; expected {expected}. Add it.")
     head = tuple(name.strip().casefold() for name in rows[0][1])
     as_head = f"expected {len(head)}, as in the head. Put a field with {delimiter!r} in quotes."
-    if wrong := [f"{path}:{number}: found {len(row)} fields; {as_head}" for number, row in rows[1:] if len(row) != len(head)]:
+    unlike = ((number, len(row)) for number, row in rows[1:] if len(row) != len(head))
+    if wrong := [f"{path}:{number}: found {count} fields; {as_head}" for number, count in unlike]:
         raise ScenarioError("\n".join(wrong))
     return head, [(number, dict(zip(head, row, strict=True))) for number, row in rows[1:]]
 

@@ -1,4 +1,4 @@
-"""The runs of a variant: its scenarios with the variant's settings, the rows of their results, and trials of a student's policy.
+"""The runs of a variant: its scenarios with its settings, the rows of their results, and trials of a student's policy.
 
 A policy is a stranger's code: it is put into plans, and runs in the lab without rights.
 """

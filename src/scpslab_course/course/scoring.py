@@ -1,4 +1,4 @@
-"""What is right for one variant, and how much of an answer or prediction is right; practice.json, where everybody can read it.
+"""What is right for one variant, how much of an answer or prediction is right, and practice.json, which tells everybody.
 
 Formulas of marking.yaml are evaluated to plain numbers and words. Nothing here knows where an answer came from.
 """

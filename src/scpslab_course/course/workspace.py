@@ -1,4 +1,4 @@
-"""A student's folder of an assignment: what `start` puts there, what the other commands find and add, and what was handed out."""
+"""A student's folder: what `start` puts there, what other commands find and add, what was handed out."""
 
 from __future__ import annotations
 

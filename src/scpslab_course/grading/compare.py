@@ -1,4 +1,4 @@
-"""Grades by running again: the plans of a variant, the cells that are run, and what differs in a submission's runs and log.
+"""Grades by running again: a variant's plans, the cells that are run, and what differs in a submission's runs and log.
 
 What a log cannot prove: decision 0703.
 """
@@ -257,8 +257,9 @@ def against_runs(lines: Sequence[Line], runs: Mapping[str, ArchivedRun], reruns:
         code, said = Code.REPLAYED_LOG, "found no run in the log; expected the one that gave the submitted results"
         if was_interrupted(lines, name):
             code = Code.INTERRUPTED_RUN
-            said = "the log has the beginning of the run and not its end; expected both. The results are compared all the same"
+            said = "the log has the beginning of the run and not its end; expected both."
+            said += " The results are compared all the same"
         elif recorded is not None:
-            mine_or_theirs = " or ".join(sorted(digest[:12] for digest in known if digest))
-            said = f"the log records results {recorded[:12] or 'none'}; expected those of this variant, {mine_or_theirs}"
+            wanted = " or ".join(sorted(digest[:12] for digest in known if digest))
+            said = f"the log records results {recorded[:12] or 'none'}; expected those of this variant, {wanted}"
         yield Finding(code, f"{name}: {said}")

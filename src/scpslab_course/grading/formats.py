@@ -44,7 +44,7 @@ TABLE = ("status", "score", "of", "for a person", "student", "submission")
 
 @dataclass(frozen=True)
 class Facts:
-    """What a format needs besides grades: title and term of the course, students by id, the time, the platform's variables."""
+    """What a format needs besides grades: the course's title and term, students by id, the time, platform variables."""
 
     course: str
     term: str

@@ -214,10 +214,11 @@ def _opened(path: Path, content: bytes, settings: Settings, binding: Binding) ->
     submitted = compare.results_of(handed_in.archive, archived)
     given = read_answers(handed_in.answers, handed_in.path / answer_files.FILE).given
     findings = binding.findings(handed_in, bound.variant, settings.submitters.get(path))
-    return _Opened(handed_in, bound, archived, submitted, given, [*findings, *compare.against_plans(archived, plans(bound.assignment, bound.variant))])
+    others = compare.against_plans(archived, plans(bound.assignment, bound.variant))
+    return _Opened(handed_in, bound, archived, submitted, given, [*findings, *others])
 
 
-def _trials(bound: Bound, files: Mapping[str, bytes], options: RunOptions, listeners: Sequence[Listener]) -> Iterator[Part]:
+def _trials(bound: Bound, files: Mapping[str, bytes], options: RunOptions, told: Sequence[Listener]) -> Iterator[Part]:
     """The points of all trials, carried out with the files of a submission.
 
     Raises:
@@ -227,7 +228,7 @@ def _trials(bound: Bound, files: Mapping[str, bytes], options: RunOptions, liste
     parameters = bound.variant.parameters
     for one in planned(bound.assignment, parameters, bound.marking):
         mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
-        trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), parameters, mine, listeners)
+        trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), parameters, mine, told)
         earned = None if outcome.share is None else trial.points * outcome.share
         yield Part("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
 

@@ -96,12 +96,14 @@ def _read(path: Path) -> list[Mark]:
         return []
     head, rows = read_csv(path, "CSV in UTF-8 as this command writes it", LARGEST_BYTES)
     if head != COLUMNS:
-        raise ScenarioError(f"{path}:1: found other columns; expected {','.join(COLUMNS)}. Correct the line, or name a new file.")
+        wanted = ",".join(COLUMNS)
+        raise ScenarioError(f"{path}:1: found other columns; expected {wanted}. Correct the line, or name a new file.")
     found: dict[tuple[str, str], Mark] = {}
     for number, fields in rows:
         row = tuple(fields.values())
         mark = Mark(number, row, row[5].strip(), row[6].strip())
         if other := found.get((row[0], row[3])):
-            raise ScenarioError(f"{path}:{number}: found {shown(row[3])} of {shown(row[1])} again, as in line {other.line}; expected it once. Remove one.")
+            again = f"{shown(row[3])} of {shown(row[1])} again, as in line {other.line}"
+            raise ScenarioError(f"{path}:{number}: found {again}; expected it once. Remove one.")
         found[row[0], row[3]] = mark
     return list(found.values())

@@ -44,7 +44,8 @@ def issued(course, assignment):
 
     def of(student, term="2026w"):
         party = Party(student, (Student(student),))
-        return plan_issue(course, course.secret(), term, [party], [(assignment, load_marking(assignment))], None)[0].variant
+        marked = [(assignment, load_marking(assignment))]
+        return plan_issue(course, course.secret(), term, [party], marked, None)[0].variant
 
     return of
 
