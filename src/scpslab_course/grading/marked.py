@@ -24,26 +24,42 @@ MOST_SHOWN_BYTES = 64 << 10
 
 def predictions(assignment: Assignment, marking: Marking, right: Expected, lines: Sequence[Line] | None) -> tuple[list[Part], list[Finding]]:
     """The parts of the predictions, and the late ones. `lines`: None if the log cannot be trusted; then a person decides."""
-    given = given_predictions(lines) if lines is not None else {}
-    parts, findings, asked_for = [], [], tuple(assignment.file.predictions.values())
+    made, parts, findings = given_predictions(lines or ()), [], []
     for name, asked in assignment.file.predictions.items():
-        line = given.get(name)
+        line, truth = made.get(name), right.predictions[name]
+        shown_right = right_value(truth, asked)
+        part = Part("prediction", name, asked.question, asked.points, 0.0, NO_PREDICTION, right=shown_right)
         if lines is None:
-            parts.append(Part("prediction", name, asked.question, asked.points, None, "the log cannot be trusted"))
-            continue
-        if line is not None and late(lines, line.number, asked.before or assignment.scenario_names):
-            findings.append(Finding(Code.LATE_PREDICTION, f"{name}: found {shown(line.value)} after the run; expected a prediction before it"))
-            parts.append(Part("prediction", name, asked.question, asked.points, 0.0, LATE, line.value))
-            continue
-        parts.append(_prediction(name, asked, marking, right, line.value if line is not None else None))
-    return [replace(part, right=right_value(right.predictions[part.name], asked)) for part, asked in zip(parts, asked_for, strict=True)], findings
+            part = replace(part, earned=None, comment="the log cannot be trusted")
+        elif line is not None and late(lines, line.number, asked.before or assignment.scenario_names):
+            said = f"{name}: found {shown(line.value)} after the run; expected a prediction before it"
+            findings.append(Finding(Code.LATE_PREDICTION, said))
+            part = replace(part, comment=LATE, given=line.value)
+        elif line is not None:
+            score = score_prediction(asked, marking.file.predictions[name], truth, line.value)
+            part = replace(part, earned=asked.points * score.share, comment=score.comment, given=line.value)
+            part = replace(part, is_inside=_is_inside(asked, line.value, truth))
+        parts.append(part)
+    return parts, findings
 
 
 def answers(assignment: Assignment, marking: Marking, right: Expected, given: Mapping[str, Any]) -> Iterator[Part]:
     """The parts of the answers."""
     for name, asked in assignment.file.answers.items():
-        part = _answer(name, asked, marking, right, given.get(name))
-        yield replace(part, right=right_value(right.answers[name].value, asked, right.answers[name])) if name in right.answers else part
+        text, marked, expected = _text(given.get(name)), marking.file.answers[name], right.answers.get(name)
+        shown_right = right_value(expected.value, asked, expected) if expected is not None else ""
+        part = Part("answer", name, asked.question, asked.points, None, BY_A_PERSON, text, right=shown_right)
+        if not text.strip():
+            part = replace(part, earned=0.0, comment=NO_ANSWER, given="")
+        elif isinstance(marked, MarkedText):
+            part = replace(part, rubric=marked.rubric, hints=marked.wrong)
+        elif expected is not None:
+            score = score_answer(asked, expected, given.get(name))
+            part = replace(part, earned=asked.points * score.share, comment=score.comment)
+            if not score.is_readable:
+                # A person can read what a program cannot: "2,5 s" is no reason to lose points unseen.
+                part = replace(part, earned=None, comment=f"{score.comment} A person marks it.")
+        yield part
 
 
 def others(assignment: Assignment, marking: Marking, write_up: str, files: Mapping[str, bytes]) -> Iterator[Part]:
@@ -73,15 +89,6 @@ def right_value(value: float | str, asked: Answer | Prediction, right: RightNumb
     return f"{value:.6g}{near} {getattr(asked, 'unit', '')}".rstrip()
 
 
-def _prediction(name: str, asked: Prediction, marking: Marking, right: Expected, given: str | None) -> Part:
-    if given is None:
-        return Part("prediction", name, asked.question, asked.points, 0.0, NO_PREDICTION)
-    truth = right.predictions[name]
-    score = score_prediction(asked, marking.file.predictions[name], truth, given)
-    is_inside = _is_inside(asked, given, truth)
-    return Part("prediction", name, asked.question, asked.points, asked.points * score.share, score.comment, given, is_inside=is_inside)
-
-
 def _is_inside(asked: Prediction, given: str, truth: float | str) -> bool | None:
     if asked.kind != "interval" or isinstance(truth, str):
         return None
@@ -90,22 +97,6 @@ def _is_inside(asked: Prediction, given: str, truth: float | str) -> bool | None
     except GivenError:
         return None
     return found[0] <= truth <= found[1] if isinstance(found, tuple) else None
-
-
-def _answer(name: str, asked: Answer, marking: Marking, right: Expected, given: object) -> Part:
-    marked = marking.file.answers[name]
-    text = _text(given)
-    if not text.strip():
-        return Part("answer", name, asked.question, asked.points, 0.0, NO_ANSWER)
-    if isinstance(marked, MarkedText) or asked.kind == "text":
-        rubric, hints = (marked.rubric, marked.wrong) if isinstance(marked, MarkedText) else ((), ())
-        return Part("answer", name, asked.question, asked.points, None, BY_A_PERSON, text, rubric, hints)
-    expected = right.answers[name]
-    score = score_answer(asked, expected, given)
-    if not score.is_readable:
-        # A person can read what a program cannot: "2,5 s" is no reason to lose points unseen.
-        return Part("answer", name, asked.question, asked.points, None, f"{score.comment} A person marks it.", text)
-    return Part("answer", name, asked.question, asked.points, asked.points * score.share, score.comment, text)
 
 
 def _text(given: object) -> str:
