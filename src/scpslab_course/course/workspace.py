@@ -130,15 +130,8 @@ class Workspace:
         replace_text(path, log.appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states()).decode())
 
 
-@dataclass(frozen=True)
-class Started:
-    """The files that `start` writes, by their paths in the new folder."""
-
-    files: dict[str, bytes]
-
-
-def plan_start(assignment: Assignment, variant: Variant) -> Started:
-    """Everything that a student's folder begins with; nothing is written. The instructor's folder is not looked at.
+def plan_start(assignment: Assignment, variant: Variant) -> dict[str, bytes]:
+    """The files that a student's folder begins with, by their paths in it. The instructor's folder is not looked at.
 
     Raises:
         UsageError: the variant belongs to something else, or the assignment has files that cannot be copied.
@@ -149,10 +142,10 @@ def plan_start(assignment: Assignment, variant: Variant) -> Started:
     own = {answers.FILE: answers.blank(assignment.file, variant.parameters).encode(), VARIANT: variants.write(variant)}
     if assignment.file.write_up and WRITE_UP not in kept:
         own[WRITE_UP] = BLANK_WRITE_UP.encode()
-    return Started(kept | own)
+    return kept | own
 
 
-def write_start(started: Started, assignment: Assignment, variant: Variant, target: Path, at: str) -> Workspace:
+def write_start(files: dict[str, bytes], assignment: Assignment, variant: Variant, target: Path, at: str) -> Workspace:
     """Makes the folder. An existing one is never touched.
 
     Raises:
@@ -160,7 +153,7 @@ def write_start(started: Started, assignment: Assignment, variant: Variant, targ
     """
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise UsageError(f"{target}: found something already; expected a new folder. Go on with it, or choose another one with --into.")
-    for name, content in started.files.items():
+    for name, content in files.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

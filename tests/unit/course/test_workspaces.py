@@ -26,8 +26,8 @@ def test_no_file_of_the_instructor_is_handed_out(name):
     started = plan_start(assignment, read_practice(assignment).variant)
     secret = {path.read_bytes() for path in (folder / "instructor").rglob("*") if path.is_file()}
     assert secret
-    assert secret & set(started.files.values()) == set()
-    assert [file for file in started.files if "instructor" in file or "solution" in file or "marking" in file] == []
+    assert secret & set(started.values()) == set()
+    assert [file for file in started if "instructor" in file or "solution" in file or "marking" in file] == []
 
 
 def test_a_folder_without_the_instructor_s_part_is_enough_for_students(folder, assignment, marking, no_runs, tmp_path):
