@@ -157,9 +157,9 @@ impl Gateway {
             *passed += 1;
             pass(packet, if let Row::Joined(_) = row { row } else { Row::Packets(packet.len()) });
         };
-        let is_np = matches!(self.config.side(side).endpoint.network, NetworkConfig::Np(_));
+        let is_ipv4 = matches!(self.config.side(side).endpoint.network, NetworkConfig::Ipv4);
         // What is no packet at all is the endpoint's to count.
-        let is_ipv4 = !is_np && octets.len() > PROTOCOL_AT && octets[0] >> 4 == 4;
+        let is_ipv4 = is_ipv4 && octets.len() > PROTOCOL_AT && octets[0] >> 4 == 4;
         let protocol = octets.get(PROTOCOL_AT).copied().unwrap_or_default();
         if is_ipv4 && !is_transport(octets) && protocol != protocol::ICMP
             || is_transport(octets) && is_others_fragment(&self.config, &self.pairs, side, octets)

@@ -3,15 +3,19 @@
 //! A transport says for whom a segment is ([`Envelope`]) and what its route may carry ([`Carriage`]); it knows neither the
 //! header nor its length. [`Network`] is one of a closed set of layers, each a file with the same five verbs: `overhead`,
 //! `octets_max`, `wrap`, `unwrap`, `report`. Addresses are those of the service interface, IPv4 addresses, whatever the layer
-//! writes on the wire. Forwarding and queues are not here: a layer never sees a packet that is not its host's own. Between
-//! transport and layer there may be SP ([`Protection`]): a segment then has [`Room`] behind it as well.
+//! writes on the wire. Features add what is beside IPv4: `np` and `sp`. Forwarding and queues are not here: a layer never sees a packet that is not its host's own. Between
+//! transport and layer there may be SP (`Protection`): a segment then has [`Room`] behind it as well.
 
 mod ipv4;
+#[cfg(feature = "np")]
 mod np;
+#[cfg(feature = "sp")]
 mod sp;
 
+#[cfg(feature = "np")]
 pub use np::NpConfig;
-pub use scps_sp::{Room, Services};
+pub use scps_types::{Room, Services};
+#[cfg(feature = "sp")]
 pub use sp::Protection;
 
 use scps_types::{Instant, Precedence, SeqNum};
@@ -69,6 +73,7 @@ pub enum Unsent {
     #[error(transparent)]
     TooBig(#[from] TooBig),
     /// It would leave without the protection that is demanded.
+    #[cfg(feature = "sp")]
     #[error(transparent)]
     Unprotected(#[from] scps_sp::Refused),
 }
@@ -85,6 +90,7 @@ pub enum Refusal {
     /// Something of another protocol, or a control message that concerns no transport.
     Foreign,
     /// It lacks the protection that is demanded, or it is forged, replayed, or of no known key.
+    #[cfg(feature = "sp")]
     Unprotected(scps_sp::Dropped),
 }
 
@@ -193,6 +199,7 @@ pub enum NetworkConfig {
     #[default]
     Ipv4,
     /// NP with SCMP.
+    #[cfg(feature = "np")]
     Np(Box<NpConfig>),
 }
 
@@ -200,12 +207,14 @@ pub enum NetworkConfig {
 #[derive(Debug)]
 pub struct Network {
     kind: Kind,
+    #[cfg(feature = "sp")]
     protection: Option<Box<Protection>>,
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
     Ipv4(ipv4::Ipv4Layer),
+    #[cfg(feature = "np")]
     Np(np::NpLayer),
 }
 
@@ -213,6 +222,7 @@ impl Kind {
     fn layer(&self) -> &dyn Layer {
         match self {
             Kind::Ipv4(layer) => layer,
+            #[cfg(feature = "np")]
             Kind::Np(layer) => layer,
         }
     }
@@ -220,6 +230,7 @@ impl Kind {
     fn layer_mut(&mut self) -> &mut dyn Layer {
         match self {
             Kind::Ipv4(layer) => layer,
+            #[cfg(feature = "np")]
             Kind::Np(layer) => layer,
         }
     }
@@ -230,37 +241,47 @@ impl Network {
     pub fn new(config: &NetworkConfig, last_id: u16) -> Self {
         let kind = match config {
             NetworkConfig::Ipv4 => Kind::Ipv4(ipv4::Ipv4Layer::new(last_id)),
+            #[cfg(feature = "np")]
             NetworkConfig::Np(config) => Kind::Np(np::NpLayer::new((**config).clone())),
         };
-        Network { kind, protection: None }
+        Network {
+            kind,
+            #[cfg(feature = "sp")]
+            protection: None,
+        }
     }
 
     /// Puts SP between the transport and the layer.
+    #[cfg(feature = "sp")]
     pub fn protect(&mut self, protection: Protection) {
         let ip_protocol = match self.kind {
             Kind::Ipv4(_) => protection.ip_protocol,
             // NP has a TPID for it, whatever IP calls it.
+            #[cfg(feature = "np")]
             Kind::Np(_) => scps_wire::protocol::SCPS_SP,
         };
         self.protection = Some(Box::new(Protection { ip_protocol, ..protection }));
     }
 
     /// SP, if it protects the segments.
+    #[cfg(feature = "sp")]
     pub fn protection(&self) -> Option<&Protection> {
         self.protection.as_deref()
     }
 
     /// SP, for its keys and sequence numbers.
+    #[cfg(feature = "sp")]
     pub fn protection_mut(&mut self) -> Option<&mut Protection> {
         self.protection.as_deref_mut()
     }
 
     /// The most octets that a packet has around a segment of `envelope`.
     pub fn overhead(&self, envelope: &Envelope) -> usize {
-        match &self.protection {
-            None => self.kind.layer().overhead(envelope),
-            Some(protection) => protection.overhead(self.kind.layer(), envelope),
+        #[cfg(feature = "sp")]
+        if let Some(protection) = &self.protection {
+            return protection.overhead(self.kind.layer(), envelope);
         }
+        self.kind.layer().overhead(envelope)
     }
 
     /// Octets of the longest packet that the layer's length field can tell.
@@ -270,10 +291,12 @@ impl Network {
 
     /// Octets that the packet has around a segment of `len` octets now.
     pub fn room(&mut self, now: Instant, envelope: &Envelope, len: usize) -> Result<Room, Unsent> {
-        match &mut self.protection {
-            None => Ok(Room { head: self.kind.layer().overhead(envelope), tail: 0 }),
-            Some(protection) => protection.room(now, self.kind.layer(), envelope, len),
+        #[cfg(feature = "sp")]
+        if let Some(protection) = &mut self.protection {
+            return protection.room(now, self.kind.layer(), envelope, len);
         }
+        let _ = (now, len);
+        Ok(Room { head: self.kind.layer().overhead(envelope), tail: 0 })
     }
 
     /// Completes `packet`, in which the segment has the `room` around it that [`Network::room`] asked for at the same `now`.
@@ -286,10 +309,21 @@ impl Network {
         packet: &mut [u8],
     ) -> Result<(), Unsent> {
         let layer = self.kind.layer_mut();
-        match &mut self.protection {
-            None => Ok(layer.wrap(envelope, carriage, packet)?),
-            Some(protection) => protection.wrap(now, layer, envelope, carriage, room, packet),
+        #[cfg(feature = "sp")]
+        if let Some(protection) = &mut self.protection {
+            return protection.wrap(now, layer, envelope, carriage, room, packet);
         }
+        let _ = (now, room);
+        Ok(layer.wrap(envelope, carriage, packet)?)
+    }
+
+    /// Packets that SP opened, and that are thus what their sender sent; 0 without SP.
+    pub fn opened(&self) -> u64 {
+        #[cfg(feature = "sp")]
+        if let Some(protection) = &self.protection {
+            return protection.sp.counters().opened;
+        }
+        0
     }
 
     /// Takes off what is around the segment, which is in `packet`, or in `opened` if it was encrypted.
@@ -300,25 +334,33 @@ impl Network {
         opened: &'a mut Vec<u8>,
     ) -> Result<(Envelope, &'a [u8]), Refusal> {
         let outer = self.kind.layer().unwrap(packet)?;
-        match &mut self.protection {
-            None => Ok(outer),
-            Some(protection) => protection.unwrap(now, outer, opened),
+        #[cfg(feature = "sp")]
+        if let Some(protection) = &mut self.protection {
+            return protection.unwrap(now, outer, opened);
         }
+        let _ = (now, opened);
+        Ok(outer)
     }
 
     /// A packet that tells the source of `quote`, in the name of its destination, that this cannot be reached; `None` if that cannot be said
     /// in clear.
     pub fn unreachable(&mut self, code: u8, quote: &Quote) -> Option<Vec<u8>> {
-        let is_clear = self.protection.is_none();
-        is_clear.then(|| self.kind.layer_mut().unreachable(code, quote)).flatten()
+        #[cfg(feature = "sp")]
+        if self.protection.is_some() {
+            return None;
+        }
+        self.kind.layer_mut().unreachable(code, quote)
     }
 
     /// Reads what came in an envelope of no transport protocol.
     pub fn report(&self, envelope: &Envelope, message: &[u8]) -> Result<Report, Refusal> {
         Ok(match self.kind.layer().report(envelope, message)? {
             Report::Segment { kind, quote } => {
-                let quote = self.protection.as_ref().map_or_else(|| quote.segment(), |p| p.segment(&quote))?;
-                Report::Segment { kind, quote }
+                #[cfg(feature = "sp")]
+                if let Some(protection) = &self.protection {
+                    return Ok(Report::Segment { kind, quote: protection.segment(&quote)? });
+                }
+                Report::Segment { kind, quote: quote.segment()? }
             }
             Report::Corruption => Report::Corruption,
             Report::Available { dst } => Report::Available { dst },

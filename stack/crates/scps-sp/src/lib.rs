@@ -23,7 +23,6 @@ pub mod legacy;
 mod receiver;
 mod sender;
 mod sent;
-mod services;
 mod sp;
 mod window;
 
@@ -32,10 +31,10 @@ pub use association::{Association, AssociationError, Ends, KeyName, Protection, 
 pub use clear::{ClearHeader, Upper};
 pub use counters::{Counters, Dropped, Notice, Refused, Trouble};
 pub use key::{AeadKey, BadKey, BadKeyFile, MasterKey, Suite, KEY_LEN};
+pub use scps_types::{Room, Services};
 pub use sender::{BadGrant, BLOCK, NUMBERS_END};
 pub use sent::Recalled;
-pub use services::Services;
-pub use sp::{ConfigError, Outgoing, Policy, Room, Sp, SpConfig};
+pub use sp::{ConfigError, Outgoing, Policy, Sp, SpConfig};
 pub use window::{ReplayWindow, Unacceptable, WINDOW_DEFAULT, WINDOW_MAX, WINDOW_MIN};
 
 /// Octets of the longest address.

@@ -7,7 +7,7 @@ use crate::element::{self, flag, Parsed};
 use crate::receiver::{Inbound, LIVE_MAX};
 use crate::sender::{Outbound, SendingKey};
 use crate::sent::{Leaving, Recalled};
-use crate::{AeadKey, BadGrant, Dropped, Notice, Refused, Services, Upper};
+use crate::{AeadKey, BadGrant, Dropped, Notice, Refused, Room, Services, Upper};
 use core::ops::Range;
 use scps_types::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -61,27 +61,6 @@ pub enum ConfigError {
     /// On demand, without consent.
     #[error("policy on-demand: found no consent to packets without protection; expected allow_downgrade true")]
     DowngradeNotAllowed,
-}
-
-/// Octets around a transport PDU.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Room {
-    /// Before it.
-    pub head: usize,
-    /// Behind it.
-    pub tail: usize,
-}
-
-impl Room {
-    /// All of them.
-    pub const fn len(self) -> usize {
-        self.head + self.tail
-    }
-
-    /// True if there are none.
-    pub const fn is_empty(self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// A transport PDU that is to leave.

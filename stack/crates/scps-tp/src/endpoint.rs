@@ -24,7 +24,9 @@ use crate::state::State;
 use crate::stats::{Progress, Signals, Snapshot, Stats, Totals};
 use crate::table::ConnectionTable;
 use crate::trace::TraceRecord;
-use scps_net::{Envelope, Network, NetworkConfig, Protection, Unsent};
+use scps_net::{Envelope, Network, NetworkConfig};
+#[cfg(feature = "sp")]
+use scps_net::{Protection, Unsent};
 use scps_types::{Duration, Instant, Precedence, Rng, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::protocol;
@@ -227,17 +229,20 @@ impl Endpoint {
     }
 
     /// Puts SP beneath all connections. There must be none yet: a segment's size is agreed on when a connection is made.
+    #[cfg(feature = "sp")]
     pub fn protect(&mut self, protection: Protection) {
         debug_assert!(self.table.places().is_empty(), "connections are protected from the start");
         self.network.protect(protection);
     }
 
     /// SP, for its counters.
+    #[cfg(feature = "sp")]
     pub fn protection(&self) -> Option<&Protection> {
         self.network.protection()
     }
 
     /// SP, for its keys and sequence numbers.
+    #[cfg(feature = "sp")]
     pub fn protection_mut(&mut self) -> Option<&mut Protection> {
         self.network.protection_mut()
     }
@@ -265,6 +270,7 @@ impl Endpoint {
             }
             self.settle(index);
         }
+        #[cfg(feature = "sp")]
         if let Err(Unsent::Unprotected(reason)) = self.network.room(now, &envelope_of(local, remote, &config), 0) {
             return Err(ConnectError::Unprotected(reason));
         }

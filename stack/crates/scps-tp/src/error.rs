@@ -10,6 +10,7 @@ pub enum ConnectError {
     #[error("no free local port")]
     NoPort,
     /// Packets to there cannot be protected as demanded.
+    #[cfg(feature = "sp")]
     #[error(transparent)]
     Unprotected(scps_sp::Refused),
 }

@@ -450,6 +450,7 @@ impl Connection {
             sending.out.truncate(start);
             match reason {
                 Unsent::TooBig(_) => self.stats.too_big += 1,
+                #[cfg(feature = "sp")]
                 Unsent::Unprotected(_) => self.stats.unprotected += 1,
             }
         }

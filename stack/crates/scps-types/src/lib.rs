@@ -1,4 +1,4 @@
-//! Values every SCPS crate speaks in: time, sequence numbers, bit rates and seeds.
+//! Values every SCPS crate speaks in: time, sequence numbers, bit rates, seeds, and what protects a packet.
 //!
 //! Nothing here reads a clock or a source of entropy; constructing any of these in a test is a literal.
 
@@ -7,6 +7,7 @@ mod instant;
 mod precedence;
 mod seed;
 mod seq;
+mod services;
 
 pub use bitrate::{Bitrate, ParseBitrateError};
 pub use core::time::Duration;
@@ -14,3 +15,4 @@ pub use instant::Instant;
 pub use precedence::Precedence;
 pub use seed::{Rng, Seed};
 pub use seq::SeqNum;
+pub use services::{Room, Services};

@@ -30,10 +30,9 @@ impl Endpoint {
         trust: Trust,
         opened: &mut Vec<u8>,
     ) -> Result<(), DropReason> {
-        let count = |network: &scps_net::Network| network.protection().map_or(0, |p| p.sp.counters().opened);
-        let before = count(&self.network);
+        let before = self.network.opened();
         let (envelope, payload) = self.network.unwrap(now, packet, opened)?;
-        if count(&self.network) > before {
+        if self.network.opened() > before {
             self.vouched = Some(envelope.src);
         }
         if !self.config.addresses.is_empty() && !self.config.addresses.contains(&envelope.dst) {
@@ -263,6 +262,7 @@ impl From<Refusal> for DropReason {
             Refusal::Fragment => DropReason::Fragment,
             Refusal::BadReport => DropReason::BadSegment,
             Refusal::Foreign => DropReason::UnknownProtocol,
+            #[cfg(feature = "sp")]
             Refusal::Unprotected(_) => DropReason::Unprotected,
         }
     }

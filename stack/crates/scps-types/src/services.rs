@@ -1,4 +1,5 @@
-//! What a security association gives its packets (scps-sp §1, §4.2).
+//! What a security association gives its packets (scps-sp §1, §4.2), and the octets that it takes for that. Transports and
+//! networks without SP use these names too.
 
 use core::fmt;
 
@@ -53,5 +54,26 @@ impl Services {
 impl fmt::Debug for Services {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(Services::NAMES.iter().filter(|(s, _)| self.has(*s)).map(|(_, name)| name)).finish()
+    }
+}
+
+/// Octets around a transport PDU.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Room {
+    /// Before it.
+    pub head: usize,
+    /// Behind it.
+    pub tail: usize,
+}
+
+impl Room {
+    /// All of them.
+    pub const fn len(self) -> usize {
+        self.head + self.tail
+    }
+
+    /// True if there are none.
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
     }
 }
