@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let route = RouteConfig { rate: None, ..RouteConfig::default() };
     let mut endpoint = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(1), now);
-    endpoint.listen((US, 7), config.clone());
+    endpoint.listen((US, 7), config.clone()).expect("an IPv4 address");
     let mut id = endpoint.connect(now, (US, 9), (PEER, 9), config).ok();
     // The last numbers seen from us, per local port, so that the input can aim near them.
     let mut seen: [(SeqNum, SeqNum); 2] = Default::default();

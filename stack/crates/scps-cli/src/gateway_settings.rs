@@ -15,7 +15,7 @@ use scps_wire::{ipv4, udp};
 use serde::de::{self, Deserializer, IgnoredAny};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::path::{Path, PathBuf};
 
 /// UDP port of encapsulated packets at both ends (scps-tp §9.5, `C_LOCAL_UDP_PORT`).
@@ -401,8 +401,8 @@ fn settle_addresses(config: &mut GatewayConfig) {
         return;
     }
     for side in Side::BOTH {
-        let own = |f: &Forward| if f.side == side { f.listen.0 } else { f.from };
-        let mut addresses: Vec<Ipv4Addr> = config.forwards.iter().map(own).collect();
+        let own = |f: &Forward| if f.side == side { f.listen.ip() } else { f.from };
+        let mut addresses: Vec<IpAddr> = config.forwards.iter().map(own).collect();
         addresses.sort_unstable();
         addresses.dedup();
         match side {
@@ -423,12 +423,11 @@ fn settle_mtu(config: &GatewayConfig, carriers: &mut PerSide<Carrier>) {
 
 fn forward(file: &SettingsFile, raw: &RawValue) -> Result<Forward, CliError> {
     let part: ForwardPart = file.part(raw)?;
-    let at = |address: SocketAddrV4| (*address.ip(), address.port());
     let side = match part.side {
         SideWord::Lan => Side::Lan,
         SideWord::Wan => Side::Wan,
     };
-    Ok(Forward { side, listen: at(part.listen), from: part.from, to: at(part.to) })
+    Ok(Forward { side, listen: part.listen.into(), from: part.from.into(), to: part.to.into() })
 }
 
 /// A side of the file.
@@ -714,8 +713,8 @@ mod tests {
             "wan": {"carrier": {"kind": "udp", "remote": "10.9.0.2:7168"}, "transport": {"rate": "1 Mbit/s"}},
             "forwards": [{"side": "lan", "listen": "10.1.0.9:80", "from": "10.3.0.9", "to": "10.2.0.1:8080"}]}"#;
         let config = read(text).unwrap().config;
-        assert_eq!(config.lan.endpoint.addresses, [Ipv4Addr::new(10, 1, 0, 9)]);
-        assert_eq!(config.wan.endpoint.addresses, [Ipv4Addr::new(10, 3, 0, 9)]);
+        assert_eq!(config.lan.endpoint.addresses, [IpAddr::from([10, 1, 0, 9])]);
+        assert_eq!(config.wan.endpoint.addresses, [IpAddr::from([10, 3, 0, 9])]);
         assert!(!config.lan.takes_any && !config.wan.takes_any);
     }
 

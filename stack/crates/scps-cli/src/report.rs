@@ -5,11 +5,12 @@ use crate::say;
 use crate::settings::Resolved;
 use crate::sp_settings::SpCounts;
 use scps_io::Stack;
-use scps_tp::{Agreed, Cause, CloseReason, ConnectionId, SocketAddr, Stats};
+use scps_tp::{Agreed, Cause, CloseReason, ConnectionId, Stats};
 use scps_types::{Duration, Instant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 
 /// The options in force.
@@ -126,8 +127,8 @@ impl Report {
         let snapshot = id.and_then(|id| endpoint.snapshot(id));
         let seconds = |d: Duration| d.as_secs_f64();
         let addresses = id.and_then(|id| endpoint.addresses(id));
-        let local = addresses.map(|(local, _)| local).or(listening).map_or(String::new(), text);
-        let remote = addresses.map_or(String::new(), |(_, remote)| text(remote));
+        let local = addresses.map(|(local, _)| local).or(listening).map_or(String::new(), |at| at.to_string());
+        let remote = addresses.map_or(String::new(), |(_, remote)| remote.to_string());
         let transfer = transfer_time(facts.role, &stats);
         let goodput = transfer.filter(|t| *t > 0.0).map(|t| facts.bytes as f64 * 8.0 / t);
         let device = stack.device().stats();
@@ -243,10 +244,6 @@ impl std::fmt::Display for Mbps {
 /// Whether a result's file is standard output.
 pub fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-fn text((address, port): SocketAddr) -> String {
-    format!("{address}:{port}")
 }
 
 fn between(from: Option<Instant>, to: Option<Instant>) -> Option<f64> {

@@ -2,8 +2,9 @@
 
 use crate::names::PairId;
 use crate::side::{PerSide, Side};
-use scps_tp::{CloseReason, Progress, SocketAddr};
+use scps_tp::{CloseReason, Progress};
 use scps_types::Instant;
+use std::net::SocketAddr;
 
 /// Octets of one connection in one direction. `received = delivered + buffered + lost` at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

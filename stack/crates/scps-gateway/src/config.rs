@@ -1,9 +1,9 @@
 //! Settings of a gateway.
 
 use crate::side::Side;
-use scps_tp::{Config, EndpointConfig, RouteConfig, SocketAddr};
+use scps_tp::{Config, EndpointConfig, ListenError, RouteConfig};
 use scps_types::Duration;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Settings of one side.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub struct Forward {
     /// The address and port they connect to.
     pub listen: SocketAddr,
     /// The gateway's own address on the server's side.
-    pub from: Ipv4Addr,
+    pub from: IpAddr,
     /// The server.
     pub to: SocketAddr,
 }
@@ -93,10 +93,18 @@ pub enum ConfigError {
     #[error("{0:?}: takes_any is set and addresses are given; leave one of them out")]
     AnyOfSome(Side),
     /// Port 0 is no port.
-    #[error("forward of {}:{}: a port is 0; expected 1 to 65535", .0.0, .0.1)]
+    #[error("forward of {0}: a port is 0; expected 1 to 65535")]
     PortZero(SocketAddr),
+    /// Nobody can connect there.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// A server that no packet of today reaches.
+    #[error(
+        "forward of {0}: expected an IPv4 server, and an IPv4 address of the gateway, for IPv6 is not carried yet"
+    )]
+    Ipv6(SocketAddr),
     /// Two ports that are one.
-    #[error("forward of {}:{}: given twice; leave one out", .0.0, .0.1)]
+    #[error("forward of {0}: given twice; leave one out")]
     Twice(SocketAddr),
     /// Nobody could connect.
     #[error("no side takes connections: set takes_any or give a forward")]
@@ -167,7 +175,10 @@ impl GatewayConfig {
             }
         }
         for (i, forward) in self.forwards.iter().enumerate() {
-            if forward.listen.1 == 0 || forward.to.1 == 0 {
+            if forward.to.is_ipv6() || forward.from.is_ipv6() {
+                return Err(ConfigError::Ipv6(forward.listen));
+            }
+            if forward.listen.port() == 0 || forward.to.port() == 0 {
                 return Err(ConfigError::PortZero(forward.listen));
             }
             if self.forwards[..i].iter().any(|f| f.side == forward.side && f.listen == forward.listen) {

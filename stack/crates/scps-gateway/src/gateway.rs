@@ -8,14 +8,14 @@ use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    CloseReason, Config, ConnectionId, Disposition, DropReason, Endpoint, EndpointConfig, Event, ListenerId, Row,
-    State, Transmit, Trust,
+    CloseReason, Config, ConnectionId, Disposition, DropReason, Endpoint, EndpointConfig, Event, ListenError,
+    ListenerId, Row, State, Transmit, Trust,
 };
 use scps_types::{Instant, Seed};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Octets handed on at a time.
 const CHUNK: usize = 65_536;
@@ -78,18 +78,18 @@ impl Gateway {
             config,
         };
         for forward in gateway.config.forwards.clone() {
-            let id = gateway.listen(forward.side, forward.listen);
+            let id = gateway.listen(forward.side, forward.listen)?;
             gateway.forwards.of_mut(forward.side).insert(id, forward);
         }
         for side in Side::BOTH {
             if gateway.config.side(side).takes_any {
-                gateway.listen(side, (Ipv4Addr::UNSPECIFIED, 0));
+                gateway.listen(side, (Ipv4Addr::UNSPECIFIED, 0).into())?;
             }
         }
         Ok(gateway)
     }
 
-    fn listen(&mut self, side: Side, at: (Ipv4Addr, u16)) -> ListenerId {
+    fn listen(&mut self, side: Side, at: SocketAddr) -> Result<ListenerId, ListenError> {
         let config = self.config.side(side).connection.clone();
         match self.config.set_up {
             SetUp::ConnectFirst => self.sides.of_mut(side).listen_asking(at, config),
@@ -138,7 +138,7 @@ impl Gateway {
 
     /// The sender of a packet from `side` handled since the last call that is known not to be made up
     /// ([`Endpoint::take_vouched`]).
-    pub fn take_vouched(&mut self, side: Side) -> Option<Ipv4Addr> {
+    pub fn take_vouched(&mut self, side: Side) -> Option<IpAddr> {
         self.sides.of_mut(side).take_vouched()
     }
 
@@ -326,7 +326,7 @@ impl Gateway {
         }
         let near = self.sides.of(pair.near).state(*pair.halves.of(pair.near));
         if pair.stage == Stage::Open && near != Some(State::SynReceived) {
-            self.opening.remove(pair.client.0, id);
+            self.opening.remove(pair.client.ip(), id);
         }
         if self.pairs.get(&id).is_some_and(|pair| pair.is_finished(&self.sides)) {
             self.finish(now, id, End::Finished);
@@ -336,12 +336,12 @@ impl Gateway {
     /// Somebody asks for a connection: the far half is asked for, if there is room for one more.
     fn begin(&mut self, now: Instant, near: Side, listener: ListenerId, half: ConnectionId, stage: Stage) {
         let Some((server, client)) = self.sides.of(near).addresses(half) else { return };
-        if !self.make_room(now, client.0) {
+        if !self.make_room(now, client.ip()) {
             self.counters.full += 1;
             return self.drop_half(now, near, half);
         }
         let (from, to) = match self.forwards.of(near).get(&listener) {
-            Some(forward) => ((forward.from, 0), forward.to),
+            Some(forward) => (SocketAddr::new(forward.from, 0), forward.to),
             None => (client, server),
         };
         let far = near.other();
@@ -369,11 +369,11 @@ impl Gateway {
         // What overtook the event that tells of the connection was told before.
         pair.pump(now, &mut self.sides, near, &mut self.buffer);
         self.pairs.insert(id, pair);
-        self.opening.add(client.0, id);
+        self.opening.add(client.ip(), id);
     }
 
     /// True if there is a place for one more of `client`, perhaps because one that was not set up lost its own.
-    fn make_room(&mut self, now: Instant, client: Ipv4Addr) -> bool {
+    fn make_room(&mut self, now: Instant, client: IpAddr) -> bool {
         let is_full = self.pairs.len() >= self.connections_max;
         let is_crowded = self.opening.len() >= self.opening_max && self.opening_max < self.connections_max;
         if !is_full && !is_crowded {
@@ -420,7 +420,7 @@ impl Gateway {
     fn finish(&mut self, now: Instant, id: PairId, end: End) {
         let Some(pair) = self.pairs.remove(&id) else { return };
         self.deadlines.remove(&(pair.began_at + self.config.limits.set_up, id));
-        self.opening.remove(pair.client.0, id);
+        self.opening.remove(pair.client.ip(), id);
         let account = |side| pair.account(&self.sides, side).at_end();
         let from = PerSide { lan: account(Side::Lan), wan: account(Side::Wan) };
         for side in Side::BOTH {
@@ -450,7 +450,8 @@ fn is_others_fragment(config: &GatewayConfig, pairs: &BTreeMap<PairId, Pair>, si
         return false;
     }
     let Ok((Ipv4 { src, dst, is_fragment: true, .. }, _)) = Ipv4::parse(packet) else { return false };
-    let is_split = || pairs.values().any(|p| [(src, dst), (dst, src)].contains(&(p.client.0, p.server.0)));
+    let (src, dst) = (IpAddr::V4(src), IpAddr::V4(dst));
+    let is_split = || pairs.values().any(|p| [(src, dst), (dst, src)].contains(&(p.client.ip(), p.server.ip())));
     !own.is_empty() && !own.contains(&dst) || config.passes_unknown && !is_split()
 }
 

@@ -2,8 +2,9 @@
 
 use crate::account::Account;
 use crate::side::{PerSide, Side};
-use scps_tp::{ConnectionId, Endpoint, SocketAddr, State};
+use scps_tp::{ConnectionId, Endpoint, State};
 use scps_types::Instant;
+use std::net::SocketAddr;
 
 /// How far a connection is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

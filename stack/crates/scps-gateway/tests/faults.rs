@@ -12,7 +12,7 @@ use scps_tp::{CloseReason, Config, Endpoint, EndpointConfig, RouteConfig, Trust}
 use scps_types::{Duration, Instant, Rng, Seed};
 use scps_wire::icmp;
 use scps_wire::ipv4::Ipv4;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const POLICIES: [SetUp; 3] = [SetUp::ConnectFirst, SetUp::AcceptFirst, SetUp::Early];
@@ -479,6 +479,6 @@ proptest! {
                 prop_assert_eq!(gateway.endpoint(side).connection_count(), 0);
             }
         }
-        prop_assert_eq!(&chain.server.peers, &[(CLIENT, 4000)]);
+        prop_assert_eq!(&chain.server.peers, &[SocketAddr::from((CLIENT, 4000))]);
     }
 }

@@ -10,7 +10,7 @@ use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -47,7 +47,7 @@ fn the_server_sees_the_client_and_the_space_link_speaks_scps() {
     let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 1);
     chain.open(4000, Program { fin_at: Instant::from_secs(10), ..Program::default() }, Program::default());
     chain.run_for(Duration::from_secs(5));
-    assert_eq!(chain.server.peers, [(CLIENT, 4000)]);
+    assert_eq!(chain.server.peers, [SocketAddr::from((CLIENT, 4000))]);
     let gateway = chain.gateways[0].as_ref().unwrap();
     assert_eq!(gateway.connections().count(), 1);
     assert!(gateway.is_scps(gateway.connections().next().unwrap(), Side::Wan));
@@ -236,15 +236,20 @@ fn a_port_of_the_gateway_leads_to_a_server() {
     let own = [Ipv4Addr::new(10, 1, 0, 254), Ipv4Addr::new(10, 2, 0, 254)];
     let mut config = gateway_config(SetUp::ConnectFirst);
     for (side, address) in [(&mut config.lan, own[0]), (&mut config.wan, own[1])] {
-        (side.takes_any, side.endpoint.addresses) = (false, vec![address]);
+        (side.takes_any, side.endpoint.addresses) = (false, vec![address.into()]);
     }
-    config.forwards = vec![Forward { side: Side::Lan, listen: (own[0], 8080), from: own[1], to: (SERVER, PORT) }];
+    config.forwards = vec![Forward {
+        side: Side::Lan,
+        listen: (own[0], 8080).into(),
+        from: own[1].into(),
+        to: (SERVER, PORT).into(),
+    }];
     let mut chain = Chain::new(&config, &[lan(), satellite(0.01)], 5);
     let data = content(100_000, 1);
     chain.open_to(4000, (own[0], 8080), Program::sending(data.clone()));
     let unknown = chain.open_to(4001, (own[0], 8081), Program::default());
     assert!(chain.run(HOUR));
-    assert_eq!(chain.server.peers.iter().map(|p| p.0).collect::<Vec<_>>(), [own[1]]);
+    assert_eq!(chain.server.peers.iter().map(SocketAddr::ip).collect::<Vec<_>>(), [IpAddr::V4(own[1])]);
     assert_eq!(chain.server.programs.values().next().unwrap().received, data);
     assert_eq!(chain.client.programs[&unknown].closed, Some(CloseReason::Refused));
     // What is not for the gateway's own address passes: this server takes it as its own.
@@ -323,7 +328,7 @@ fn settings_of_no_use_are_refused() {
     bets.wan.connection = scps_tp::Config { bets: true, ..space() };
     assert_eq!(refused(bets), ConfigError::Bets(Side::Wan));
     let mut some = good();
-    some.lan.endpoint.addresses = vec![CLIENT];
+    some.lan.endpoint.addresses = vec![CLIENT.into()];
     assert_eq!(refused(some), ConfigError::AnyOfSome(Side::Lan));
     let mut closed = good();
     (closed.lan.takes_any, closed.wan.takes_any) = (false, false);
@@ -332,13 +337,23 @@ fn settings_of_no_use_are_refused() {
     tight.limits.buffered = 400_000;
     let message = refused(tight).to_string();
     assert!(message.contains("400000 octets; a connection needs 465536"), "{message}");
-    let forward = Forward { side: Side::Lan, listen: (CLIENT, 80), from: CLIENT, to: (SERVER, 80) };
+    let forward =
+        Forward { side: Side::Lan, listen: (CLIENT, 80).into(), from: CLIENT.into(), to: (SERVER, 80).into() };
     let mut twice = good();
     twice.forwards = vec![forward, forward];
-    assert_eq!(refused(twice), ConfigError::Twice((CLIENT, 80)));
+    assert_eq!(refused(twice), ConfigError::Twice((CLIENT, 80).into()));
     let mut zero = good();
-    zero.forwards = vec![Forward { to: (SERVER, 0), ..forward }];
-    assert_eq!(refused(zero), ConfigError::PortZero((CLIENT, 80)));
+    zero.forwards = vec![Forward { to: (SERVER, 0).into(), ..forward }];
+    assert_eq!(refused(zero), ConfigError::PortZero((CLIENT, 80).into()));
+    let six = Ipv6Addr::LOCALHOST;
+    for forward in [Forward { to: (six, 80).into(), ..forward }, Forward { from: six.into(), ..forward }] {
+        let mut wide = good();
+        wide.forwards = vec![forward];
+        assert_eq!(refused(wide), ConfigError::Ipv6((CLIENT, 80).into()));
+    }
+    let mut wide = good();
+    wide.forwards = vec![Forward { listen: (six, 80).into(), ..forward }];
+    assert!(refused(wide).to_string().starts_with("cannot listen on [::1]:80: expected an IPv4 address"));
 }
 
 /// A row of segments has a verdict for each: the reset of a connection that goes another way passes, also between two of others.

@@ -222,7 +222,7 @@ mod tests {
 
     fn exchange(device: &mut impl Device) -> Vec<Vec<u8>> {
         device.outbox().extend_from_slice(b"out");
-        device.queue(Transmit { dst: TO, len: 3 });
+        device.queue(Transmit::new(TO, 3));
         assert!(device.flush().unwrap());
         let mut came = Vec::new();
         device
@@ -242,7 +242,7 @@ mod tests {
     fn a_capture_has_every_packet_and_its_time() {
         let mut device = Observed::new(memory(), PcapWriter::new(Vec::new(), CaptureKind::Ip).unwrap());
         assert_eq!(exchange(&mut device), [b"in".to_vec(), Vec::new()]);
-        assert_eq!(device.inner.sent, [(TO, b"out".to_vec())]);
+        assert_eq!(device.inner.sent, [(TO.into(), b"out".to_vec())]);
         let file = device.observer.out;
         let reader = Reader::new(&file).unwrap();
         assert_eq!(reader.link_type(), LinkType::RawIp);

@@ -4,7 +4,7 @@ use scps_sp::Sp;
 use scps_tp::{Row, Transmit, Trust};
 use std::fmt::Debug;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::BorrowedFd;
 
 /// Packets by fate, as the device saw them.
@@ -26,7 +26,7 @@ pub struct DeviceStats {
 
 /// Takes what came in a message, and names the sender of a packet in it that is known not to be made up: SP opened it, or its
 /// connection expected it. Answers to that address may go where the message came from.
-pub type Take<'a> = dyn FnMut(&[u8], Row, Trust) -> Option<Ipv4Addr> + 'a;
+pub type Take<'a> = dyn FnMut(&[u8], Row, Trust) -> Option<IpAddr> + 'a;
 
 /// A device in operation. Whoever sends appends a packet to the outbox, queues it, and flushes when nothing more is to be
 /// appended now.
@@ -114,6 +114,14 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
 /// Octets gathered before they are handed to the kernel: a few of its largest joined packets, which fit in the cache.
 const OUTBOX_OCTETS: usize = 256 * 1024;
+
+/// An address that today's carriers have a way to.
+pub(crate) fn v4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    }
+}
 
 /// The packets of a row that nobody joined.
 pub(crate) fn packets_of(octets: &[u8], row: Row) -> impl Iterator<Item = &[u8]> {

@@ -1,6 +1,6 @@
 //! NP between its nodes (scps-np §4.4): which node is next, and the IP header that brings a datagram there.
 
-use crate::device::{packets_of, Device, DeviceStats, Take};
+use crate::device::{packets_of, v4, Device, DeviceStats, Take};
 use scps_np::Tables;
 use scps_tp::{Row, Transmit, Trust};
 use scps_wire::ipv4::{self, Ipv4};
@@ -39,10 +39,16 @@ impl<D: Device> Device for IpEncapsulation<D> {
     }
 
     fn queue(&mut self, packet: Transmit) -> usize {
+        let outbox = self.inner.outbox();
+        let start = outbox.len() - packet.len;
+        let Some(dst) = v4(packet.dst) else {
+            outbox.truncate(start);
+            return 0;
+        };
         self.last_id = self.last_id.wrapping_add(1);
         let header = Ipv4 {
             src: self.own,
-            dst: packet.dst,
+            dst,
             protocol: self.protocol,
             tos: 0,
             ttl: ipv4::DEFAULT_TTL,
@@ -52,8 +58,6 @@ impl<D: Device> Device for IpEncapsulation<D> {
             is_fragment: false,
             payload_len: packet.len as u16,
         };
-        let outbox = self.inner.outbox();
-        let start = outbox.len() - packet.len;
         outbox.resize(outbox.len() + ipv4::HEADER_LEN, 0);
         outbox.copy_within(start..start + packet.len, start + ipv4::HEADER_LEN);
         header.emit(&mut outbox[start..]);
@@ -115,8 +119,8 @@ impl<D: Device> Device for NextHops<D> {
     }
 
     fn queue(&mut self, packet: Transmit) -> usize {
-        let hop = self.tables.next_hop(self.tables.np_of(packet.dst));
-        self.inner.queue(Transmit { dst: hop.unwrap_or(packet.dst), ..packet })
+        let hop = v4(packet.dst).and_then(|dst| self.tables.next_hop(self.tables.np_of(dst)));
+        self.inner.queue(Transmit { dst: hop.map_or(packet.dst, Into::into), ..packet })
     }
 
     fn is_full(&mut self) -> bool {
@@ -148,7 +152,7 @@ mod tests {
 
     fn send(device: &mut impl Device, dst: Ipv4Addr, octets: &[u8]) {
         device.outbox().extend_from_slice(octets);
-        device.queue(Transmit { dst, len: octets.len() });
+        device.queue(Transmit::new(dst, octets.len()));
         assert!(device.flush().unwrap());
     }
 

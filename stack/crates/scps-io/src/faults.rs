@@ -5,7 +5,7 @@ use crate::device::{packets_of, Device, DeviceStats, Take};
 use scps_tp::{Row, Transmit, Trust};
 use scps_types::{Rng, Seed};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 /// How often packets meet each fault: probabilities per packet, 0 to 1.
@@ -88,7 +88,7 @@ impl<T> Way<T> {
 #[derive(Debug)]
 pub struct Faults<D> {
     inner: D,
-    sending: Way<Ipv4Addr>,
+    sending: Way<IpAddr>,
     receiving: Way<(Row, Trust)>,
     outbox: Vec<u8>,
     waiting: Vec<Transmit>,
@@ -136,7 +136,7 @@ impl<D: Device> Device for Faults<D> {
         for packet in waiting.drain(..) {
             sending.pass(packet.dst, &outbox[start..start + packet.len], false, |dst, octets| {
                 inner.outbox().extend_from_slice(octets);
-                inner.queue(Transmit { dst: *dst, len: octets.len() });
+                inner.queue(Transmit::new(*dst, octets.len()));
             });
             start += packet.len;
         }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::memory::MemoryDevice;
 
-    const TO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const TO: [u8; 4] = [10, 0, 0, 2];
     const PACKETS: u64 = 4000;
 
     type Packets = Vec<Vec<u8>>;
@@ -179,7 +179,7 @@ mod tests {
         let mut device = Faults::new(inner, config, config, &Seed::from_u64(seed));
         for packet in packets {
             device.outbox().extend_from_slice(&packet);
-            device.queue(Transmit { dst: TO, len: packet.len() });
+            device.queue(Transmit::new(TO, packet.len()));
         }
         assert!(device.flush().unwrap());
         let mut came = Vec::new();
@@ -189,8 +189,12 @@ mod tests {
                 None
             })
             .unwrap();
-        let sent =
-            device.inner.sent.iter().map(|(dst, octets)| (*dst == TO).then(|| octets.clone()).unwrap()).collect();
+        let sent = device
+            .inner
+            .sent
+            .iter()
+            .map(|(dst, octets)| (*dst == IpAddr::from(TO)).then(|| octets.clone()).unwrap())
+            .collect();
         (sent, came, device.faults())
     }
 

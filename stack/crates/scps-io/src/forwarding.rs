@@ -173,7 +173,7 @@ impl Forwarder {
             let Some(frame) = router.poll_frame(index) else { break };
             let len = frame.octets.len();
             device.outbox().extend_from_slice(&frame.octets);
-            let on_the_line = device.queue(Transmit { dst: frame.next_hop, len });
+            let on_the_line = device.queue(Transmit::new(frame.next_hop, len));
             router.recycle(frame.octets);
             if let Some(rate) = state.port.rate {
                 let start = if state.is_backlogged { state.free_at } else { self.now };

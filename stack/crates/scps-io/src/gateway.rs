@@ -13,7 +13,6 @@ use scps_sp::Sp;
 use scps_tp::Transmit;
 use scps_types::{Duration, Instant};
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
 /// Octets that may wait for a device before packets of others are dropped.
@@ -169,8 +168,8 @@ impl GatewayLoop {
                 passed.packets += 1;
                 passed.octets += packet.len() as u64;
                 onward.outbox().extend_from_slice(&packet);
-                let dst = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
-                onward.queue_foreign(Transmit { dst, len: packet.len() });
+                let dst = [packet[16], packet[17], packet[18], packet[19]];
+                onward.queue_foreign(Transmit::new(dst, packet.len()));
             }
             gateway.take_vouched(side)
         });
@@ -211,7 +210,7 @@ mod tests {
     use scps_tp::RouteConfig;
     use scps_types::Seed;
     use scps_wire::ipv4::Ipv4;
-    use std::net::{SocketAddrV4, UdpSocket};
+    use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 

@@ -3,13 +3,13 @@
 use crate::device::{Device, DeviceStats, Take};
 use scps_tp::{Row, Transmit, Trust};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Keeps what is sent, and gives what it was given.
 #[derive(Debug)]
 pub(crate) struct MemoryDevice {
-    pub sent: Vec<(Ipv4Addr, Vec<u8>)>,
+    pub sent: Vec<(IpAddr, Vec<u8>)>,
     pub incoming: Vec<Vec<u8>>,
     /// Packets it takes before it wants to be waited for.
     pub room: usize,

@@ -184,7 +184,7 @@ mod tests {
     /// What leaves when these octets are sent.
     fn sealed(device: &mut ProtectedDevice<UdpDevice>, line: &UdpSocket, octets: &[u8]) -> Vec<u8> {
         device.outbox().extend_from_slice(octets);
-        device.queue(Transmit { dst: FAR, len: octets.len() });
+        device.queue(Transmit::new(FAR, octets.len()));
         assert!(device.flush().unwrap());
         let mut buffer = [0; 2000];
         let n = line.recv(&mut buffer).unwrap();
@@ -249,7 +249,7 @@ mod tests {
         let mut near = device(NEAR, FAR, &line, folder.path());
         near.sp = sp(NEAR, near.now);
         near.outbox().extend_from_slice(SECRET);
-        assert_eq!(near.queue(Transmit { dst: FAR, len: SECRET.len() }), 0);
+        assert_eq!(near.queue(Transmit::new(FAR, SECRET.len())), 0);
         assert!(near.outbox().is_empty() && near.stats().refused == 1);
     }
 }

@@ -120,7 +120,7 @@ mod tests {
 
     fn queue(device: &mut SerialDevice, packet: &[u8]) {
         device.outbox().extend_from_slice(packet);
-        device.queue(Transmit { dst: Ipv4Addr::UNSPECIFIED, len: packet.len() });
+        device.queue(Transmit::new(Ipv4Addr::UNSPECIFIED, packet.len()));
     }
 
     #[test]

@@ -9,11 +9,12 @@ use crate::IoError;
 use scps_net::Protection;
 use scps_sp::{KeyName, Notice};
 use scps_tp::{
-    Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, RecvError, RouteConfig, SendError,
-    SocketAddr, TraceRecord,
+    Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Event, ListenError, ListenerId, RecvError,
+    RouteConfig, SendError, TraceRecord,
 };
 use scps_types::{Duration, Instant, Seed};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 /// A host's transport in operation. Calls never block but [`Stack::turn`].
@@ -116,15 +117,15 @@ impl Stack {
     }
 
     /// Accepts connections.
-    pub fn listen(&mut self, local: SocketAddr, config: Config) -> ListenerId {
+    pub fn listen(&mut self, local: impl Into<SocketAddr>, config: Config) -> Result<ListenerId, ListenError> {
         self.endpoint.listen(local, config)
     }
 
     /// Asks for a connection; [`Event::Connected`] or [`Event::Closed`] follows.
     pub fn connect(
         &mut self,
-        local: SocketAddr,
-        remote: SocketAddr,
+        local: impl Into<SocketAddr>,
+        remote: impl Into<SocketAddr>,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
         self.endpoint.connect(self.now, local, remote, config)

@@ -5,9 +5,10 @@
 
 use crate::stack::Stack;
 use crate::IoError;
-use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, SocketAddr, State};
+use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State};
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 /// A stack several streams use.
@@ -63,9 +64,9 @@ fn wait_event<T>(stack: &SharedStack, mut found: impl FnMut(&Event) -> Option<T>
 
 impl Listener {
     /// Listens on `local`.
-    pub fn bind(stack: &SharedStack, local: SocketAddr, config: Config) -> Self {
-        let id = stack.borrow_mut().listen(local, config);
-        Listener { stack: Rc::clone(stack), id }
+    pub fn bind(stack: &SharedStack, local: impl Into<SocketAddr>, config: Config) -> io::Result<Self> {
+        let id = stack.borrow_mut().listen(local, config).map_err(other)?;
+        Ok(Listener { stack: Rc::clone(stack), id })
     }
 
     /// Waits for a connection.
@@ -81,7 +82,12 @@ impl Listener {
 
 impl Stream {
     /// Connects and waits for the answer.
-    pub fn connect(stack: &SharedStack, local: SocketAddr, remote: SocketAddr, config: Config) -> io::Result<Self> {
+    pub fn connect(
+        stack: &SharedStack,
+        local: impl Into<SocketAddr>,
+        remote: impl Into<SocketAddr>,
+        config: Config,
+    ) -> io::Result<Self> {
         let id = stack.borrow_mut().connect(local, remote, config).map_err(other)?;
         let found = |event: &Event| match event {
             Event::Connected(c) if *c == id => Some(Ok(())),

@@ -322,7 +322,7 @@ mod tests {
             let (mut device, kernel) = device();
             for packet in row() {
                 device.outbox().extend_from_slice(&packet);
-                let packet = Transmit { dst: DST, len: packet.len() };
+                let packet = Transmit::new(DST, packet.len());
                 let _ = if is_foreign { device.queue_foreign(packet) } else { device.queue(packet) };
             }
             assert!(device.flush().unwrap());
@@ -352,7 +352,7 @@ mod tests {
                 .collect();
             for octets in &packets {
                 device.outbox().extend_from_slice(octets);
-                let packet = Transmit { dst: DST, len: octets.len() };
+                let packet = Transmit::new(DST, octets.len());
                 let _ = if is_foreign { device.queue_foreign(packet) } else { device.queue(packet) };
             }
             assert!(device.flush().unwrap());

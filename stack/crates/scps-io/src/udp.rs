@@ -4,7 +4,7 @@
 //! expected them. Whoever claims an inner address redirects nothing (scps-tp §13.3 item 13); a peer behind a changed port is
 //! followed. Only answers to segments of no connection go where these came from.
 
-use crate::device::{Device, DeviceStats, Take};
+use crate::device::{v4, Device, DeviceStats, Take};
 use crate::places::{Place, Places};
 use crate::sys::{self, Outgoing, ReceiveBatch};
 use crate::IoError;
@@ -185,7 +185,8 @@ impl Device for UdpDevice {
     fn queue(&mut self, packet: Transmit) -> usize {
         let on_the_line = packet.len + usize::from(self.overhead());
         let start = self.outbox.len() - packet.len;
-        let Some(to) = self.outer(packet.dst, &self.outbox[start..]) else {
+        let to = v4(packet.dst).and_then(|dst| self.outer(dst, &self.outbox[start..]));
+        let Some(to) = to else {
             self.stats.refused += 1;
             self.outbox.truncate(start);
             return 0;
@@ -264,7 +265,7 @@ impl Device for UdpDevice {
                 }
             }
             let vouched = take(message.octets, Row::Packets(message.segment), Trust::Check);
-            if let Some(source) = vouched.filter(|_| learns) {
+            if let Some(source) = vouched.and_then(v4).filter(|_| learns) {
                 learned.put(source, here);
             }
         });
@@ -323,7 +324,7 @@ mod tests {
     fn queue(device: &mut UdpDevice, sizes: &[usize]) {
         for (i, size) in sizes.iter().enumerate() {
             device.outbox().extend(vec![i as u8; *size]);
-            device.queue(Transmit { dst: INNER, len: *size });
+            device.queue(Transmit::new(INNER, *size));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use scps_fp::net::{aside, Net, Service};
 use scps_io::{SharedStack, Stack, Stream, TpNet, UdpAddressing, UdpConfig, UdpDevice};
-use scps_tp::{Config, EndpointConfig, RouteConfig, SocketAddr};
+use scps_tp::{Config, EndpointConfig, RouteConfig};
 use scps_types::Seed;
 use std::cell::RefCell;
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-const US: SocketAddr = (Ipv4Addr::new(10, 8, 0, 2), 5001);
+const US: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 8, 0, 2), 5001);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 
 fn stack(own: Ipv4Addr, remote: Option<SocketAddrV4>) -> (Stack, SocketAddrV4) {
@@ -20,7 +20,7 @@ fn stack(own: Ipv4Addr, remote: Option<SocketAddrV4>) -> (Stack, SocketAddrV4) {
     let addressing = UdpAddressing::Learned;
     let device = UdpDevice::open(&UdpConfig { local, remote, offload: false, addressing }).unwrap();
     let at = device.local_addr().unwrap().to_string().parse().unwrap();
-    let endpoint = EndpointConfig { addresses: vec![own], ..EndpointConfig::default() };
+    let endpoint = EndpointConfig { addresses: vec![own.into()], ..EndpointConfig::default() };
     let route = RouteConfig { rate: None, ..RouteConfig::default() };
     (Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap(), at)
 }

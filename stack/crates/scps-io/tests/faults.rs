@@ -27,7 +27,7 @@ fn config() -> Config {
 
 fn stack(device: impl scps_io::Device + 'static, address: Ipv4Addr) -> Stack {
     let route = RouteConfig { initial_rto: Duration::from_millis(50), ..RouteConfig::default() };
-    let endpoint = EndpointConfig { addresses: vec![address], ..EndpointConfig::default() };
+    let endpoint = EndpointConfig { addresses: vec![address.into()], ..EndpointConfig::default() };
     Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap()
 }
 
@@ -41,7 +41,7 @@ fn every_octet_arrives_whatever_happens_to_packets_and_the_capture_has_them() {
     let device = Faults::new(Observed::new(udp(Some(at)).0, capture), faults, faults, &Seed::from_u64(2));
     let mut sender = stack(device, SENDER);
 
-    receiver.listen((RECEIVER, 5001), config());
+    receiver.listen((RECEIVER, 5001), config()).unwrap();
     let id = sender.connect((SENDER, 0), (RECEIVER, 5001), config()).unwrap();
     let data: Vec<u8> = (0..OCTETS).map(|i| (i / 7) as u8).collect();
     let (mut sent, mut got, mut accepted) = (0, Vec::new(), None);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_io::{SharedStack, Stack, Stream, UdpAddressing, UdpConfig, UdpDevice};
-use scps_tp::{AckBehaviour, Config, EndpointConfig, RouteConfig, SocketAddr, State};
+use scps_tp::{AckBehaviour, Config, EndpointConfig, RouteConfig, State};
 use scps_types::{Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
@@ -13,7 +13,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::rc::Rc;
 
-const US: SocketAddr = (Ipv4Addr::new(10, 8, 0, 2), 5001);
+const US: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 8, 0, 2), 5001);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 const ISS: SeqNum = SeqNum(1000);
 
@@ -22,12 +22,12 @@ fn stack() -> (Stack, std::net::SocketAddr) {
     let config = UdpConfig { local, remote: None, offload: false, addressing: UdpAddressing::Learned };
     let device = UdpDevice::open(&config).unwrap();
     let at = device.local_addr().unwrap();
-    let endpoint = EndpointConfig { addresses: vec![US.0], ..EndpointConfig::default() };
+    let endpoint = EndpointConfig { addresses: vec![US.0.into()], ..EndpointConfig::default() };
     let route = RouteConfig { rate: None, ..RouteConfig::default() };
     let mut stack = Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap();
     let mut config = Config { keepalive: None, timestamps: false, ..Config::default() };
     config.ack.behaviour = AckBehaviour::EveryNth(1);
-    stack.listen(US, config);
+    stack.listen(US, config).unwrap();
     (stack, at)
 }
 
@@ -181,10 +181,10 @@ fn flush_returns_when_everything_was_acknowledged() {
     let (here, there) = (stack(), stack());
     let [local, remote] = [here.1, there.1].map(|at| at.to_string().parse().unwrap());
     drop((here, there));
-    let stack = |local, remote, addresses| {
+    let stack = |local, remote, addresses: Ipv4Addr| {
         let config = UdpConfig { local, remote: Some(remote), offload: false, addressing: UdpAddressing::Learned };
         let device = UdpDevice::open(&config).unwrap();
-        let endpoint = EndpointConfig { addresses: vec![addresses], ..EndpointConfig::default() };
+        let endpoint = EndpointConfig { addresses: vec![addresses.into()], ..EndpointConfig::default() };
         let route = RouteConfig { rate: None, ..RouteConfig::default() };
         Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap()
     };
@@ -193,7 +193,7 @@ fn flush_returns_when_everything_was_acknowledged() {
     let (ready, is_ready) = std::sync::mpsc::channel::<()>();
     let peer = std::thread::spawn(move || {
         let mut peer = stack(remote, local, US.0);
-        peer.listen(US, Config::default());
+        peer.listen(US, Config::default()).unwrap();
         ready.send(()).unwrap();
         while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
             let soon = peer.now() + scps_types::Duration::from_millis(5);

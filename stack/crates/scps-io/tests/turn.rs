@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_io::{Stack, UdpAddressing, UdpConfig, UdpDevice};
-use scps_tp::{AckBehaviour, Config, EndpointConfig, Event, RouteConfig, SocketAddr};
+use scps_tp::{AckBehaviour, Config, EndpointConfig, Event, RouteConfig};
 use scps_types::{Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
@@ -11,8 +11,8 @@ use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::net::{Ipv4Addr, UdpSocket};
 
-const US: SocketAddr = (Ipv4Addr::new(10, 8, 0, 2), 5001);
-const PEER: SocketAddr = (Ipv4Addr::new(10, 8, 0, 1), 4000);
+const US: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 8, 0, 2), 5001);
+const PEER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 8, 0, 1), 4000);
 const ISS: SeqNum = SeqNum(1000);
 const SEGMENT: u32 = 500;
 
@@ -31,12 +31,12 @@ impl Peer {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(device.local_addr().unwrap()).unwrap();
         socket.set_nonblocking(true).unwrap();
-        let endpoint = EndpointConfig { addresses: vec![US.0], ..EndpointConfig::default() };
+        let endpoint = EndpointConfig { addresses: vec![US.0.into()], ..EndpointConfig::default() };
         let route = RouteConfig { rate: None, ..RouteConfig::default() };
         let mut stack = Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap();
         let mut config = Config { keepalive: None, timestamps: false, receive_buffer: 60_000, ..Config::default() };
         config.ack.behaviour = AckBehaviour::EveryNth(n);
-        stack.listen(US, config);
+        stack.listen(US, config).unwrap();
         let mut peer = Peer { stack, socket, ack: SeqNum(0) };
         let capabilities = snack.then_some(Capabilities { bits: 0x40, connection_id: 0 });
         let options = Options { mss: Some(1400), capabilities, ..Options::default() };

@@ -21,8 +21,8 @@ fn transfer(compression: bool) {
     let mut now = Instant::ZERO;
     let end = |i| Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO);
     let (mut a, mut b) = (end(1), end(2));
-    let (from, to) = (([10, 0, 0, 1].into(), 1), ([10, 0, 0, 2].into(), 2));
-    b.listen(to, config.clone());
+    let (from, to) = (([10, 0, 0, 1], 1), ([10, 0, 0, 2], 2));
+    b.listen(to, config.clone()).unwrap();
     let id = a.connect(now, from, to, config).unwrap();
     let chunk = vec![7u8; 64 * 1024];
     let mut sink = vec![0u8; 64 * 1024];

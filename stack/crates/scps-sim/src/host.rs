@@ -43,7 +43,7 @@ pub struct Host {
 impl Host {
     /// A host without connection.
     pub fn new(address: Ipv4Addr, route: RouteConfig, network: NetworkConfig, seed: Seed) -> Self {
-        let config = EndpointConfig { addresses: vec![address], network, ..EndpointConfig::default() };
+        let config = EndpointConfig { addresses: vec![address.into()], network, ..EndpointConfig::default() };
         Host {
             address,
             endpoint: Endpoint::new(config, route, seed, Instant::ZERO),
@@ -82,7 +82,8 @@ impl Host {
 
     /// Accepts on `port`.
     pub fn listen(&mut self, port: u16, config: Config) {
-        self.endpoint.listen((self.address, port), config);
+        let listener = self.endpoint.listen((self.address, port), config);
+        debug_assert!(listener.is_ok(), "hosts have IPv4 addresses");
     }
 
     /// Connects; on failure nothing happens, which the test will notice.

@@ -3,7 +3,7 @@
 
 use crate::config::{AckBehaviour, AckConfig};
 use crate::connection::Connection;
-use crate::names::SocketAddr;
+use crate::names::AddressPort;
 use crate::output::{Polled, Sending};
 use crate::route::Route;
 use scps_net::Network;
@@ -139,7 +139,7 @@ impl Owed {
             if c.poll_answer(&mut sending) != Polled::Packet {
                 return;
             }
-            let (remote, _): SocketAddr = c.remote;
+            let (remote, _): AddressPort = c.remote;
             let len = self.octets.len() - before;
             if len > 0 {
                 self.packets.push_back((remote, len));

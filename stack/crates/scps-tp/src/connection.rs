@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::error::{OptionError, RecvError, SendError};
 use crate::event::{CloseReason, Event};
 use crate::limits::{ChallengeLimit, InvalidLimit};
-use crate::names::{ConnectionId, ListenerId, RouteId, SocketAddr};
+use crate::names::{AddressPort, ConnectionId, ListenerId, RouteId};
 use crate::negotiation::{self, Agreed};
 use crate::opening::Opening;
 use crate::path::Path;
@@ -39,8 +39,8 @@ pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1800);
 /// What a connection begins with.
 pub(crate) struct Birth {
     pub id: ConnectionId,
-    pub local: SocketAddr,
-    pub remote: SocketAddr,
+    pub local: AddressPort,
+    pub remote: AddressPort,
     pub config: Config,
     pub route: RouteId,
     /// What is known of the path, if it takes less than its route.
@@ -65,8 +65,8 @@ pub(crate) enum Farewell {
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) id: ConnectionId,
-    pub(crate) local: SocketAddr,
-    pub(crate) remote: SocketAddr,
+    pub(crate) local: AddressPort,
+    pub(crate) remote: AddressPort,
     pub(crate) config: Config,
     pub(crate) listener: Option<ListenerId>,
     pub(crate) state: State,

@@ -7,7 +7,7 @@
 //! What does not fit is not offered: header compression, BETS and long SNACKs. A SNACK counts in units of the exact MSS,
 //! so it is offered only where the table holds that.
 
-use crate::names::SocketAddr;
+use crate::names::AddressPort;
 use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::scps::Capabilities;
@@ -30,13 +30,13 @@ pub fn reduce(syn: &Tcp) -> Tcp {
 }
 
 /// The sequence number that answers a reduced SYN.
-pub fn make(seed: &Seed, now: Instant, local: SocketAddr, remote: SocketAddr, syn: &Tcp) -> SeqNum {
+pub fn make(seed: &Seed, now: Instant, local: AddressPort, remote: AddressPort, syn: &Tcp) -> SeqNum {
     let (period, options) = (now.as_millis() / 1000 / PERIOD_S, pack(&syn.options));
     SeqNum((period as u32 & 3) << 30 | options << HASH_BITS | hash(seed, local, remote, syn.seq, period, options))
 }
 
 /// The reduced SYN whose cookie `ack` acknowledges.
-pub fn open(seed: &Seed, now: Instant, local: SocketAddr, remote: SocketAddr, ack: &Tcp) -> Option<Tcp> {
+pub fn open(seed: &Seed, now: Instant, local: AddressPort, remote: AddressPort, ack: &Tcp) -> Option<Tcp> {
     let (cookie, irs) = (ack.ack.0.wrapping_sub(1), SeqNum(ack.seq.0.wrapping_sub(1)));
     let options = cookie >> HASH_BITS & 0x1ff;
     let current = now.as_millis() / 1000 / PERIOD_S;
@@ -49,7 +49,7 @@ pub fn open(seed: &Seed, now: Instant, local: SocketAddr, remote: SocketAddr, ac
     Some(Tcp { seq: irs, ack: SeqNum(0), flags: Flags::SYN, window: 0, urgent: 0, options, ..*ack })
 }
 
-fn hash(seed: &Seed, local: SocketAddr, remote: SocketAddr, irs: SeqNum, period: u64, options: u32) -> u32 {
+fn hash(seed: &Seed, local: AddressPort, remote: AddressPort, irs: SeqNum, period: u64, options: u32) -> u32 {
     let mut message = Vec::with_capacity(28);
     for (address, port) in [local, remote] {
         message.extend(address.octets());
@@ -88,8 +88,8 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    const A: SocketAddr = (Ipv4Addr::new(10, 0, 0, 1), 7);
-    const B: SocketAddr = (Ipv4Addr::new(10, 0, 0, 2), 9);
+    const A: AddressPort = (Ipv4Addr::new(10, 0, 0, 1), 7);
+    const B: AddressPort = (Ipv4Addr::new(10, 0, 0, 2), 9);
 
     fn syn(options: Options) -> Tcp {
         Tcp {

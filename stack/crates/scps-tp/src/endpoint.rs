@@ -14,7 +14,7 @@ use crate::connection::{Birth, Connection, Farewell};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
 use crate::event::{CloseReason, Disposition, DropReason, Event};
 use crate::fallbacks::Fallbacks;
-use crate::names::{ConnectionId, ListenerId, RouteId, SocketAddr};
+use crate::names::{carried, AddressPort, ConnectionId, ListenerId, RouteId};
 use crate::negotiation::Agreed;
 use crate::output::{Polled, Sending};
 use crate::path_mtu::PathMtus;
@@ -31,13 +31,13 @@ use scps_types::{Duration, Instant, Precedence, Rng, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::protocol;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Settings of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// Addresses that are ours; empty for any.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
     /// Connections whose SYN is answered and not acknowledged; further SYNs are answered with cookies.
     pub half_open_max: usize,
     /// Whether segments of no connection are answered by a reset (RFC 9293 §3.5.2). Whoever hands them on to somebody who knows them
@@ -71,9 +71,16 @@ impl Default for EndpointConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// Where it goes.
-    pub dst: Ipv4Addr,
+    pub dst: IpAddr,
     /// Its octets, network header included.
     pub len: usize,
+}
+
+impl Transmit {
+    /// A packet of `len` octets to `dst`.
+    pub fn new(dst: impl Into<IpAddr>, len: usize) -> Self {
+        Transmit { dst: dst.into(), len }
+    }
 }
 
 /// Whether a received packet's transport checksum still has to be tested.
@@ -103,9 +110,9 @@ pub struct Endpoint {
     seed: Seed,
     rng: Rng,
     routes: Vec<Route>,
-    route_table: BTreeMap<Ipv4Addr, RouteId>,
+    route_table: BTreeMap<IpAddr, RouteId>,
     table: ConnectionTable,
-    listeners: BTreeMap<SocketAddr, Listener>,
+    listeners: BTreeMap<AddressPort, Listener>,
     listeners_made: u32,
     last_cookie_at: Option<Instant>,
     schedule: Schedule,
@@ -141,7 +148,7 @@ impl Endpoint {
             config,
             seed,
             rng,
-            routes: vec![Route::new(carried(&network, route), now)],
+            routes: vec![Route::new(within(&network, route), now)],
             route_table: BTreeMap::new(),
             table: ConnectionTable::default(),
             listeners: BTreeMap::new(),
@@ -171,9 +178,9 @@ impl Endpoint {
     // Routes.
 
     /// Adds a route for `destinations`.
-    pub fn add_route(&mut self, now: Instant, config: RouteConfig, destinations: &[Ipv4Addr]) -> RouteId {
+    pub fn add_route(&mut self, now: Instant, config: RouteConfig, destinations: &[IpAddr]) -> RouteId {
         let id = RouteId(self.routes.len());
-        self.routes.push(Route::new(carried(&self.network, config), now));
+        self.routes.push(Route::new(within(&self.network, config), now));
         self.schedule.add_route();
         self.route_table.extend(destinations.iter().map(|d| (*d, id)));
         id
@@ -225,7 +232,7 @@ impl Endpoint {
     }
 
     fn route_to(&self, dst: Ipv4Addr) -> RouteId {
-        self.route_table.get(&dst).copied().unwrap_or_default()
+        self.route_table.get(&dst.into()).copied().unwrap_or_default()
     }
 
     /// Puts SP beneath all connections. There must be none yet: a segment's size is agreed on when a connection is made.
@@ -253,11 +260,13 @@ impl Endpoint {
     pub fn connect(
         &mut self,
         now: Instant,
-        local: SocketAddr,
-        remote: SocketAddr,
+        local: impl Into<SocketAddr>,
+        remote: impl Into<SocketAddr>,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
         self.advance_clock(now);
+        let local = carried(local.into()).map_err(ConnectError::Ipv6)?;
+        let remote = carried(remote.into()).map_err(ConnectError::Ipv6)?;
         let local = (local.0, if local.1 == 0 { self.choose_port(local.0, remote)? } else { local.1 });
         if let Some(index) = self.table.between(local, remote) {
             // What waits for stray segments only may be followed at once (RFC 6191 §2): the new sequence numbers are other ones.
@@ -279,7 +288,7 @@ impl Endpoint {
         Ok(self.create(now, local, remote, config, State::SynSent, None, with_scps))
     }
 
-    fn choose_port(&mut self, local: Ipv4Addr, remote: SocketAddr) -> Result<u16, ConnectError> {
+    fn choose_port(&mut self, local: Ipv4Addr, remote: AddressPort) -> Result<u16, ConnectError> {
         let (low, high) = self.config.ephemeral_ports;
         let count = u64::from(high.saturating_sub(low)) + 1;
         // RFC 6056 §3.3.1: a random start, then upwards.
@@ -294,8 +303,8 @@ impl Endpoint {
     fn create(
         &mut self,
         now: Instant,
-        local: SocketAddr,
-        remote: SocketAddr,
+        local: AddressPort,
+        remote: AddressPort,
         config: Config,
         state: State,
         listener: Option<ListenerId>,
@@ -442,7 +451,7 @@ impl Endpoint {
 
     /// Local and remote address.
     pub fn addresses(&self, id: ConnectionId) -> Option<(SocketAddr, SocketAddr)> {
-        self.table.get(id).map(|c| (c.local, c.remote))
+        self.table.get(id).map(|c| (c.local.into(), c.remote.into()))
     }
 
     /// Differentiated-services code point of its packets.
@@ -562,8 +571,8 @@ impl Endpoint {
 
     /// The sender of a packet handled since the last call that is not made up by somebody who sees none: SP opened it, or it is
     /// of a connection, inside its windows and no bare SYN. The last one, if there were several.
-    pub fn take_vouched(&mut self) -> Option<Ipv4Addr> {
-        self.vouched.take()
+    pub fn take_vouched(&mut self) -> Option<IpAddr> {
+        self.vouched.take().map(IpAddr::V4)
     }
 
     /// The data link received packets that were damaged, and told no more of them: losses mean corruption for a while, and
@@ -596,10 +605,10 @@ impl Endpoint {
         self.advance_clock(now);
         if let Some((dst, reply)) = self.replies.pop_front() {
             out.extend_from_slice(&reply);
-            return Some(Transmit { dst, len: reply.len() });
+            return Some(Transmit::new(dst, reply.len()));
         }
         if let Some((dst, len)) = self.owed.pop(out) {
-            return Some(Transmit { dst, len });
+            return Some(Transmit::new(dst, len));
         }
         self.schedule.unblock(now);
         while let Some(index) = self.schedule.next_ready() {
@@ -621,7 +630,7 @@ impl Endpoint {
                     let config = self.routes[route.0].config();
                     self.schedule.sent(len, config.rate.map(|_| config.mtu));
                     if len > 0 {
-                        return Some(Transmit { dst, len });
+                        return Some(Transmit::new(dst, len));
                     }
                 }
                 Polled::Blocked(at) => {
@@ -730,13 +739,13 @@ impl Endpoint {
 }
 
 /// For whom the segments of a connection are.
-fn envelope_of(local: SocketAddr, remote: SocketAddr, config: &Config) -> Envelope {
+fn envelope_of(local: AddressPort, remote: AddressPort, config: &Config) -> Envelope {
     let Config { precedence, dscp, services, .. } = *config;
     Envelope { src: local.0, dst: remote.0, protocol: protocol::TCP, precedence, dscp, services }
 }
 
 /// Settings of a route whose packets the layer can write.
-fn carried(network: &Network, config: RouteConfig) -> RouteConfig {
+fn within(network: &Network, config: RouteConfig) -> RouteConfig {
     let max = u16::try_from(network.octets_max()).unwrap_or(u16::MAX);
     RouteConfig { mtu: config.mtu.min(max), ..config }
 }

@@ -1,8 +1,21 @@
 //! What the engine's calls refuse, one enum per kind of call.
 
+use std::net::SocketAddr;
+
+/// Why nobody can connect to an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ListenError {
+    /// An address that no packet of today carries.
+    #[error("cannot listen on {0}: expected an IPv4 address, for IPv6 is not carried yet")]
+    Ipv6(SocketAddr),
+}
+
 /// Why a connection cannot be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConnectError {
+    /// An address that no packet of today carries.
+    #[error("cannot connect with {0}: expected an IPv4 address, for IPv6 is not carried yet")]
+    Ipv6(SocketAddr),
     /// The same pair of addresses and ports is in use.
     #[error("a connection between these addresses and ports exists")]
     InUse,

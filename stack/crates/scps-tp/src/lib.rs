@@ -8,7 +8,7 @@
 //! ```
 //! # use scps_tp::{Config, Endpoint, EndpointConfig, RouteConfig, Trust};
 //! # use scps_types::{Instant, Seed};
-//! # let (mut now, local, remote) = (Instant::ZERO, ([10, 0, 0, 1].into(), 0), ([10, 0, 0, 2].into(), 7));
+//! # let (mut now, local, remote) = (Instant::ZERO, ([10, 0, 0, 1], 0), ([10, 0, 0, 2], 7));
 //! let mut endpoint = Endpoint::new(EndpointConfig::default(), RouteConfig::default(), Seed::from_u64(1), now);
 //! let id = endpoint.connect(now, local, remote, Config::default())?;
 //! let mut packets = Vec::new();
@@ -78,9 +78,9 @@ pub use config::{
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
 pub use endpoint::{Endpoint, EndpointConfig, Stranger, Transmit, Trust};
-pub use error::{ConnectError, OptionError, RecvError, SendError};
+pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
-pub use names::{ConnectionId, ListenerId, RouteId, SocketAddr};
+pub use names::{ConnectionId, ListenerId, RouteId};
 pub use negotiation::Agreed;
 pub use route::Route;
 pub use state::State;

@@ -1,9 +1,17 @@
 //! The names of things, which every other file may use: this one uses none.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
-/// An address and a port.
-pub type SocketAddr = (Ipv4Addr, u16);
+/// An address and a port, as packets of today carry them.
+pub(crate) type AddressPort = (Ipv4Addr, u16);
+
+/// What an address of a caller is here; the caller's own if no packet carries it.
+pub(crate) fn carried(address: SocketAddr) -> Result<AddressPort, SocketAddr> {
+    match address {
+        SocketAddr::V4(address) => Ok((*address.ip(), address.port())),
+        SocketAddr::V6(_) => Err(address),
+    }
+}
 
 /// Names a route of an endpoint; 0 is the default one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

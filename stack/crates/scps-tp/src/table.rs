@@ -3,7 +3,7 @@
 
 use crate::connection::Connection;
 use crate::identifiers::Identifiers;
-use crate::names::{ConnectionId, SocketAddr};
+use crate::names::{AddressPort, ConnectionId};
 use crate::state::State;
 use scps_types::Instant;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,7 +21,7 @@ struct Slot {
 pub(crate) struct ConnectionTable {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    by_tuple: BTreeMap<(AddressPort, AddressPort), u32>,
     /// By sender, receiver, and the identifier that the sender writes.
     by_compression: BTreeMap<(Ipv4Addr, Ipv4Addr, u8), u32>,
     identifiers: Identifiers,
@@ -83,7 +83,7 @@ impl ConnectionTable {
     }
 
     /// Where the connection between two addresses is.
-    pub(crate) fn between(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    pub(crate) fn between(&self, local: AddressPort, remote: AddressPort) -> Option<u32> {
         self.by_tuple.get(&(local, remote)).copied()
     }
 

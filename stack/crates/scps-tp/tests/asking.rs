@@ -3,11 +3,14 @@
 
 mod common;
 use common::{no_rate, packet, plain, PEER, PEER_ISS, US};
-use scps_tp::{CloseReason, ConnectionId, DropReason, Endpoint, EndpointConfig, Event, ListenerId, Trust};
+use scps_tp::{
+    CloseReason, ConnectError, ConnectionId, DropReason, Endpoint, EndpointConfig, Event, ListenError, ListenerId,
+    Trust,
+};
 use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp, Verify};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::UNSPECIFIED, 0);
 const T: fn(u64) -> Instant = Instant::from_millis;
@@ -15,7 +18,7 @@ const T: fn(u64) -> Instant = Instant::from_millis;
 fn endpoint(half_open_max: usize) -> (Endpoint, ListenerId) {
     let config = EndpointConfig { half_open_max, ..EndpointConfig::default() };
     let mut endpoint = Endpoint::new(config, no_rate(), Seed::from_u64(1), Instant::ZERO);
-    let listener = endpoint.listen_asking(ANY, plain());
+    let listener = endpoint.listen_asking(ANY, plain()).unwrap();
     (endpoint, listener)
 }
 
@@ -56,7 +59,7 @@ fn asked() -> (Endpoint, ListenerId, ConnectionId) {
         assert_eq!(sent(&mut e, T(at)), []);
     }
     let [Event::Asked(asker, id)] = events(&mut e)[..] else { panic!("not asked once") };
-    assert_eq!((asker, e.addresses(id)), (listener, Some((US, PEER))));
+    assert_eq!((asker, e.addresses(id)), (listener, Some((US.into(), PEER.into()))));
     assert_eq!(e.poll_timeout(), None, "nothing is repeated");
     (e, listener, id)
 }
@@ -135,8 +138,8 @@ fn syns_beyond_the_limit_are_dropped_until_there_is_room() {
 #[test]
 fn a_listener_for_any_port_leaves_others_theirs() {
     let mut e = Endpoint::new(EndpointConfig::default(), no_rate(), Seed::from_u64(1), Instant::ZERO);
-    let any = e.listen_asking(ANY, plain());
-    e.listen(US, plain());
+    let any = e.listen_asking(ANY, plain()).unwrap();
+    e.listen(US, plain()).unwrap();
     deliver(&mut e, T(0), &syn(PEER.1));
     assert_eq!((sent(&mut e, T(0)).len(), events(&mut e).len()), (1, 0), "answered at once");
     e.unlisten(any);
@@ -145,4 +148,19 @@ fn a_listener_for_any_port_leaves_others_theirs() {
     other[22..24].copy_from_slice(&(US.1 + 1).to_be_bytes());
     e.handle_input(T(1), &other, Trust::Verified);
     assert!(sent(&mut e, T(1))[0].flags.has(Flags::RST));
+}
+
+#[test]
+fn addresses_of_ipv6_are_refused_with_the_reason() {
+    let (mut e, _) = endpoint(8);
+    let six = SocketAddr::from((Ipv6Addr::LOCALHOST, 80));
+    assert_eq!(e.listen(six, plain()), Err(ListenError::Ipv6(six)));
+    assert_eq!(e.listen_asking(six, plain()), Err(ListenError::Ipv6(six)));
+    assert_eq!(e.connect(T(0), six, PEER, plain()), Err(ConnectError::Ipv6(six)));
+    let refused = e.connect(T(0), US, six, plain()).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "cannot connect with [::1]:80: expected an IPv4 address, for IPv6 is not carried yet"
+    );
+    assert_eq!(e.connection_count(), 0);
 }

@@ -87,7 +87,7 @@ fn packets_of_a_war(delay: Duration) -> usize {
     let mut now = Instant::from_secs(1);
     let end = |seed| Endpoint::new(EndpointConfig::default(), no_rate(), Seed::from_u64(seed), Instant::ZERO);
     let mut ends = [end(1), end(2)];
-    ends[1].listen(ENDS[1], plain());
+    ends[1].listen(ENDS[1], plain()).unwrap();
     ends[0].connect(now, ENDS[0], ENDS[1], plain()).unwrap();
     let mut wire: Vec<(Instant, usize, Vec<u8>)> = Vec::new();
     let mut last = [(SeqNum(0), SeqNum(0)); 2];

@@ -245,7 +245,7 @@ fn replay(conversation: &Conversation, us: Side, peer: Side, we_open: bool) -> (
     if we_open {
         replay.id = replay.endpoint.connect(replay.now, us, peer, config).ok();
     } else {
-        replay.endpoint.listen(us, config);
+        replay.endpoint.listen(us, config).unwrap();
     }
     let mut is_given = false;
     let recorded: Vec<&Recorded> = segments.iter().filter(|s| s.ip.src == peer.0).collect();

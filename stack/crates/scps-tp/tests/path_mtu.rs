@@ -3,7 +3,7 @@
 
 mod common;
 use common::{ip_packet, no_rate, plain, US};
-use scps_tp::{Config, Congestion, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, SocketAddr, Trust};
+use scps_tp::{Config, Congestion, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
 use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::checksum::Checksum;
 use scps_wire::ipv4::Ipv4;
@@ -23,7 +23,7 @@ struct Server {
 impl Server {
     fn new(route: RouteConfig) -> Self {
         let mut endpoint = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(7), Instant::ZERO);
-        endpoint.listen(US, Config { congestion: Congestion::None, mss: None, ..plain() });
+        endpoint.listen(US, Config { congestion: Congestion::None, mss: None, ..plain() }).unwrap();
         Server { endpoint, ports: 6000 }
     }
 
@@ -35,7 +35,7 @@ impl Server {
         packets
     }
 
-    fn take(&mut self, now: Instant, from: SocketAddr, tcp: Tcp) {
+    fn take(&mut self, now: Instant, from: (Ipv4Addr, u16), tcp: Tcp) {
         let tcp = Tcp { src_port: from.1, dst_port: US.1, ..tcp };
         let packet = ip_packet(from.0, US.0, 6, tcp.emit_len(), &[], |s| tcp.emit(s, from.0, US.0, 6));
         self.endpoint.handle_input(now, &packet, Trust::Check);

@@ -114,7 +114,7 @@ impl Pair {
             Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO)
         };
         let mut ends = [end(1), end(2)];
-        ends[1].listen(PEER, config.clone());
+        ends[1].listen(PEER, config.clone()).unwrap();
         Pair { ends, now: Instant::ZERO, compressed: Vec::new(), uncompressed_syns: 0, drop_every, sent: 0 }
     }
 
@@ -246,7 +246,7 @@ fn compressed_transfers_survive_loss_and_keep_apart() {
     for id in accepted {
         let mut buffer = vec![0; 60_000];
         let (n, _) = pair.ends[1].recv(pair.now, id, &mut buffer).unwrap();
-        let port = pair.ends[1].addresses(id).unwrap().1 .1;
+        let port = pair.ends[1].addresses(id).unwrap().1.port();
         assert_eq!(n, 40_000);
         assert!(buffer[..n].iter().all(|b| u16::from(*b) == port - 4999), "data of the other connection");
     }

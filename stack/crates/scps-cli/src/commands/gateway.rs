@@ -11,7 +11,7 @@ use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
 use clap::Args;
 use scps_gateway::{Account, Gateway, PairId, PerSide, Report, SetUp, Side, SideConfig};
 use scps_io::{cpu_time, entropy_seed, CaptureKind, Clock, Device, GatewayLoop, IoError, Observed};
-use scps_tp::{Congestion, SocketAddr};
+use scps_tp::Congestion;
 use scps_types::{Duration, Instant, Seed};
 use scps_wire::protocol;
 use serde::Serialize;
@@ -309,14 +309,13 @@ fn side_name(side: Side) -> &'static str {
 }
 
 fn ended(now: Instant, report: &Report) -> ConnectionLine {
-    let words = |at: SocketAddr| format!("{}:{}", at.0, at.1);
     ConnectionLine {
         event: "connection",
         t_s: seconds(now),
         connection: report.pair.0,
         asked_by: Some(side_name(report.near)),
-        client: Some(words(report.client)),
-        server: Some(words(report.server)),
+        client: Some(report.client.to_string()),
+        server: Some(report.server.to_string()),
         lasted_s: Some(report.ended_at.since(report.began_at).as_secs_f64()),
         end: Some(report.end.to_string()),
         from_lan: report.from.lan.into(),
@@ -420,10 +419,7 @@ fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
         let (listen, to) = (forward.listen, forward.to);
         let side = side_name(forward.side);
         let from = forward.from;
-        say::result(format_args!(
-            "forward: {side} {}:{} leads to {}:{}, which sees {from}",
-            listen.0, listen.1, to.0, to.1
-        ))?;
+        say::result(format_args!("forward: {side} {listen} leads to {to}, which sees {from}"))?;
     }
     let config = &settings.config;
     let set_up = match config.set_up {

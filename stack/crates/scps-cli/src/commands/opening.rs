@@ -5,9 +5,9 @@ use crate::progress::Phase;
 use crate::say;
 use clap::Args;
 use scps_io::Stack;
-use scps_tp::{Config, ConnectionId, SocketAddr, State};
+use scps_tp::{Config, ConnectionId, State};
 use scps_types::Instant;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// Options of `scps send` and `scps recv`.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ impl OpeningArgs {
 
     /// Where we accept, if we do.
     pub fn listening(&self) -> Option<SocketAddr> {
-        self.listen.map(|at| (*at.ip(), at.port()))
+        self.listen.map(SocketAddr::V4)
     }
 
     /// True if we connect.
@@ -73,12 +73,13 @@ impl OpeningArgs {
     pub fn begin(&self, stack: &mut Stack, config: Config) -> Result<Opened, CliError> {
         match (self.listen, self.connect) {
             (None, Some(to)) => stack
-                .connect((self.address(), self.local_port), (*to.ip(), to.port()), config)
+                .connect((self.address(), self.local_port), to, config)
                 .map(Opened::Connecting)
                 .map_err(|e| CliError::Usage(format!("{to}: {e}."))),
             (listen, _) => {
                 let port = listen.map_or(0, |l| l.port());
-                stack.listen((self.address(), port), config);
+                let at = SocketAddrV4::new(self.address(), port);
+                stack.listen(at, config).map_err(|e| CliError::Usage(format!("{at}: {e}.")))?;
                 if self.announce {
                     say::result(r#"{"event": "listening"}"#)?;
                 }

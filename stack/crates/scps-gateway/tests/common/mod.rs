@@ -8,7 +8,7 @@ use scps_tp::{
 };
 use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
@@ -45,12 +45,12 @@ pub struct Host {
     /// What the server does for the client of a port; the default is to send nothing.
     pub services: BTreeMap<u16, Program>,
     /// The peers of connections accepted.
-    pub peers: Vec<(Ipv4Addr, u16)>,
+    pub peers: Vec<SocketAddr>,
 }
 
 impl Host {
     fn new(address: Ipv4Addr, seed: Seed) -> Self {
-        let config = EndpointConfig { addresses: vec![address], ..EndpointConfig::default() };
+        let config = EndpointConfig { addresses: vec![address.into()], ..EndpointConfig::default() };
         let route = RouteConfig { rate: None, initial_rto: Duration::from_secs(1), ..RouteConfig::default() };
         Host {
             endpoint: Endpoint::new(config, route, seed, Instant::ZERO),
@@ -66,7 +66,7 @@ impl Host {
                 Event::Accepted(_, id) => {
                     let (_, peer) = self.endpoint.addresses(id).expect("it is new");
                     self.peers.push(peer);
-                    self.programs.insert(id, self.services.remove(&peer.1).unwrap_or_default());
+                    self.programs.insert(id, self.services.remove(&peer.port()).unwrap_or_default());
                 }
                 Event::Closed(id, reason) => {
                     if let Some(program) = self.programs.get_mut(&id) {
@@ -184,7 +184,7 @@ impl Chain {
             .enumerate()
             .map(|(i, link)| [0, 1].map(|way| Link::new(link.clone(), seed, &format!("link {i} {way}"))));
         let mut server = Host::new(SERVER, own("server"));
-        server.endpoint.listen((SERVER, PORT), plain());
+        server.endpoint.listen((SERVER, PORT), plain()).unwrap();
         Chain {
             client: Host::new(CLIENT, own("client")),
             server,
@@ -344,7 +344,8 @@ impl Chain {
     }
 
     pub fn server_program(&self, port: u16) -> Option<&Program> {
-        let of_port = |id: &ConnectionId| self.server.endpoint.addresses(*id).is_some_and(|(_, peer)| peer.1 == port);
+        let of_port =
+            |id: &ConnectionId| self.server.endpoint.addresses(*id).is_some_and(|(_, peer)| peer.port() == port);
         self.server.programs.iter().find(|(id, _)| of_port(id)).map(|(_, program)| program)
     }
 

@@ -165,7 +165,7 @@ impl TpNet {
         let has_delivered = |id: &ConnectionId| {
             endpoint.state(*id).is_none_or(|s| matches!(s, State::Closed | State::TimeWait | State::FinWait2))
         };
-        let peer = |id: &ConnectionId| endpoint.addresses(*id).map(|(_, remote)| remote.0);
+        let peer = |id: &ConnectionId| endpoint.addresses(*id).map(|(_, remote)| remote.ip());
         let mut counts = BTreeMap::new();
         for id in &self.leaving {
             *counts.entry(peer(id)).or_insert(0) += 1;
@@ -280,7 +280,7 @@ impl Net for TpNet {
             return Err(io::ErrorKind::AddrInUse.into());
         }
         let config = self.config(service);
-        let id = self.stack.listen((self.address, port), config);
+        let id = self.stack.listen((self.address, port), config).map_err(io::Error::other)?;
         let name = self.next;
         self.next += 1;
         self.listeners.insert(name, Listening { id, arrived: VecDeque::new(), port });
@@ -294,7 +294,7 @@ impl Net for TpNet {
         };
         let Some((local, peer)) = self.stack.endpoint().addresses(id) else { return Ok(None) };
         let id = self.adopt(id);
-        Ok(Some(Accepted { id, local: SocketAddr::from(local), peer: SocketAddr::from(peer) }))
+        Ok(Some(Accepted { id, local, peer }))
     }
 
     fn unlisten(&mut self, listener: ListenId) {
@@ -382,8 +382,7 @@ impl Net for TpNet {
     }
 
     fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {
-        let (local, peer) = self.stack.endpoint().addresses(self.connections.get(&id.0)?.id)?;
-        Some((SocketAddr::from(local), SocketAddr::from(peer)))
+        self.stack.endpoint().addresses(self.connections.get(&id.0)?.id)
     }
 
     fn has_best_effort(&self) -> bool {

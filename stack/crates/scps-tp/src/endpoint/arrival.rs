@@ -35,7 +35,7 @@ impl Endpoint {
         if self.network.opened() > before {
             self.vouched = Some(envelope.src);
         }
-        if !self.config.addresses.is_empty() && !self.config.addresses.contains(&envelope.dst) {
+        if !self.config.addresses.is_empty() && !self.config.addresses.contains(&envelope.dst.into()) {
             return Err(DropReason::NotOurs);
         }
         match envelope.protocol {

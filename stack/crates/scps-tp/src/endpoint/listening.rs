@@ -3,14 +3,16 @@
 use super::{Endpoint, Listener, REPLIES_MAX};
 use crate::config::Config;
 use crate::cookie;
+use crate::error::ListenError;
 use crate::event::{CloseReason, DropReason, Event};
-use crate::names::{ConnectionId, ListenerId, SocketAddr};
+use crate::names::{carried, AddressPort, ConnectionId, ListenerId};
 use crate::output::{Polled, Sending};
 use crate::state::State;
 use scps_net::Envelope;
 use scps_types::{Duration, Instant};
 use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp};
+use std::net::SocketAddr;
 
 /// Octets of an answer to a SYN, both headers with the options that cookies keep.
 const SYN_ACK_LEN: usize = 64;
@@ -18,21 +20,22 @@ const SYN_ACK_LEN: usize = 64;
 impl Endpoint {
     /// Accepts connections to `local`; an unspecified address means any of ours, and with port 0 any port that no other
     /// listener has.
-    pub fn listen(&mut self, local: SocketAddr, config: Config) -> ListenerId {
-        self.add_listener(local, config, false)
+    pub fn listen(&mut self, local: impl Into<SocketAddr>, config: Config) -> Result<ListenerId, ListenError> {
+        self.add_listener(local.into(), config, false)
     }
 
     /// As [`Endpoint::listen`], but each SYN waits for the user's decision ([`Event::Asked`]). SYNs beyond
     /// [`super::EndpointConfig::half_open_max`] are dropped, for a cookie would be an answer.
-    pub fn listen_asking(&mut self, local: SocketAddr, config: Config) -> ListenerId {
-        self.add_listener(local, config, true)
+    pub fn listen_asking(&mut self, local: impl Into<SocketAddr>, config: Config) -> Result<ListenerId, ListenError> {
+        self.add_listener(local.into(), config, true)
     }
 
-    fn add_listener(&mut self, local: SocketAddr, config: Config, asks: bool) -> ListenerId {
+    fn add_listener(&mut self, local: SocketAddr, config: Config, asks: bool) -> Result<ListenerId, ListenError> {
+        let local = carried(local).map_err(ListenError::Ipv6)?;
         let id = ListenerId(self.listeners_made);
         self.listeners_made += 1;
         self.listeners.insert(local, Listener { id, config, asks });
-        id
+        Ok(id)
     }
 
     /// Lets a SYN be answered that a listener asked about.
@@ -64,7 +67,7 @@ impl Endpoint {
     pub(super) fn on_listener(
         &mut self,
         now: Instant,
-        (local, remote): (SocketAddr, SocketAddr),
+        (local, remote): (AddressPort, AddressPort),
         (listener, config, asks): (ListenerId, Config, bool),
         envelope: &Envelope,
         tcp: &Tcp,
@@ -124,8 +127,8 @@ impl Endpoint {
     fn open_half(
         &mut self,
         now: Instant,
-        local: SocketAddr,
-        remote: SocketAddr,
+        local: AddressPort,
+        remote: AddressPort,
         listener: ListenerId,
         config: Config,
         tcp: &Tcp,
@@ -148,8 +151,8 @@ impl Endpoint {
     fn answer_with_cookie(
         &mut self,
         now: Instant,
-        local: SocketAddr,
-        remote: SocketAddr,
+        local: AddressPort,
+        remote: AddressPort,
         listener: ListenerId,
         config: Config,
         tcp: &Tcp,

@@ -4,12 +4,13 @@
 
 use super::{Endpoint, REPLIES_MAX};
 use crate::config::RouteConfig;
-use crate::names::{ConnectionId, SocketAddr};
+use crate::names::{carried, AddressPort, ConnectionId};
 use crate::reply;
 use scps_net::{Envelope, Quote, Services};
 use scps_types::{Duration, Instant, SeqNum};
 use scps_wire::tcp::{Flags, Tcp};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 /// Questions that are asked again, as many as a gateway has connections by default; what is beyond is asked once.
 const QUESTIONS_MAX: usize = 1024;
@@ -29,7 +30,7 @@ pub struct Stranger {
 }
 
 /// In whose name an end is asked, and that end.
-type Ends = (SocketAddr, SocketAddr);
+type Ends = (AddressPort, AddressPort);
 
 /// Questions that wait for an answer.
 #[derive(Debug, Default)]
@@ -46,7 +47,7 @@ impl Questions {
     }
 
     /// That between these ends is answered.
-    pub(super) fn end(&mut self, from: SocketAddr, to: SocketAddr) {
+    pub(super) fn end(&mut self, from: AddressPort, to: AddressPort) {
         if let Some((_, at)) = self.asked.remove(&(from, to)) {
             self.due.remove(&(at, (from, to)));
         }
@@ -80,6 +81,7 @@ impl Endpoint {
     pub fn ask_after(&mut self, now: Instant, stranger: &Stranger) {
         self.advance_clock(now);
         let Stranger { from, to, answers_syn } = *stranger;
+        let (Ok(from), Ok(to)) = (carried(from), carried(to)) else { return };
         if self.table.between(from, to).is_none() && !self.questions.asked.contains_key(&(from, to)) {
             self.put_question(now, (from, to), answers_syn, 0);
         }
@@ -132,13 +134,13 @@ impl Endpoint {
         true
     }
 
-    pub(super) fn note_stranger(&mut self, local: SocketAddr, remote: SocketAddr, tcp: &Tcp) {
+    pub(super) fn note_stranger(&mut self, local: AddressPort, remote: AddressPort, tcp: &Tcp) {
         let is_answer = tcp.flags.has(Flags::SYN);
         // A reset tells its receiver everything; what asks for a connection is nobody's yet.
         let is_told = self.config.tells_strangers && tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
         if is_told && self.strangers.len() < REPLIES_MAX {
             let answers_syn = is_answer.then_some(tcp.ack);
-            self.strangers.push_back(Stranger { from: remote, to: local, answers_syn });
+            self.strangers.push_back(Stranger { from: remote.into(), to: local.into(), answers_syn });
         }
     }
 }

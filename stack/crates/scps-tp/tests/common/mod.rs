@@ -17,9 +17,7 @@
 //! checked, except that `snack` and `sack` must not appear unnamed. Everything else is in the line's own words.
 #![allow(dead_code, reason = "each test file uses its part of the script language")]
 
-use scps_tp::{
-    Config, ConnectionId, Endpoint, EndpointConfig, Event, RecvError, RouteConfig, RouteId, SocketAddr, State, Trust,
-};
+use scps_tp::{Config, ConnectionId, Endpoint, EndpointConfig, Event, RecvError, RouteConfig, RouteId, State, Trust};
 use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::{Options, Timestamps};
@@ -28,8 +26,8 @@ use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-pub const US: SocketAddr = (Ipv4Addr::new(10, 0, 0, 1), 5000);
-pub const PEER: SocketAddr = (Ipv4Addr::new(10, 0, 0, 2), 6000);
+pub const US: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 5000);
+pub const PEER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 6000);
 /// The peer's initial sequence number: near the wrap, so that every script crosses it.
 pub const PEER_ISS: SeqNum = SeqNum(u32::MAX - 1500);
 
@@ -345,7 +343,7 @@ impl Script {
         let now = self.now;
         match words[0] {
             "connect" => self.id = self.endpoint.connect(now, US, PEER, self.config.clone()).ok(),
-            "listen" => drop(self.endpoint.listen(US, self.config.clone())),
+            "listen" => drop(self.endpoint.listen(US, self.config.clone()).unwrap()),
             "send" => {
                 let data = vec![0xa5; n()];
                 assert_eq!(self.endpoint.send(now, self.id.unwrap(), &data), Ok(data.len()), "{line}");
