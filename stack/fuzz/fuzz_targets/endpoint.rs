@@ -35,18 +35,16 @@ fuzz_target!(|data: &[u8]| {
     let mut input = Input(data);
     let mut now = Instant::from_secs(1);
     let choice = input.byte();
-    let config = Config {
-        compression: choice & 1 != 0,
-        bets: choice & 2 != 0,
-        sack: choice & 4 != 0,
-        snack_long: choice & 8 != 0,
-        congestion: [Congestion::None, Congestion::Vj, Config::default().congestion][usize::from(choice >> 6) % 3],
-        send_buffer: 20_000,
-        receive_buffer: 70_000,
-        reassembly_pieces_max: 16,
-        ..Config::default()
-    };
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let config = Config::default()
+        .compression(choice & 1 != 0)
+        .bets(choice & 2 != 0)
+        .sack(choice & 4 != 0)
+        .snack_long(choice & 8 != 0)
+        .congestion([Congestion::None, Congestion::Vj, Config::default().congestion][usize::from(choice >> 6) % 3])
+        .send_buffer(20_000)
+        .receive_buffer(70_000)
+        .reassembly_pieces_max(16);
+    let route = RouteConfig::default().rate(None);
     let mut endpoint = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(1), now);
     endpoint.listen((US, 7), config.clone()).expect("an IPv4 address");
     let mut id = endpoint.connect(now, (US, 9), (PEER, 9), config).ok();
@@ -122,7 +120,7 @@ fuzz_target!(|data: &[u8]| {
                         2 => drop(endpoint.recv(now, id, &mut buffer)),
                         3 => endpoint.close(now, id),
                         4 => endpoint.source_quench(now, id),
-                        _ => endpoint.set_route_available(now, scps_tp::RouteId(0), input.byte() & 1 != 0),
+                        _ => endpoint.set_route_available(now, scps_tp::RouteId::default(), input.byte() & 1 != 0),
                     }
                 }
             }

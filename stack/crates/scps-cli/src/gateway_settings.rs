@@ -346,7 +346,10 @@ impl GatewaySettings {
         };
         let passes_unknown = whole.unknown == UnknownWord::Pass;
         let is_metered = whole.meter_others.unwrap_or(true);
-        let mut config = GatewayConfig { lan, wan, set_up, passes_unknown, forwards, limits: limits(&whole.limits) };
+        let mut config = GatewayConfig::new(lan, wan, set_up)
+            .passes_unknown(passes_unknown)
+            .forwards(forwards)
+            .limits(limits(&whole.limits));
         settle_addresses(&mut config);
         for side in [&mut config.lan, &mut config.wan] {
             side.endpoint.half_open_max = side.endpoint.half_open_max.max(config.limits.connections);
@@ -380,11 +383,10 @@ fn own_host(file: &SettingsFile, raw: &RawValue, carriers: &PerSide<Carrier>) ->
 }
 
 fn limits(part: &LimitsPart) -> Limits {
-    Limits {
-        connections: part.connections.unwrap_or(CONNECTIONS),
-        buffered: part.buffered_bytes.unwrap_or_else(half_of_memory),
-        set_up: part.set_up_s.map_or(Limits::default().set_up, Duration::from_secs),
-    }
+    Limits::default()
+        .connections(part.connections.unwrap_or(CONNECTIONS))
+        .buffered(part.buffered_bytes.unwrap_or_else(half_of_memory))
+        .set_up(part.set_up_s.map_or(Limits::default().set_up, Duration::from_secs))
 }
 
 /// Half of the machine's memory; what the engine takes without being told where that is unknown.
@@ -571,7 +573,7 @@ impl<'a> SideReader<'a> {
             return Err(self.complaint(&format!("transport: found \"mtu\": {}; {expected}", route.mtu)));
         }
         let takes_any = self.part.accepts.unwrap_or(is_alone);
-        Ok(SideConfig { connection: config, route, takes_any, ..SideConfig::default() })
+        Ok(SideConfig::default().connection(config).route(route).takes_any(takes_any))
     }
 }
 
@@ -591,10 +593,10 @@ fn half(mut config: Config) -> Config {
 /// A TCP of our days.
 fn plain(preset: Option<Preset>) -> (Config, RouteConfig) {
     let (config, _) = preset.unwrap_or(Preset::Modern).settings();
-    let mut config = half(Config { scps: false, congestion: Congestion::Vj, ..config });
+    let mut config = half(config.scps(false).congestion(Congestion::Vj));
     // tcp_retries2.
     config.rto.retransmissions_max = 15;
-    (config, RouteConfig { rate: None, ..RouteConfig::default() })
+    (config, RouteConfig::default().rate(None))
 }
 
 /// SCPS-TP: on a link of its own the rate is all the control there is; on one that others share there is Vegas too.
@@ -609,7 +611,7 @@ fn space(preset: Option<Preset>, is_shared: bool) -> (Config, RouteConfig) {
         (Congestion::None, LossMeaning::Corruption)
     };
     let initial_window = InitialWindow::Segments(10);
-    (half(Config { congestion, initial_window, ..config }), RouteConfig { loss, ..route })
+    (half(config.congestion(congestion).initial_window(initial_window)), route.loss(loss))
 }
 
 #[cfg(test)]

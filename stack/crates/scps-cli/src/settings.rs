@@ -29,13 +29,13 @@ pub enum Preset {
 impl Preset {
     /// Connection and route settings.
     pub fn settings(self) -> (Config, RouteConfig) {
-        let corruption = RouteConfig { loss: LossMeaning::Corruption, ..RouteConfig::default() };
+        let corruption = RouteConfig::default().loss(LossMeaning::Corruption);
         match self {
             Preset::Fy97Rate => (Config::fy97_rate(), corruption),
             Preset::Fy97Vegas => (Config::fy97_vegas(), corruption),
             Preset::NmsuVj => (Config::nmsu_vj(), RouteConfig::default()),
             Preset::NmsuVegas => (Config::nmsu_vegas(), corruption),
-            Preset::Modern => (Config::modern(), RouteConfig { initial_rto: Duration::from_secs(1), ..corruption }),
+            Preset::Modern => (Config::modern(), corruption.initial_rto(Duration::from_secs(1))),
         }
     }
 }
@@ -258,11 +258,7 @@ pub struct Resolved {
 impl Resolved {
     /// Congestion control, by its name on the command line.
     pub fn congestion(&self) -> &'static str {
-        match self.config.congestion {
-            Congestion::None => "none",
-            Congestion::Vj => "vj",
-            Congestion::Vegas(_) => "vegas",
-        }
+        self.config.congestion.name()
     }
 }
 
@@ -325,7 +321,7 @@ impl Tunables {
     fn apply_congestion(&self, config: &mut Config) {
         let mut vegas = match config.congestion {
             Congestion::Vegas(v) => v,
-            Congestion::None | Congestion::Vj => VegasConfig::default(),
+            _ => VegasConfig::default(),
         };
         set(&mut vegas.alpha_segs, self.vegas_alpha);
         set(&mut vegas.beta_segs, self.vegas_beta);
@@ -336,9 +332,10 @@ impl Tunables {
         });
         set(&mut vegas.slow_start, slow_start);
         config.congestion = match (self.congestion, config.congestion) {
-            (Some(CongestionName::None), _) | (None, Congestion::None) => Congestion::None,
-            (Some(CongestionName::Vj), _) | (None, Congestion::Vj) => Congestion::Vj,
+            (Some(CongestionName::None), _) => Congestion::None,
+            (Some(CongestionName::Vj), _) => Congestion::Vj,
             (Some(CongestionName::Vegas), _) | (None, Congestion::Vegas(_)) => Congestion::Vegas(vegas),
+            (None, other) => other,
         };
         set(&mut config.byte_counting, self.byte_counting);
     }

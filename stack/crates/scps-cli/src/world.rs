@@ -100,7 +100,7 @@ impl DriverArgs {
             None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
         };
         let network = np.map_or(NetworkConfig::Ipv4, |np| NetworkConfig::Np(Box::new(np.config)));
-        let endpoint = EndpointConfig { addresses: vec![address.into()], network, ..EndpointConfig::default() };
+        let endpoint = EndpointConfig::default().addresses(vec![address.into()]).network(network);
         let mut stack = Stack::new(device, endpoint, resolved.route, seed)?;
         if let Some(sp) = sp {
             sp.protect(&mut stack, resolved.route.protocol)?;

@@ -306,8 +306,8 @@ fn tshark_names_every_option_and_finds_nothing_malformed() {
         return;
     }
     // The dissector knows the short SNACK only.
-    let snack = dissect(&Config { bets: true, snack_long: false, ..Config::modern() });
-    let sack = dissect(&Config { snack: false, ..Config::modern() });
+    let snack = dissect(&Config::modern().bets(true).snack_long(false));
+    let sack = dissect(&Config::modern().snack(false));
     for d in [&snack, &sack] {
         // 1 is "good" in fields, 2 "unverified" where tshark does not look.
         assert!(d.checksum_status.iter().all(|s| s == "1" || s == "2" || s == "Good"), "{:?}", d.checksum_status);

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 
 /// Octets of one connection in one direction. `received = delivered + buffered + lost` at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Account {
     /// Received in order from the sender.
     pub received: u64,
@@ -57,6 +58,7 @@ impl Account {
 
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum End {
     /// Both directions ended with FIN and all was delivered.
     #[error("finished")]
@@ -77,6 +79,7 @@ pub enum End {
 
 /// A connection that is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Report {
     /// Its name.
     pub pair: PairId,
@@ -98,6 +101,7 @@ pub struct Report {
 
 /// What a gateway did, connections that are not over aside.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Counters {
     /// Connections begun.
     pub begun: u64,

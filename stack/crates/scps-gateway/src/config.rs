@@ -2,21 +2,25 @@
 
 use crate::side::Side;
 use scps_tp::{Config, EndpointConfig, ListenError, RouteConfig};
-use scps_types::Duration;
+use scps_types::{settings, Duration};
 use std::net::{IpAddr, SocketAddr};
 
-/// Settings of one side.
-#[derive(Clone, Debug, Default)]
-pub struct SideConfig {
-    /// Network layer, half-open connections, local ports. To be transparent, `addresses` must be empty. With fewer half-open connections
-    /// than [`GatewayConfig::opening_max`], SYNs beyond are dropped before anybody makes room for them.
-    pub endpoint: EndpointConfig,
-    /// Rate and MTU.
-    pub route: RouteConfig,
-    /// Transport of the halves on this side. Its buffers are all that a connection buffers here.
-    pub connection: Config,
-    /// Whether SYNs to any address and port are taken (transparent mode). The far side then sees the client's address.
-    pub takes_any: bool,
+settings! {
+    /// Settings of one side.
+    #[derive(Clone, Debug, Default)]
+    pub struct SideConfig {
+        /// Network layer, half-open connections, local ports. To be transparent, `addresses` must be empty. With fewer
+        /// half-open connections than [`GatewayConfig::opening_max`], SYNs beyond are dropped before anybody makes room
+        /// for them.
+        pub endpoint: EndpointConfig,
+        /// Rate and MTU.
+        pub route: RouteConfig,
+        /// Transport of the halves on this side. Its buffers are all that a connection buffers here.
+        pub connection: Config,
+        /// Whether SYNs to any address and port are taken (transparent mode). The far side then sees the client's
+        /// address.
+        pub takes_any: bool,
+    }
 }
 
 /// What comes first when a connection is asked for.
@@ -24,11 +28,11 @@ pub struct SideConfig {
 pub enum SetUp {
     /// The far half: the client's SYN is answered when the server's SYN-ACK has come. A refusal is seen as one.
     ConnectFirst,
-    /// The near half: the client may send a far round trip earlier, and learns of a refusal by RST. The only one that answers
-    /// floods of SYNs with cookies.
+    /// The near half: the client may send a far round trip earlier, and learns of a refusal by RST. The only one that
+    /// answers floods of SYNs with cookies.
     AcceptFirst,
-    /// The near half, with a window of zero until the far half is connected (scps-tp §10.1). The client is connected at once and
-    /// sends nothing that a refusal would lose.
+    /// The near half, with a window of zero until the far half is connected (scps-tp §10.1). The client is connected at
+    /// once and sends nothing that a refusal would lose.
     Early,
 }
 
@@ -45,17 +49,19 @@ pub struct Forward {
     pub to: SocketAddr,
 }
 
-/// What a gateway keeps at most.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Connections at a time; more are reset. Three quarters of them may be those that are not set up; when there are more, the client
-    /// that has most of these loses its oldest.
-    pub connections: usize,
-    /// Octets of all connections' buffers if they were full. A connection that could exceed it is reset, so those that exist never
-    /// have to share.
-    pub buffered: usize,
-    /// How long the far side may take to answer.
-    pub set_up: Duration,
+settings! {
+    /// What a gateway keeps at most.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Limits {
+        /// Connections at a time; more are reset. Three quarters of them may be those that are not set up; when there
+        /// are more, the client that has most of these loses its oldest.
+        pub connections: usize,
+        /// Octets of all connections' buffers if they were full. A connection that could exceed it is reset, so those
+        /// that exist never have to share.
+        pub buffered: usize,
+        /// How long the far side may take to answer.
+        pub set_up: Duration,
+    }
 }
 
 impl Default for Limits {
@@ -65,26 +71,29 @@ impl Default for Limits {
     }
 }
 
-/// Settings of a gateway.
-#[derive(Clone, Debug)]
-pub struct GatewayConfig {
-    /// The local network.
-    pub lan: SideConfig,
-    /// The space link.
-    pub wan: SideConfig,
-    /// What comes first.
-    pub set_up: SetUp,
-    /// Whether segments in the middle of connections that the gateway does not know pass, such as those that are older than it
-    /// or take another way back. Otherwise they are reset.
-    pub passes_unknown: bool,
-    /// Ports that lead to servers.
-    pub forwards: Vec<Forward>,
-    /// What is kept at most.
-    pub limits: Limits,
+settings! {
+    /// Settings of a gateway.
+    #[derive(Clone, Debug)]
+    pub struct GatewayConfig {
+        /// The local network.
+        pub lan: SideConfig,
+        /// The space link.
+        pub wan: SideConfig,
+        /// What comes first.
+        pub set_up: SetUp,
+        /// Whether segments in the middle of connections that the gateway does not know pass, such as those that are
+        /// older than it or take another way back. Otherwise they are reset.
+        pub passes_unknown: bool,
+        /// Ports that lead to servers.
+        pub forwards: Vec<Forward>,
+        /// What is kept at most.
+        pub limits: Limits,
+    }
 }
 
 /// Why settings are of no use.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The best-effort service skips octets, which a gateway must not.
     #[error("{0:?}: bets is set; a gateway loses nothing silently, so unset it")]
@@ -122,17 +131,15 @@ pub enum ConfigError {
 }
 
 impl GatewayConfig {
+    /// A gateway between two sides. One that takes connections has `takes_any` or a forward.
+    pub fn new(lan: SideConfig, wan: SideConfig, set_up: SetUp) -> Self {
+        let (forwards, limits) = (Vec::new(), Limits::default());
+        GatewayConfig { lan, wan, set_up, passes_unknown: false, forwards, limits }
+    }
+
     /// A transparent gateway for connections from either side.
     pub fn transparent(lan: SideConfig, wan: SideConfig, set_up: SetUp) -> Self {
-        let open = |side: SideConfig| SideConfig { takes_any: true, ..side };
-        GatewayConfig {
-            lan: open(lan),
-            wan: open(wan),
-            set_up,
-            passes_unknown: false,
-            forwards: Vec::new(),
-            limits: Limits::default(),
-        }
+        GatewayConfig::new(lan.takes_any(true), wan.takes_any(true), set_up)
     }
 
     /// Settings of a side.

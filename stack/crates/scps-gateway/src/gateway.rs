@@ -8,8 +8,8 @@ use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    CloseReason, Config, ConnectionId, Disposition, DropReason, Endpoint, EndpointConfig, Event, ListenError,
-    ListenerId, Row, State, Transmit, Trust,
+    CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, Row, State, Transmit,
+    Trust,
 };
 use scps_types::{Instant, Seed};
 use scps_wire::ipv4::Ipv4;
@@ -60,7 +60,8 @@ impl Gateway {
             let resets_strangers = settings.endpoint.resets_strangers && !config.passes_unknown;
             // Where connections have the same addresses on both sides, the other end can be told as well.
             let tells_strangers = resets_strangers && Side::BOTH.iter().any(|side| config.side(*side).takes_any);
-            let settings_of_it = EndpointConfig { resets_strangers, tells_strangers, ..settings.endpoint.clone() };
+            let settings_of_it =
+                settings.endpoint.clone().resets_strangers(resets_strangers).tells_strangers(tells_strangers);
             Endpoint::new(settings_of_it, settings.route, own, now)
         };
         let mut gateway = Gateway {
@@ -94,7 +95,7 @@ impl Gateway {
         match self.config.set_up {
             SetUp::ConnectFirst => self.sides.of_mut(side).listen_asking(at, config),
             SetUp::AcceptFirst => self.sides.of_mut(side).listen(at, config),
-            SetUp::Early => self.sides.of_mut(side).listen_asking(at, Config { holds_window: true, ..config }),
+            SetUp::Early => self.sides.of_mut(side).listen_asking(at, config.holds_window(true)),
         }
     }
 
@@ -287,13 +288,7 @@ impl Gateway {
     }
 
     fn on_event(&mut self, now: Instant, side: Side, event: Event) {
-        let (Event::Asked(_, half)
-        | Event::Accepted(_, half)
-        | Event::Connected(half)
-        | Event::Readable(half)
-        | Event::Writable(half)
-        | Event::Flushed(half)
-        | Event::Closed(half, _)) = event;
+        let half = event.connection();
         let Some(id) = self.owners.of(side).get(&half).copied() else {
             match event {
                 Event::Asked(listener, _) => self.begin(now, side, listener, half, Stage::Held),
@@ -322,7 +317,7 @@ impl Gateway {
                     return self.give_up(now, id, End::Broken(side, reason));
                 }
             }
-            Event::Asked(..) | Event::Accepted(..) | Event::Flushed(_) => {}
+            _ => {}
         }
         let near = self.sides.of(pair.near).state(*pair.halves.of(pair.near));
         if pair.stage == Stage::Open && near != Some(State::SynReceived) {
@@ -346,7 +341,7 @@ impl Gateway {
         };
         let far = near.other();
         let dscp = self.sides.of(near).dscp(half).unwrap_or_default();
-        let config = Config { dscp, ..self.config.side(far).connection.clone() };
+        let config = self.config.side(far).connection.clone().dscp(dscp);
         let Ok(far_half) = self.sides.of_mut(far).connect(now, from, to, config) else {
             self.counters.unconnectable += 1;
             return self.drop_half(now, near, half);

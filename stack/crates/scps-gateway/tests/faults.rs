@@ -151,7 +151,7 @@ fn a_way_back_around_the_gateways_is_an_error_and_no_hang() {
 #[test]
 fn what_icmp_says_of_the_far_half_the_near_one_is_told() {
     let mut gateway = Gateway::new(gateway_config(SetUp::ConnectFirst), Seed::from_u64(3), Instant::ZERO).unwrap();
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let route = RouteConfig::default().rate(None);
     let mut client = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(4), Instant::ZERO);
     let id = client.connect(Instant::ZERO, (CLIENT, 4000), (SERVER, PORT), common::plain()).unwrap();
     let mut syn = Vec::new();
@@ -290,13 +290,11 @@ fn more_connections_than_the_limit_are_reset() {
 
 /// SYNs of clients that do not exist.
 fn flood(chain: &mut Chain, count: u32) {
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let route = RouteConfig::default().rate(None);
     let mut forger = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(666), chain.now);
     for i in 0..count {
         let address = Ipv4Addr::from(0xac10_0000 + i);
-        forger
-            .connect(chain.now, (address, 1024), (SERVER, PORT), Config { scps: false, ..Config::default() })
-            .unwrap();
+        forger.connect(chain.now, (address, 1024), (SERVER, PORT), Config::default().scps(false)).unwrap();
     }
     let mut packet = Vec::new();
     while forger.poll_transmit(chain.now, &mut packet).is_some() {
@@ -345,11 +343,11 @@ fn a_flood_of_syns_stays_within_the_limits() {
 
 /// SYNs of one host to addresses where nobody is.
 fn scan(chain: &mut Chain, from: Ipv4Addr, count: u32) {
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let route = RouteConfig::default().rate(None);
     let mut scanner = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(667), chain.now);
     let mut packet = Vec::new();
     for i in 0..count {
-        let config = Config { scps: false, ..Config::default() };
+        let config = Config::default().scps(false);
         let nobody = (Ipv4Addr::from(0x0a02_8000 + i % 250), 1000 + (i / 250) as u16);
         scanner.connect(chain.now, (from, 1024 + i as u16), nobody, config).unwrap();
         while scanner.poll_transmit(chain.now, &mut packet).is_some() {

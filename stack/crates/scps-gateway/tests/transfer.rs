@@ -5,7 +5,7 @@ mod common;
 
 use common::{content, gateway_config, lan, satellite, space, Chain, Program, CLIENT, PORT, SERVER};
 use scps_gateway::{ConfigError, End, Forward, Gateway, SetUp, Side};
-use scps_tp::{CloseReason, Config, Row, Trust};
+use scps_tp::{CloseReason, Row, Trust};
 use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
@@ -181,7 +181,7 @@ fn segments_of_older_connections_pass_if_so_set() {
 #[test]
 fn the_code_point_of_a_syn_is_that_of_both_halves() {
     let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 5);
-    let config = Config { dscp: 46, ..common::plain() };
+    let config = common::plain().dscp(46);
     let client = chain.client.endpoint.connect(chain.now, (CLIENT, 4000), (SERVER, PORT), config).unwrap();
     chain.client.programs.insert(client, Program { fin_at: Instant::from_secs(60), ..Program::default() });
     chain.run_for(Duration::from_secs(3));
@@ -198,7 +198,7 @@ fn received_by_connections(shares: [u16; 8], dscps: &[u8]) -> Vec<f64> {
     for (i, dscp) in (0u16..).zip(dscps) {
         let port = 4000 + i;
         chain.server.services.insert(port, Program::default());
-        let config = Config { dscp: *dscp, ..common::plain() };
+        let config = common::plain().dscp(*dscp);
         let id = chain.client.endpoint.connect(chain.now, (CLIENT, port), (SERVER, PORT), config).unwrap();
         chain.client.programs.insert(id, Program::sending(content(9_000_000, u64::from(i))));
         if i == 0 {
@@ -325,7 +325,7 @@ fn settings_of_no_use_are_refused() {
     let good = || gateway_config(SetUp::ConnectFirst);
     let refused = |config| Gateway::new(config, Seed::from_u64(1), Instant::ZERO).map(|_| ()).unwrap_err();
     let mut bets = good();
-    bets.wan.connection = scps_tp::Config { bets: true, ..space() };
+    bets.wan.connection = space().bets(true);
     assert_eq!(refused(bets), ConfigError::Bets(Side::Wan));
     let mut some = good();
     some.lan.endpoint.addresses = vec![CLIENT.into()];

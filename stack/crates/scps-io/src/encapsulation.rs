@@ -61,7 +61,7 @@ impl<D: Device> Device for IpEncapsulation<D> {
         outbox.resize(outbox.len() + ipv4::HEADER_LEN, 0);
         outbox.copy_within(start..start + packet.len, start + ipv4::HEADER_LEN);
         header.emit(&mut outbox[start..]);
-        self.inner.queue(Transmit { len: packet.len + ipv4::HEADER_LEN, ..packet })
+        self.inner.queue(Transmit::new(dst, packet.len + ipv4::HEADER_LEN))
     }
 
     fn is_full(&mut self) -> bool {
@@ -120,7 +120,7 @@ impl<D: Device> Device for NextHops<D> {
 
     fn queue(&mut self, packet: Transmit) -> usize {
         let hop = v4(packet.dst).and_then(|dst| self.tables.next_hop(self.tables.np_of(dst)));
-        self.inner.queue(Transmit { dst: hop.map_or(packet.dst, Into::into), ..packet })
+        self.inner.queue(Transmit::new(hop.map_or(packet.dst, Into::into), packet.len))
     }
 
     fn is_full(&mut self) -> bool {

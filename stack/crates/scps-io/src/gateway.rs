@@ -241,8 +241,8 @@ mod tests {
         let (lan, wan) = (device(to_client), device(to_server));
         client.connect(lan.local_addr().unwrap()).unwrap();
         server.connect(wan.local_addr().unwrap()).unwrap();
-        let route = RouteConfig { rate: rate.map(scps_types::Bitrate::from_bps), ..RouteConfig::default() };
-        let side = SideConfig { route, ..SideConfig::default() };
+        let route = RouteConfig::default().rate(rate.map(scps_types::Bitrate::from_bps));
+        let side = SideConfig::default().route(route);
         let config = GatewayConfig::transparent(side.clone(), side, SetUp::ConnectFirst);
         let clock = Clock::new();
         let engine = Gateway::new(config, Seed::from_u64(1), clock.now()).unwrap();

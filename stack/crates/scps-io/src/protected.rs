@@ -75,7 +75,7 @@ impl<D: Device> ProtectedDevice<D> {
     }
 
     fn queue_sealed(&mut self, packet: Transmit, queue: fn(&mut D, Transmit) -> usize) -> usize {
-        self.seal(packet.len).map_or(0, |len| queue(&mut self.inner, Transmit { len, ..packet }))
+        self.seal(packet.len).map_or(0, |len| queue(&mut self.inner, Transmit::new(packet.dst, len)))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::stack::Stack;
 use crate::IoError;
-use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State};
+use scps_tp::{Config, ConnectionId, Event, ListenerId, RecvError, State};
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -96,7 +96,7 @@ impl Stream {
         };
         match wait_event(stack, found).map_err(other)? {
             Ok(()) => Ok(Stream { stack: Rc::clone(stack), id }),
-            Err(reason) => Err(io::Error::new(kind_of(reason), reason)),
+            Err(reason) => Err(reason.into()),
         }
     }
 
@@ -130,16 +130,6 @@ impl Stream {
             }
             self.stack.borrow_mut().turn_for_stream().map_err(other)?;
         }
-    }
-}
-
-fn kind_of(reason: CloseReason) -> io::ErrorKind {
-    match reason {
-        CloseReason::Refused => io::ErrorKind::ConnectionRefused,
-        CloseReason::Reset => io::ErrorKind::ConnectionReset,
-        CloseReason::TimedOut => io::ErrorKind::TimedOut,
-        CloseReason::Unreachable { .. } => io::ErrorKind::HostUnreachable,
-        CloseReason::Finished | CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
     }
 }
 

@@ -20,8 +20,8 @@ fn stack(own: Ipv4Addr, remote: Option<SocketAddrV4>) -> (Stack, SocketAddrV4) {
     let addressing = UdpAddressing::Learned;
     let device = UdpDevice::open(&UdpConfig { local, remote, offload: false, addressing }).unwrap();
     let at = device.local_addr().unwrap().to_string().parse().unwrap();
-    let endpoint = EndpointConfig { addresses: vec![own.into()], ..EndpointConfig::default() };
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let endpoint = EndpointConfig::default().addresses(vec![own.into()]);
+    let route = RouteConfig::default().rate(None);
     (Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap(), at)
 }
 

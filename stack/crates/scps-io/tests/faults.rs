@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_io::{CaptureKind, FaultConfig, Faults, Observed, PcapWriter, Stack, UdpAddressing, UdpConfig, UdpDevice};
-use scps_tp::{Config, EndpointConfig, Event, RouteConfig, RtoConfig};
+use scps_tp::{Config, EndpointConfig, Event, RouteConfig};
 use scps_types::{Duration, Instant, Seed};
 use scps_wire::pcap::{LinkType, Reader};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -21,13 +21,13 @@ fn udp(remote: Option<SocketAddrV4>) -> (UdpDevice, SocketAddrV4) {
 }
 
 fn config() -> Config {
-    let rto = RtoConfig { min: Duration::from_millis(20), ..Config::default().rto };
-    Config { rto, ..Config::default() }
+    let rto = Config::default().rto.min(Duration::from_millis(20));
+    Config::default().rto(rto)
 }
 
 fn stack(device: impl scps_io::Device + 'static, address: Ipv4Addr) -> Stack {
-    let route = RouteConfig { initial_rto: Duration::from_millis(50), ..RouteConfig::default() };
-    let endpoint = EndpointConfig { addresses: vec![address.into()], ..EndpointConfig::default() };
+    let route = RouteConfig::default().initial_rto(Duration::from_millis(50));
+    let endpoint = EndpointConfig::default().addresses(vec![address.into()]);
     Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap()
 }
 

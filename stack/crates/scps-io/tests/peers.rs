@@ -22,10 +22,10 @@ fn stack() -> (Stack, std::net::SocketAddr) {
     let config = UdpConfig { local, remote: None, offload: false, addressing: UdpAddressing::Learned };
     let device = UdpDevice::open(&config).unwrap();
     let at = device.local_addr().unwrap();
-    let endpoint = EndpointConfig { addresses: vec![US.0.into()], ..EndpointConfig::default() };
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let endpoint = EndpointConfig::default().addresses(vec![US.0.into()]);
+    let route = RouteConfig::default().rate(None);
     let mut stack = Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap();
-    let mut config = Config { keepalive: None, timestamps: false, ..Config::default() };
+    let mut config = Config::default().keepalive(None).timestamps(false);
     config.ack.behaviour = AckBehaviour::EveryNth(1);
     stack.listen(US, config).unwrap();
     (stack, at)
@@ -184,8 +184,8 @@ fn flush_returns_when_everything_was_acknowledged() {
     let stack = |local, remote, addresses: Ipv4Addr| {
         let config = UdpConfig { local, remote: Some(remote), offload: false, addressing: UdpAddressing::Learned };
         let device = UdpDevice::open(&config).unwrap();
-        let endpoint = EndpointConfig { addresses: vec![addresses.into()], ..EndpointConfig::default() };
-        let route = RouteConfig { rate: None, ..RouteConfig::default() };
+        let endpoint = EndpointConfig::default().addresses(vec![addresses.into()]);
+        let route = RouteConfig::default().rate(None);
         Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap()
     };
     // The peer takes turns on a thread of its own, for the stream waits.

@@ -31,10 +31,10 @@ impl Peer {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(device.local_addr().unwrap()).unwrap();
         socket.set_nonblocking(true).unwrap();
-        let endpoint = EndpointConfig { addresses: vec![US.0.into()], ..EndpointConfig::default() };
-        let route = RouteConfig { rate: None, ..RouteConfig::default() };
+        let endpoint = EndpointConfig::default().addresses(vec![US.0.into()]);
+        let route = RouteConfig::default().rate(None);
         let mut stack = Stack::new(Box::new(device), endpoint, route, Seed::from_u64(1)).unwrap();
-        let mut config = Config { keepalive: None, timestamps: false, receive_buffer: 60_000, ..Config::default() };
+        let mut config = Config::default().keepalive(None).timestamps(false).receive_buffer(60_000);
         config.ack.behaviour = AckBehaviour::EveryNth(n);
         stack.listen(US, config).unwrap();
         let mut peer = Peer { stack, socket, ack: SeqNum(0) };

@@ -9,15 +9,13 @@ use scps_types::{Duration, Instant, Seed};
 const BYTES: usize = 10_000_000;
 
 fn transfer(compression: bool) {
-    let config = Config {
-        congestion: Congestion::None,
-        mss: Some(1412),
-        compression,
-        send_buffer: 1 << 20,
-        receive_buffer: 1 << 20,
-        ..Config::modern()
-    };
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let config = Config::modern()
+        .congestion(Congestion::None)
+        .mss(Some(1412))
+        .compression(compression)
+        .send_buffer(1 << 20)
+        .receive_buffer(1 << 20);
+    let route = RouteConfig::default().rate(None);
     let mut now = Instant::ZERO;
     let end = |i| Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO);
     let (mut a, mut b) = (end(1), end(2));

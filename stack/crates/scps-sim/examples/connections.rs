@@ -29,7 +29,7 @@ struct Ends {
 
 impl Ends {
     fn connected() -> Self {
-        let route = RouteConfig { rate: Some(Bitrate::from_bps(1_000_000_000)), ..RouteConfig::default() };
+        let route = RouteConfig::default().rate(Some(Bitrate::from_bps(1_000_000_000)));
         let link = LinkConfig { delay: Duration::from_millis(250), ..LinkConfig::default() };
         let mut network = Network::new([route, route], [link.clone(), link], Seed::from_u64(1997));
         network.hosts[1].listen(5001, Config::modern());

@@ -7,7 +7,7 @@ use scps_tp::{Config, Congestion, LossMeaning, RouteConfig, VegasConfig};
 use scps_types::{Bitrate, Duration};
 
 fn transfer(config: Config, ber: f64, seed: u64, loss: LossMeaning) -> Transfer {
-    let route = RouteConfig { loss, ..RouteConfig::default() };
+    let route = RouteConfig::default().loss(loss);
     let link = LinkConfig {
         rate: Some(Bitrate::from_bps(2_000_000)),
         queue_bytes: 132_500,
@@ -31,10 +31,10 @@ fn transfer(config: Config, ber: f64, seed: u64, loss: LossMeaning) -> Transfer 
 
 fn main() {
     let repeats: u64 = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(5);
-    let large = |c: Config| Config { send_buffer: 4 << 20, receive_buffer: 4 << 20, ..c };
-    let snack_only = Config { sack: false, ..large(Config::default()) };
-    let vegas = |c: Config| Config { congestion: Congestion::Vegas(VegasConfig::default()), ..c };
-    let none = |c: Config| Config { congestion: Congestion::None, ..c };
+    let large = |c: Config| c.send_buffer(4 << 20).receive_buffer(4 << 20);
+    let snack_only = large(Config::default()).sack(false);
+    let vegas = |c: Config| c.congestion(Congestion::Vegas(VegasConfig::default()));
+    let none = |c: Config| c.congestion(Congestion::None);
     let cases = [
         ("rate, modern", none(Config::modern())),
         ("rate, SNACK only, 4 MiB", none(snack_only.clone())),
@@ -42,7 +42,7 @@ fn main() {
         ("vegas, modern", vegas(Config::modern())),
         ("vegas, SNACK only, 4 MiB", vegas(snack_only)),
         ("vegas, FY97 preset", Config::fy97_vegas()),
-        ("vj, modern", Config { congestion: Congestion::Vj, ..Config::modern() }),
+        ("vj, modern", Config::modern().congestion(Congestion::Vj)),
     ];
     println!(
         "{:26} {:>7} {:>9} {:>9} {:>8} {:>7} {:>7} {:>6}",

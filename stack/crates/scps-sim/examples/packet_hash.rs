@@ -17,25 +17,23 @@ fn flip(rng: &mut Rng) -> bool {
 fn config(rng: &mut Rng) -> Config {
     let vegas = Congestion::Vegas(VegasConfig::default());
     let buffer = 4_000 + rng.below(200_000) as usize;
-    let mut config = Config {
-        congestion: [Congestion::None, Congestion::Vj, vegas][rng.below(3) as usize],
-        scps: rng.below(8) != 0,
-        snack: flip(rng),
-        snack_long: flip(rng),
-        sack: flip(rng),
-        bets: rng.below(8) == 0,
-        timestamps: flip(rng),
-        compression: flip(rng),
-        nodelay: flip(rng),
-        byte_counting: flip(rng),
-        window_scaling: flip(rng),
-        mss: flip(rng).then(|| 100 + rng.below(1300) as u16),
-        send_buffer: buffer,
-        receive_buffer: buffer,
-        precedence: Precedence::new(rng.below(32) as u8),
-        initial_sequence: (rng.below(4) == 0).then(|| SeqNum(u32::MAX - rng.below(5000) as u32)),
-        ..Config::default()
-    };
+    let mut config = Config::default()
+        .congestion([Congestion::None, Congestion::Vj, vegas][rng.below(3) as usize])
+        .scps(rng.below(8) != 0)
+        .snack(flip(rng))
+        .snack_long(flip(rng))
+        .sack(flip(rng))
+        .bets(rng.below(8) == 0)
+        .timestamps(flip(rng))
+        .compression(flip(rng))
+        .nodelay(flip(rng))
+        .byte_counting(flip(rng))
+        .window_scaling(flip(rng))
+        .mss(flip(rng).then(|| 100 + rng.below(1300) as u16))
+        .send_buffer(buffer)
+        .receive_buffer(buffer)
+        .precedence(Precedence::new(rng.below(32) as u8))
+        .initial_sequence((rng.below(4) == 0).then(|| SeqNum(u32::MAX - rng.below(5000) as u32)));
     config.rto.to_persist = (rng.below(4) == 0).then_some(2);
     config.snack_policy.double_retransmission = rng.below(8) == 0;
     config.ack.behaviour = match rng.below(4) as u16 {
@@ -74,13 +72,11 @@ fn main() {
     let (mut hash, mut packets, mut complete) = (0, 0u64, 0u32);
     for number in 0..count {
         let mut rng = Seed::from_u64(number).stream("packet hash");
-        let route = RouteConfig {
-            rate: flip(&mut rng).then(|| Bitrate::from_bps(10_000 + rng.below(10_000_000))),
-            loss: if flip(&mut rng) { LossMeaning::Corruption } else { LossMeaning::Congestion },
-            initial_rto: Duration::from_secs(1),
-            mtu: 200 + rng.below(1400) as u16,
-            ..RouteConfig::default()
-        };
+        let route = RouteConfig::default()
+            .rate(flip(&mut rng).then(|| Bitrate::from_bps(10_000 + rng.below(10_000_000))))
+            .loss(if flip(&mut rng) { LossMeaning::Corruption } else { LossMeaning::Congestion })
+            .initial_rto(Duration::from_secs(1))
+            .mtu(200 + rng.below(1400) as u16);
         let transfer = Transfer {
             bytes: rng.below(60_000) as usize,
             sender: config(&mut rng),

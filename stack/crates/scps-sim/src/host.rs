@@ -43,7 +43,7 @@ pub struct Host {
 impl Host {
     /// A host without connection.
     pub fn new(address: Ipv4Addr, route: RouteConfig, network: NetworkConfig, seed: Seed) -> Self {
-        let config = EndpointConfig { addresses: vec![address.into()], network, ..EndpointConfig::default() };
+        let config = EndpointConfig::default().addresses(vec![address.into()]).network(network);
         Host {
             address,
             endpoint: Endpoint::new(config, route, seed, Instant::ZERO),

@@ -9,14 +9,14 @@ use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig};
 use scps_types::{Bitrate, Duration};
 
 fn runs(config: &Config, ber: f64, loss: LossMeaning) -> Vec<Outcome> {
-    let route = RouteConfig { loss, ..RouteConfig::default() };
+    let route = RouteConfig::default().loss(loss);
     let link = LinkConfig {
         rate: Some(Bitrate::from_bps(2_000_000)),
         queue_bytes: 132_500,
         delay: Duration::from_millis(250),
         impairment: Impairment { errors: Some(ErrorModel::Independent { ber }), ..Impairment::default() },
     };
-    let config = Config { mss: Some(1412), ..config.clone() };
+    let config = config.clone().mss(Some(1412));
     let run = |seed| {
         let outcome = Transfer {
             bytes: 4_000_000,
@@ -46,7 +46,7 @@ fn superfluous(runs: &[Outcome]) -> f64 {
 }
 
 fn rate_only() -> Config {
-    Config { congestion: Congestion::None, ..Config::modern() }
+    Config::modern().congestion(Congestion::None)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn vegas_with_corruption_is_near_its_clean_time() {
 
 #[test]
 fn snack_alone_stays_close_and_the_fy97_defect_doubles_the_resends() {
-    let snack = Config { sack: false, snack_long: false, ..rate_only() };
+    let snack = rate_only().sack(false).snack_long(false);
     let good = runs(&snack, 1e-5, LossMeaning::Corruption);
     assert!(mean(&good) <= 18.6 * 1.12, "{}", mean(&good));
     assert!(superfluous(&good) < 0.02);
@@ -93,11 +93,11 @@ fn vegas_keeps_a_short_queue_and_congestion_response_costs() {
 /// A sender that is told of arrivals by nothing but the acknowledgement number: 1 MB at 20 Mbit/s, 10 ms round trip, 5 % lost.
 #[test]
 fn a_sender_without_sack_and_snack_is_no_slower_if_every_segment_is_acknowledged() {
-    let plain = Config { scps: false, snack: false, snack_long: false, sack: false, ..Config::modern() };
+    let plain = Config::modern().scps(false).snack(false).snack_long(false).sack(false);
     for congestion in [Congestion::None, Congestion::Vj] {
         let mean = |every| {
             let times = (0..30).map(|seed| {
-                let sender = Config { congestion, ..plain.clone() };
+                let sender = plain.clone().congestion(congestion);
                 let mut receiver = plain.clone();
                 receiver.ack.behaviour = AckBehaviour::EveryNth(every);
                 let link = LinkConfig {
@@ -106,7 +106,7 @@ fn a_sender_without_sack_and_snack_is_no_slower_if_every_segment_is_acknowledged
                     delay: Duration::from_millis(5),
                     impairment: Impairment { loss: 0.05, ..Impairment::default() },
                 };
-                let route = RouteConfig { rate: None, ..RouteConfig::default() };
+                let route = RouteConfig::default().rate(None);
                 let (routes, links) = ([route, route], [link.clone(), link]);
                 let limit = Duration::from_secs(600);
                 let networks = Default::default();

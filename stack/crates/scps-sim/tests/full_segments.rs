@@ -19,7 +19,7 @@ fn run(config: &Config, drop_list: Vec<u64>, ms: u64) -> (Outcome, scps_sim::Net
         bytes: 400_000,
         sender: config.clone(),
         receiver: config.clone(),
-        routes: [RouteConfig { rate: None, mtu: 1500, ..RouteConfig::default() }; 2],
+        routes: [RouteConfig::default().rate(None).mtu(1500); 2],
         networks: Default::default(),
         links: [there, link],
         seed: 1,
@@ -32,17 +32,15 @@ fn run(config: &Config, drop_list: Vec<u64>, ms: u64) -> (Outcome, scps_sim::Net
 fn combinations() -> impl Iterator<Item = (Config, usize)> {
     (0..64u32).map(|bits| {
         let is = |bit: u32| bits & 1 << bit != 0;
-        let config = Config {
-            compression: is(0),
-            timestamps: is(1),
-            snack: is(2),
-            snack_long: is(2) && is(3),
-            sack: is(4),
-            mss: is(5).then_some(536),
-            send_buffer: 300_000,
-            receive_buffer: 300_000,
-            ..Config::default()
-        };
+        let config = Config::default()
+            .compression(is(0))
+            .timestamps(is(1))
+            .snack(is(2))
+            .snack_long(is(2) && is(3))
+            .sack(is(4))
+            .mss(is(5).then_some(536))
+            .send_buffer(300_000)
+            .receive_buffer(300_000);
         let mss = if is(5) { 536 } else { 1460 };
         let longest = match (config.compression, config.timestamps) {
             (false, false) => mss,

@@ -33,11 +33,11 @@ struct Tally {
 
 fn config() -> Config {
     let keepalive = Some((Duration::from_secs(1), Duration::from_secs(10)));
-    Config { compression: true, nodelay: true, keepalive, ..Config::default() }
+    Config::default().compression(true).nodelay(true).keepalive(keepalive)
 }
 
 fn route() -> RouteConfig {
-    RouteConfig { rate: None, initial_rto: Duration::from_secs(1), ..RouteConfig::default() }
+    RouteConfig::default().rate(None).initial_rto(Duration::from_secs(1))
 }
 
 /// A host without a user of its own: the test is the user.

@@ -58,7 +58,7 @@ fn headers(network: &Network) -> Vec<(usize, Header, usize)> {
 
 #[test]
 fn segments_fill_what_the_header_leaves_of_the_mtu() {
-    let route = RouteConfig { rate: None, mtu: 1500, ..RouteConfig::default() };
+    let route = RouteConfig::default().rate(None).mtu(1500);
     let network = transfer(Config::default(), layers(|_| ()), route).run_captured();
     // Three octets, control octet 3, two addresses, hop count, checksum: 11, where IPv4 has 20. 1469 is made even.
     assert_eq!(network.hosts[0].endpoint.segment_size(network.hosts[0].connection.unwrap()), Some(1468 - 12));
@@ -67,7 +67,7 @@ fn segments_fill_what_the_header_leaves_of_the_mtu() {
 
 #[test]
 fn nothing_longer_than_np_carries_is_sent() {
-    let route = RouteConfig { rate: None, mtu: u16::MAX, ..RouteConfig::default() };
+    let route = RouteConfig::default().rate(None).mtu(u16::MAX);
     let big = Transfer { bytes: 200_000, ..transfer(Config::modern(), layers(|_| ()), route) };
     let network = big.run_captured();
     assert_eq!(network.hosts[1].received, network.hosts[0].to_send);
@@ -78,7 +78,7 @@ fn nothing_longer_than_np_carries_is_sent() {
 #[test]
 fn what_does_not_fit_the_route_is_not_sent() {
     // Not even a SYN with its options fits.
-    let route = RouteConfig { rate: None, mtu: 40, ..RouteConfig::default() };
+    let route = RouteConfig::default().rate(None).mtu(40);
     let network = Transfer { limit: Duration::from_secs(60), ..transfer(Config::default(), layers(|_| ()), route) };
     let network = network.run_captured();
     assert!(network.capture.is_empty());
@@ -89,7 +89,7 @@ fn what_does_not_fit_the_route_is_not_sent() {
 #[test]
 fn every_packet_carries_the_precedence_of_its_connection() {
     let nine = Precedence::new(9);
-    let config = Config { precedence: nine, ..Config::default() };
+    let config = Config::default().precedence(nine);
     let mut lossy = transfer(config, layers(|_| ()), RouteConfig::default());
     lossy.receiver.precedence = None;
     lossy.links[0].impairment = Impairment { drop_list: vec![5, 6, 9], ..Impairment::default() };
@@ -139,8 +139,8 @@ impl Midway {
     }
 
     fn with(congestion: Congestion, drop_list: Vec<u64>) -> Self {
-        let config = Config { congestion, send_buffer: 400_000, receive_buffer: 400_000, ..Config::default() };
-        let route = RouteConfig { rate: None, ..RouteConfig::default() };
+        let config = Config::default().congestion(congestion).send_buffer(400_000).receive_buffer(400_000);
+        let route = RouteConfig::default().rate(None);
         let mut there = transfer(config.clone(), layers(|_| ()), route).links;
         there[0].impairment.drop_list = drop_list;
         let mut network = Network::over(&layers(|_| ()), [route, route], there, Seed::from_u64(3));
@@ -376,8 +376,8 @@ proptest! {
             }
             config.checksum = checksum;
         });
-        let config = Config { precedence: level.and_then(Precedence::new), compression, ..Config::modern() };
-        let route = RouteConfig { mtu, ..RouteConfig::default() };
+        let config = Config::modern().precedence(level.and_then(Precedence::new)).compression(compression);
+        let route = RouteConfig::default().mtu(mtu);
         let mut t = Transfer { bytes, seed, ..transfer(config, networks, route) };
         for link in &mut t.links {
             link.impairment = Impairment {

@@ -61,7 +61,7 @@ fn open(network: &mut Network, config: &Config, levels: &[Option<u8>]) -> Vec<Co
     let (receiver, _) = host(levels.len());
     network.hosts[levels.len()].listen(PORT, config.clone());
     let opened = levels.iter().enumerate().map(|(i, level)| {
-        let config = Config { precedence: level.and_then(Precedence::new), ..config.clone() };
+        let config = config.clone().precedence(level.and_then(Precedence::new));
         let endpoint = &mut network.hosts[i].endpoint;
         let id = endpoint.connect(Instant::ZERO, (host(i).0, 1000), (receiver, PORT), config).unwrap();
         endpoint.send(Instant::ZERO, id, &vec![7; 8_000_000]).unwrap();
@@ -74,9 +74,8 @@ fn open(network: &mut Network, config: &Config, levels: &[Option<u8>]) -> Vec<Co
 fn under_load_the_highest_precedence_has_the_least_delay_and_the_most_throughput() {
     // Three connections offer 2 Mbit/s to a link of 1 Mbit/s, the least urgent the most; windows do not limit them and
     // losses do not slow them.
-    let config =
-        Config { congestion: Congestion::None, send_buffer: 8_000_000, receive_buffer: 8_000_000, ..Config::default() };
-    let rate = |bps| RouteConfig { rate: Some(Bitrate::from_bps(bps)), ..RouteConfig::default() };
+    let config = Config::default().congestion(Congestion::None).send_buffer(8_000_000).receive_buffer(8_000_000);
+    let rate = |bps| RouteConfig::default().rate(Some(Bitrate::from_bps(bps)));
     let mut network = network(&[1_200_000, 350_000, 450_000].map(rate), Impairment::default());
     let ids = open(&mut network, &config, &[Some(0), Some(7), Some(15)]);
     network.run(Instant::from_secs(20), |_| false);
@@ -97,8 +96,8 @@ fn under_load_the_highest_precedence_has_the_least_delay_and_the_most_throughput
 #[test]
 fn a_routers_source_quench_reaches_the_sender_and_slows_it() {
     let quenches = |congestion| {
-        let config = Config { congestion, send_buffer: 8_000_000, receive_buffer: 8_000_000, ..Config::default() };
-        let mut network = network(&[RouteConfig { rate: None, ..RouteConfig::default() }], Impairment::default());
+        let config = Config::default().congestion(congestion).send_buffer(8_000_000).receive_buffer(8_000_000);
+        let mut network = network(&[RouteConfig::default().rate(None)], Impairment::default());
         open(&mut network, &config, &[None]);
         network.run(Instant::from_secs(10), |_| false);
         let counters = network.routers[0].counters();

@@ -8,7 +8,7 @@ use scps_types::{Duration, Instant, Seed};
 /// Sends half as much again as the receiver's buffer holds to a reader that begins after two hours; the sender's counters then,
 /// and whether all came.
 fn pause(config: Config) -> (Stats, bool) {
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let route = RouteConfig::default().rate(None);
     let link = LinkConfig { delay: Duration::from_millis(10), ..LinkConfig::default() };
     let mut network = Network::new([route, route], [link.clone(), link], Seed::from_u64(3));
     let remote = network.hosts[1].address;
@@ -29,7 +29,7 @@ fn pause(config: Config) -> (Stats, bool) {
 fn a_reader_that_pauses_for_two_hours_gets_everything() {
     for congestion in [Congestion::None, Congestion::Vj] {
         for receive_buffer in [65_536, 4 << 20] {
-            let config = Config { receive_buffer, congestion, ..Config::modern() };
+            let config = Config::modern().receive_buffer(receive_buffer).congestion(congestion);
             let (stats, is_whole) = pause(config);
             assert!(is_whole, "{congestion:?}, {receive_buffer}: {stats:?}");
             // A closed window is no loss: it is probed, a minute apart in the end, and nothing is sent again.

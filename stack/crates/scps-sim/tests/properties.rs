@@ -33,24 +33,23 @@ fn config() -> impl Strategy<Value = Config> {
     let flags = any::<[bool; 7]>();
     (congestion, flags, 100u16..1460, 0u16..4, 4_000usize..300_000, any::<u32>()).prop_map(
         |(congestion, f, mss, every, buffer, iss)| {
-            let mut config = Config {
-                congestion,
-                scps: f[0] || f[1],
-                snack: f[1],
-                sack: f[2],
-                snack_long: f[3],
-                timestamps: f[4],
-                compression: f[5],
-                nodelay: f[6],
-                mss: Some(mss),
-                send_buffer: buffer,
-                receive_buffer: buffer,
-                // An end that leaves while the other still repeats its FIN, once in 64 s, would make a complete transfer look broken.
-                time_wait: Duration::from_secs(3600),
+            let mut config = Config::default()
+                .congestion(congestion)
+                .scps(f[0] || f[1])
+                .snack(f[1])
+                .sack(f[2])
+                .snack_long(f[3])
+                .timestamps(f[4])
+                .compression(f[5])
+                .nodelay(f[6])
+                .mss(Some(mss))
+                .send_buffer(buffer)
+                .receive_buffer(buffer)
+                // An end that leaves while the other still repeats its FIN, once in 64 s, would make a complete
+                // transfer look broken.
+                .time_wait(Duration::from_secs(3600))
                 // A quarter of the runs cross the wrap.
-                initial_sequence: Some(SeqNum(if iss % 4 == 0 { u32::MAX - iss % 5000 } else { iss })),
-                ..Config::default()
-            };
+                .initial_sequence(Some(SeqNum(if iss % 4 == 0 { u32::MAX - iss % 5000 } else { iss })));
             config.ack.behaviour = if every == 0 { AckBehaviour::Delayed } else { AckBehaviour::EveryNth(every) };
             config.rto.retransmissions_max = 1000;
             config
@@ -61,12 +60,10 @@ fn config() -> impl Strategy<Value = Config> {
 fn transfer() -> impl Strategy<Value = Transfer> {
     (config(), config(), link(), link(), 1usize..60_000, any::<u64>(), any::<bool>()).prop_map(
         |(sender, receiver, there, back, bytes, seed, is_corruption)| {
-            let route = RouteConfig {
-                rate: Some(Bitrate::from_bps(10_000_000)),
-                loss: if is_corruption { LossMeaning::Corruption } else { LossMeaning::Congestion },
-                initial_rto: Duration::from_secs(1),
-                ..RouteConfig::default()
-            };
+            let route = RouteConfig::default()
+                .rate(Some(Bitrate::from_bps(10_000_000)))
+                .loss(if is_corruption { LossMeaning::Corruption } else { LossMeaning::Congestion })
+                .initial_rto(Duration::from_secs(1));
             Transfer {
                 bytes,
                 sender,
@@ -106,8 +103,8 @@ proptest! {
 #[test]
 fn a_transfer_across_the_sequence_wrap_does_not_stall() {
     // scps-tp §14 item 117: both ends begin 100,000 octets before the wrap.
-    let config = Config { initial_sequence: Some(SeqNum(u32::MAX - 100_000)), ..Config::modern() };
-    let route = RouteConfig { rate: None, ..RouteConfig::default() };
+    let config = Config::modern().initial_sequence(Some(SeqNum(u32::MAX - 100_000)));
+    let route = RouteConfig::default().rate(None);
     let link = LinkConfig {
         rate: Some(Bitrate::from_bps(10_000_000)),
         delay: Duration::from_millis(20),
@@ -130,8 +127,8 @@ fn a_transfer_across_the_sequence_wrap_does_not_stall() {
 
 #[test]
 fn a_thousand_connections_share_one_endpoint() {
-    let config = Config { send_buffer: 20_000, receive_buffer: 20_000, ..Config::default() };
-    let route = RouteConfig { rate: Some(Bitrate::from_bps(100_000_000)), ..RouteConfig::default() };
+    let config = Config::default().send_buffer(20_000).receive_buffer(20_000);
+    let route = RouteConfig::default().rate(Some(Bitrate::from_bps(100_000_000)));
     let link = LinkConfig { delay: Duration::from_millis(10), ..LinkConfig::default() };
     let seed = scps_types::Seed::from_u64(1);
     let mut network = Network::new([route, route], [link.clone(), link], seed);

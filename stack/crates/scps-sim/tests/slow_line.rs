@@ -14,7 +14,7 @@ fn transfer(config: Config, loss: LossMeaning, ber: f64, ack_bps: u64, seed: u64
         delay: Duration::from_micros(23_300),
         impairment: Impairment { errors: Some(ErrorModel::Independent { ber }), ..Impairment::default() },
     };
-    let route = RouteConfig { loss, ..RouteConfig::default() };
+    let route = RouteConfig::default().loss(loss);
     Transfer {
         bytes: 1_000_000,
         sender: config.clone(),
@@ -30,7 +30,7 @@ fn transfer(config: Config, loss: LossMeaning, ber: f64, ack_bps: u64, seed: u64
 
 #[test]
 fn without_timestamps_resends_that_queue_do_not_breed_more() {
-    let without_timestamps = |config| Config { timestamps: false, ..config };
+    let without_timestamps = |config: Config| config.timestamps(false);
     for (name, config) in [("vegas", Config::nmsu_vegas()), ("vj", Config::nmsu_vj())] {
         for (ber, ack_bps) in [(1e-6, 1_920), (1e-5, 92_160)] {
             for seed in 0..20 {

@@ -58,7 +58,7 @@ fn network(is_np: bool, mtu: u16, impairment: &Impairment, seed: u64) -> Network
         impairment: impairment.clone(),
         ..LinkConfig::default()
     };
-    let route = RouteConfig { mtu, initial_rto: Duration::from_secs(1), ..RouteConfig::default() };
+    let route = RouteConfig::default().mtu(mtu).initial_rto(Duration::from_secs(1));
     let mut network = Network::over(&networks, [route, route], [link.clone(), link], Seed::from_u64(seed));
     network.captures = true;
     network
@@ -153,7 +153,7 @@ proptest! {
                 pair(suite, 1, 7, services).into_iter().map(|a| Association { pad_to, ..a }).collect();
             n.hosts[i].protect(protection(i, Policy::Strict, associations));
         }
-        begin(&mut n, bytes, &Config { compression, ..Config::modern() });
+        begin(&mut n, bytes, &Config::modern().compression(compression));
         let mut rng = Seed::from_u64(seed).stream("adversary");
         let mut seen = 0;
         while !is_complete(&n) {
@@ -264,7 +264,7 @@ fn without_an_association_a_connection_is_refused_and_nothing_leaves() {
     let mut n = network(false, 1500, &Impairment::default(), 1);
     n.hosts[0].protect(protection(0, Policy::Strict, usual()));
     let to = |ip: [u8; 4], services| {
-        let config = Config { services, ..Config::default() };
+        let config = Config::default().services(services);
         ((HOSTS[0], 0), (Ipv4Addr::from(ip), PORT), config)
     };
     for ((local, remote, config), reason) in [
@@ -329,7 +329,7 @@ fn control_messages_pass_sp_on_np_and_on_ip() {
     };
     let now = n.now;
     n.hosts[0].handle(now, &corruption(NP[2]));
-    assert!(!n.hosts[0].endpoint.route(scps_tp::RouteId(0)).unwrap().loss_is_congestion(now), "it was heeded");
+    assert!(!n.hosts[0].endpoint.route(scps_tp::RouteId::default()).unwrap().loss_is_congestion(now), "it was heeded");
     // SP refused none of it; as ever only a router that is believed may say so.
     assert_eq!(n.hosts[0].endpoint.drops(DropReason::Unprotected), 0);
     n.hosts[0].handle(now, &corruption(NP[1]));

@@ -27,30 +27,33 @@ use crate::trace::TraceRecord;
 use scps_net::{Envelope, Network, NetworkConfig};
 #[cfg(feature = "sp")]
 use scps_net::{Protection, Unsent};
-use scps_types::{Duration, Instant, Precedence, Rng, Seed, SeqNum};
+use scps_types::{settings, Duration, Instant, Precedence, Rng, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::protocol;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Settings of an endpoint.
-#[derive(Clone, Debug)]
-pub struct EndpointConfig {
-    /// Addresses that are ours; empty for any.
-    pub addresses: Vec<IpAddr>,
-    /// Connections whose SYN is answered and not acknowledged; further SYNs are answered with cookies.
-    pub half_open_max: usize,
-    /// Whether segments of no connection are answered by a reset (RFC 9293 §3.5.2). Whoever hands them on to somebody who knows them
-    /// says no.
-    pub resets_strangers: bool,
-    /// Whether those that are reset are told of ([`Endpoint::poll_stranger`]), which is for whoever stands between the ends of connections.
-    pub tells_strangers: bool,
-    /// How long a destination that ignored SCPS SYNs is spared them (scps-tp §1.4).
-    pub fallback_lifetime: Duration,
-    /// What carries segments.
-    pub network: NetworkConfig,
-    /// Local ports chosen for connections without one (scps-tp §9.7).
-    pub ephemeral_ports: (u16, u16),
+settings! {
+    /// Settings of an endpoint.
+    #[derive(Clone, Debug)]
+    pub struct EndpointConfig {
+        /// Addresses that are ours; empty for any.
+        pub addresses: Vec<IpAddr>,
+        /// Connections whose SYN is answered and not acknowledged; further SYNs are answered with cookies.
+        pub half_open_max: usize,
+        /// Whether segments of no connection are answered by a reset (RFC 9293 §3.5.2). Whoever hands them on to
+        /// somebody who knows them says no.
+        pub resets_strangers: bool,
+        /// Whether those that are reset are told of ([`Endpoint::poll_stranger`]), which is for whoever stands between
+        /// the ends of connections.
+        pub tells_strangers: bool,
+        /// How long a destination that ignored SCPS SYNs is spared them (scps-tp §1.4).
+        pub fallback_lifetime: Duration,
+        /// What carries segments.
+        pub network: NetworkConfig,
+        /// Local ports chosen for connections without one (scps-tp §9.7).
+        pub ephemeral_ports: (u16, u16),
+    }
 }
 
 impl Default for EndpointConfig {
@@ -69,6 +72,7 @@ impl Default for EndpointConfig {
 
 /// A packet that was appended to the caller's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Transmit {
     /// Where it goes.
     pub dst: IpAddr,
@@ -223,8 +227,9 @@ impl Endpoint {
         }
     }
 
-    /// Takes the default route's rate credit for a packet that is not the endpoint's and does not wait; false if it must not leave,
-    /// because more than a bucket full is owed (scps-tp §10.6). While connections wait for credit they have half of the rate.
+    /// Takes the default route's rate credit for a packet that is not the endpoint's and does not wait; false if it
+    /// must not leave, because more than a bucket full is owed (scps-tp §10.6). While connections wait for credit they
+    /// have half of the rate.
     pub fn charge(&mut self, now: Instant, octets: usize) -> bool {
         self.advance_clock(now);
         let others_wait = self.schedule.is_blocked(RouteId::default());
@@ -235,7 +240,8 @@ impl Endpoint {
         self.route_table.get(&dst.into()).copied().unwrap_or_default()
     }
 
-    /// Puts SP beneath all connections. There must be none yet: a segment's size is agreed on when a connection is made.
+    /// Puts SP beneath all connections. There must be none yet: a segment's size is agreed on when a connection is
+    /// made.
     #[cfg(feature = "sp")]
     pub fn protect(&mut self, protection: Protection) {
         debug_assert!(self.table.places().is_empty(), "connections are protected from the start");
@@ -269,7 +275,8 @@ impl Endpoint {
         let remote = carried(remote.into()).map_err(ConnectError::Ipv6)?;
         let local = (local.0, if local.1 == 0 { self.choose_port(local.0, remote)? } else { local.1 });
         if let Some(index) = self.table.between(local, remote) {
-            // What waits for stray segments only may be followed at once (RFC 6191 §2): the new sequence numbers are other ones.
+            // What waits for stray segments only may be followed at once (RFC 6191 §2): the new sequence numbers are
+            // other ones.
             let is_waiting = self.table.at(index).is_some_and(|c| c.state == State::TimeWait && c.is_orphan);
             if !is_waiting {
                 return Err(ConnectError::InUse);
@@ -428,8 +435,8 @@ impl Endpoint {
         totals
     }
 
-    /// How often a peer was asked again for an answer that was due, by SYNs, resends after a timeout and probes: it grows while peers
-    /// are silent, and otherwise slowly.
+    /// How often a peer was asked again for an answer that was due, by SYNs, resends after a timeout and probes: it
+    /// grows while peers are silent, and otherwise slowly.
     pub fn asked_again(&self) -> u64 {
         let of = |c: &Connection| {
             let is_opening = matches!(c.state, State::SynSent | State::SynReceived);
@@ -544,9 +551,10 @@ impl Endpoint {
         }
     }
 
-    /// What the device received as one; `each` is told what became of every packet. Segments in order of such a row share an acknowledgement unless every segment is to
-    /// have its own, as in Linux; others do not. How many there are is what the device says: lengths do not tell, for a
-    /// segment's longest depends on its options, and a stranger may send a packet of 64 KiB.
+    /// What the device received as one; `each` is told what became of every packet. Segments in order of such a row
+    /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not. How many there are
+    /// is what the device says: lengths do not tell, for a segment's longest depends on its options, and a stranger may
+    /// send a packet of 64 KiB.
     pub fn handle_row(
         &mut self,
         now: Instant,
@@ -569,14 +577,14 @@ impl Endpoint {
         (self.is_in_row, self.joined) = (false, None);
     }
 
-    /// The sender of a packet handled since the last call that is not made up by somebody who sees none: SP opened it, or it is
-    /// of a connection, inside its windows and no bare SYN. The last one, if there were several.
+    /// The sender of a packet handled since the last call that is not made up by somebody who sees none: SP opened it,
+    /// or it is of a connection, inside its windows and no bare SYN. The last one, if there were several.
     pub fn take_vouched(&mut self) -> Option<IpAddr> {
         self.vouched.take().map(IpAddr::V4)
     }
 
-    /// The data link received packets that were damaged, and told no more of them: losses mean corruption for a while, and
-    /// acknowledgements tell the peers so (scps-np §6.4, §6.5).
+    /// The data link received packets that were damaged, and told no more of them: losses mean corruption for a while,
+    /// and acknowledgements tell the peers so (scps-np §6.4, §6.5).
     pub fn handle_damage(&mut self, now: Instant) {
         self.advance_clock(now);
         self.routes.iter_mut().for_each(|route| route.on_damage(now));
@@ -728,7 +736,8 @@ impl Endpoint {
         }
     }
 
-    /// The peer gave the identifier of a connection to another one. It is asked whether it has the old one still; if not, it resets it.
+    /// The peer gave the identifier of a connection to another one. It is asked whether it has the old one still; if
+    /// not, it resets it.
     fn ask_robbed(&mut self, index: u32) {
         let Some(c) = self.table.at_mut(index) else { return };
         if c.state.is_synchronised() && c.state != State::TimeWait {

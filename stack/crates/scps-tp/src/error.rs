@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 /// Why nobody can connect to an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ListenError {
     /// An address that no packet of today carries.
     #[error("cannot listen on {0}: expected an IPv4 address, for IPv6 is not carried yet")]
@@ -12,6 +13,7 @@ pub enum ListenError {
 
 /// Why a connection cannot be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// An address that no packet of today carries.
     #[error("cannot connect with {0}: expected an IPv4 address, for IPv6 is not carried yet")]
@@ -30,6 +32,7 @@ pub enum ConnectError {
 
 /// Why data is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The connection does not exist or is closed for sending.
     #[error("the connection is closed for sending")]
@@ -41,6 +44,7 @@ pub enum SendError {
 
 /// Why nothing is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RecvError {
     /// Nothing yet.
     #[error("nothing to read yet")]
@@ -60,6 +64,7 @@ pub enum RecvError {
 
 /// Why a setting cannot be changed or asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OptionError {
     /// The connection does not exist.
     #[error("no such connection")]

@@ -1,9 +1,11 @@
 //! What the engine tells its user.
 
 use crate::names::{ConnectionId, ListenerId};
+use std::io;
 
 /// Something the user may want to act upon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// A connection we asked for is open.
     Connected(ConnectionId),
@@ -22,8 +24,24 @@ pub enum Event {
     Closed(ConnectionId, CloseReason),
 }
 
+impl Event {
+    /// The connection it is of.
+    pub fn connection(self) -> ConnectionId {
+        match self {
+            Event::Asked(_, id)
+            | Event::Accepted(_, id)
+            | Event::Connected(id)
+            | Event::Readable(id)
+            | Event::Writable(id)
+            | Event::Flushed(id)
+            | Event::Closed(id, _) => id,
+        }
+    }
+}
+
 /// Why a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CloseReason {
     /// Both sides closed.
     #[error("closed by both sides")]
@@ -48,6 +66,19 @@ pub enum CloseReason {
     },
 }
 
+impl From<CloseReason> for io::Error {
+    fn from(reason: CloseReason) -> Self {
+        let kind = match reason {
+            CloseReason::Refused => io::ErrorKind::ConnectionRefused,
+            CloseReason::Reset => io::ErrorKind::ConnectionReset,
+            CloseReason::TimedOut => io::ErrorKind::TimedOut,
+            CloseReason::Unreachable { .. } => io::ErrorKind::HostUnreachable,
+            CloseReason::Finished | CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
+        };
+        io::Error::new(kind, reason)
+    }
+}
+
 /// What became of a received packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disposition {
@@ -59,6 +90,7 @@ pub enum Disposition {
 
 /// Why a received packet had no effect. Counted, never an error to the user.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub enum DropReason {
     /// Not a packet of the network layer with a good header.
     BadHeader,

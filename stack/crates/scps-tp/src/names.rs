@@ -13,13 +13,13 @@ pub(crate) fn carried(address: SocketAddr) -> Result<AddressPort, SocketAddr> {
     }
 }
 
-/// Names a route of an endpoint; 0 is the default one.
+/// Names a route of an endpoint; the default is the one that every endpoint has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct RouteId(pub usize);
+pub struct RouteId(pub(crate) usize);
 
 /// Names a listener.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ListenerId(pub u32);
+pub struct ListenerId(pub(crate) u32);
 
 /// Names a connection; never reused while the endpoint lives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -6,6 +6,7 @@ use scps_wire::scps::{BindingSpace, BindingSpaces, Capabilities};
 
 /// What is in force on a connection; all false until the peer's SYN is read.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Agreed {
     /// Both SYNs carried option 20.
     pub scps: bool,

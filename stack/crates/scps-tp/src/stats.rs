@@ -5,6 +5,7 @@ use scps_types::{Duration, Instant};
 
 /// What a connection did.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Stats {
     /// Segments sent, of every kind.
     pub segments_sent: u64,
@@ -54,6 +55,7 @@ pub struct Stats {
 
 /// What all connections of an endpoint did together, those that are gone included.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Totals {
     /// Expiries of the retransmission timer.
     pub rtos: u64,
@@ -65,6 +67,7 @@ pub struct Totals {
 
 /// What routers told the connections of an endpoint, as far as it was heeded.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Signals {
     /// Queues that are too long (source quench).
     pub congestion: u64,
@@ -100,6 +103,7 @@ impl Stats {
 
 /// How far the data of a connection came. Octets since its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// Taken from the user.
     pub taken: u64,
@@ -115,6 +119,7 @@ pub struct Progress {
 
 /// Windows and times of a connection. Octets; `u64::MAX` for windows without congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Congestion window.
     pub cwnd: u64,

@@ -5,6 +5,7 @@ use scps_types::{Duration, Instant};
 
 /// Why a segment was sent again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub enum Cause {
     /// The retransmission timer.
     Rto,
@@ -43,6 +44,7 @@ impl Cause {
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TraceEvent {
     /// New data or FIN left.
     Sent,
@@ -83,6 +85,7 @@ impl TraceEvent {
 
 /// One event with the state around it. Windows and sizes in octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct TraceRecord {
     /// When.
     pub at: Instant,

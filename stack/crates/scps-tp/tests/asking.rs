@@ -16,7 +16,7 @@ const ANY: (Ipv4Addr, u16) = (Ipv4Addr::UNSPECIFIED, 0);
 const T: fn(u64) -> Instant = Instant::from_millis;
 
 fn endpoint(half_open_max: usize) -> (Endpoint, ListenerId) {
-    let config = EndpointConfig { half_open_max, ..EndpointConfig::default() };
+    let config = EndpointConfig::default().half_open_max(half_open_max);
     let mut endpoint = Endpoint::new(config, no_rate(), Seed::from_u64(1), Instant::ZERO);
     let listener = endpoint.listen_asking(ANY, plain()).unwrap();
     (endpoint, listener)

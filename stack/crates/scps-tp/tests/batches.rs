@@ -104,7 +104,7 @@ fn joined(s: &mut Script, index: u32, segments: u32) -> Vec<SeqNum> {
 #[test]
 fn a_packet_that_nobody_joined_is_one_segment_however_long_it_is() {
     for mss in [1, 100, 999, 1000] {
-        let mut s = Script::accepted(Config { mss: Some(mss), ..receiver(2) }, "mss 1000 win 65535");
+        let mut s = Script::accepted(receiver(2).mss(Some(mss)), "mss 1000 win 65535");
         let long = data(&s, 0, 30, None);
         s.deliver(&long);
         assert_eq!(s.sent.len(), 0, "the first of two segments");
@@ -147,7 +147,7 @@ fn a_flood_that_nobody_lets_leave_is_bounded() {
 #[test]
 fn without_rate_credit_answers_wait_and_share() {
     // 9600 bit/s and a bucket of five packets: later answers wait, and what leaves then tells the newest.
-    let rate = RouteConfig { rate: Some(Bitrate::from_bps(9600)), ..RouteConfig::default() };
+    let rate = RouteConfig::default().rate(Some(Bitrate::from_bps(9600)));
     let mut s = Script::accepted_by(receiver(1), rate, "mss 1000 caps 0x40 win 65535");
     let packets: Vec<_> = (0..50).cycle().take(400).map(|i| data(&s, i, 1, None)).collect();
     for packet in &packets {
@@ -161,7 +161,7 @@ fn without_rate_credit_answers_wait_and_share() {
 
 fn config() -> impl Strategy<Value = (Config, String)> {
     (1..4u16, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(n, snack, long, sack, stamps)| {
-        let config = Config { snack, snack_long: snack && long, sack, timestamps: stamps, ..receiver(n) };
+        let config = receiver(n).snack(snack).snack_long(snack && long).sack(sack).timestamps(stamps);
         let bits = if snack { 0x40 } else { 0 } | if snack && long { 0x20 } else { 0 };
         let mut syn = format!("mss 1000 win 65535 caps {bits:#04x}");
         if sack {

@@ -12,7 +12,7 @@ use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::net::Ipv4Addr;
 
 fn unlimited() -> Config {
-    Config { congestion: Congestion::None, ..plain() }
+    plain().congestion(Congestion::None)
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn answers_to_segments_that_fit_nowhere_are_rare() {
         ("< . 1:1 ack 1 ts 1", 1),
     ];
     for (line, answers) in cases {
-        let config = Config { timestamps: line.contains("ts"), ..plain() };
+        let config = plain().timestamps(line.contains("ts"));
         let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x40 ts 5000");
         for i in 0..1000 {
             s.run(&format!("{} {line}", 1.0 + f64::from(i) * 0.0009));
@@ -151,7 +151,7 @@ fn one_forged_segment_to_either_side_starts_no_war() {
 #[test]
 fn data_without_the_agreed_timestamp_is_not_taken() {
     // RFC 7323 §3.2; a bare acknowledgement without is, for the reference sends such.
-    let config = Config { timestamps: true, ..unlimited() };
+    let config = unlimited().timestamps(true);
     let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x40 ts 5000");
     s.run("1.0 user send 500\n1.1 < . 1:101 ack 1\n1.1 user read 1000\n1.2 < . 1:1 ack 501\n1.2 state flight 0");
     assert!(s.received.is_empty());
@@ -169,7 +169,7 @@ fn compressed(header: &Compressed, data: &[u8]) -> Vec<u8> {
 const PEER_ID: u8 = 77;
 
 fn compressing(timestamps: bool) -> Script {
-    let config = Config { compression: true, timestamps, nodelay: true, ..unlimited() };
+    let config = unlimited().compression(true).timestamps(timestamps).nodelay(true);
     let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x50 ts 1000");
     assert!(s.endpoint.agreed(s.connection()).unwrap().compression.is_some());
     s.run("1.0 user send 20000");
@@ -237,7 +237,7 @@ fn compressed_packets_of_the_peer_are_taken() {
 fn the_peers_mss_has_a_floor() {
     // CVE-2019-11479: an MSS of one octet made 20,000 packets of these 20,000 octets.
     for (mss, timestamps, len) in [(0, false, 32), (1, true, 20), (31, true, 20), (32, false, 32), (62, true, 50)] {
-        let config = Config { timestamps, mss: None, ..unlimited() };
+        let config = unlimited().timestamps(timestamps).mss(None);
         let mut s = Script::connected_with(config, no_rate(), &format!("win 65535 mss {mss} caps 0x40 ts 1"));
         s.run("1.0 user send 20000");
         assert_eq!(s.sent.front().map(|p| p.len), Some(len), "MSS {mss}");
@@ -249,7 +249,7 @@ fn the_peers_mss_has_a_floor() {
 fn a_thousand_duplicate_acknowledgements_release_what_was_out() {
     // RFC 5681 §3.2: there cannot be more honest ones than segments on their way; four of 1000 octets are.
     for congestion in [Congestion::Vj, Config::default().congestion] {
-        let config = Config { congestion, send_buffer: 2_000_000, ..plain() };
+        let config = plain().congestion(congestion).send_buffer(2_000_000);
         let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 wscale 5 caps 0x40");
         s.run("1.0 user send 1000000");
         let first = s.sent.len();
@@ -265,7 +265,7 @@ fn a_thousand_duplicate_acknowledgements_release_what_was_out() {
 #[test]
 fn acknowledgements_of_an_octet_each_open_no_window() {
     for byte_counting in [false, true] {
-        let config = Config { congestion: Congestion::Vj, byte_counting, send_buffer: 2_000_000, ..plain() };
+        let config = plain().congestion(Congestion::Vj).byte_counting(byte_counting).send_buffer(2_000_000);
         let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 wscale 5 caps 0x40");
         s.run("1.0 user send 1000000");
         for i in 1..=1000 {

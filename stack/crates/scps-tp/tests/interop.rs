@@ -115,22 +115,20 @@ fn conversations(name: &str) -> Vec<((Side, Side), Conversation)> {
 fn config_of(syn: &Tcp) -> Config {
     let caps = syn.options.capabilities;
     let has = |mask| caps.is_some_and(|c: Capabilities| c.has(mask));
-    let mut config = Config {
-        scps: caps.is_some(),
-        snack: has(Capabilities::SNACK1),
-        bets: has(Capabilities::BETS),
-        compression: has(Capabilities::COMPRESSION),
-        sack: syn.options.sack_permitted,
-        timestamps: syn.options.timestamps.is_some(),
-        window_scaling: syn.options.window_scale.is_some(),
-        mss: syn.options.mss,
-        congestion: Congestion::None,
-        send_buffer: 1 << 20,
-        receive_buffer: 1 << 20,
-        nodelay: true,
-        keepalive: None,
-        ..Config::default()
-    };
+    let mut config = Config::default()
+        .scps(caps.is_some())
+        .snack(has(Capabilities::SNACK1))
+        .bets(has(Capabilities::BETS))
+        .compression(has(Capabilities::COMPRESSION))
+        .sack(syn.options.sack_permitted)
+        .timestamps(syn.options.timestamps.is_some())
+        .window_scaling(syn.options.window_scale.is_some())
+        .mss(syn.options.mss)
+        .congestion(Congestion::None)
+        .send_buffer(1 << 20)
+        .receive_buffer(1 << 20)
+        .nodelay(true)
+        .keepalive(None);
     config.rto.retransmissions_max = 1000;
     config
 }
@@ -221,12 +219,7 @@ fn replay(conversation: &Conversation, us: Side, peer: Side, we_open: bool) -> (
     let own_syn = segments.iter().find(|s| s.ip.src == us.0 && s.tcp.flags.has(Flags::SYN)).unwrap();
     let peer_syn = segments.iter().find(|s| s.ip.src == peer.0 && s.tcp.flags.has(Flags::SYN)).unwrap();
     let (ours, theirs) = (octets(segments, us), octets(segments, peer));
-    let route = RouteConfig {
-        rate: None,
-        protocol: own_syn.ip.protocol,
-        loss: LossMeaning::Corruption,
-        ..RouteConfig::default()
-    };
+    let route = RouteConfig::default().rate(None).protocol(own_syn.ip.protocol).loss(LossMeaning::Corruption);
     let start = Instant::from_millis(500);
     let endpoint = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(3), start);
     let mut replay = Replay {

@@ -58,7 +58,7 @@ fn a_handshake_of_600_ms_survives_a_flood() {
 
 /// An endpoint whose half-open connections are as many as it keeps.
 fn full() -> Script {
-    let mut s = Script::new(Config { timestamps: true, sack: true, ..plain() }, no_rate());
+    let mut s = Script::new(plain().timestamps(true).sack(true), no_rate());
     s.run("0.0 user listen");
     for port in 10_000..10_256 {
         s.deliver(&syn(port));

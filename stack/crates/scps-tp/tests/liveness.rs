@@ -11,7 +11,7 @@ use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
 
 fn unlimited() -> Config {
-    Config { congestion: Congestion::None, ..plain() }
+    plain().congestion(Congestion::None)
 }
 
 /// The peer's windows of interest: closed, silly, around a segment of 1000 with and without compression (12 more), open.
@@ -69,17 +69,15 @@ fn config() -> impl Strategy<Value = Config> {
         prop_oneof![Just(Congestion::None), Just(Congestion::Vj), Just(Congestion::Vegas(VegasConfig::default()))];
     (congestion, any::<[bool; 6]>(), prop_oneof![Just(None), (1u32..4).prop_map(Some)], 1u32..12).prop_map(
         |(congestion, f, to_persist, retransmissions_max)| {
-            let mut config = Config {
-                congestion,
-                scps: f[0],
-                sack: f[1],
-                compression: f[2],
-                bets: f[3],
-                nodelay: f[4],
-                snack_long: f[5],
-                ..plain()
-            };
-            config.rto = RtoConfig { to_persist, retransmissions_max, ..config.rto };
+            let mut config = plain()
+                .congestion(congestion)
+                .scps(f[0])
+                .sack(f[1])
+                .compression(f[2])
+                .bets(f[3])
+                .nodelay(f[4])
+                .snack_long(f[5]);
+            config.rto = config.rto.to_persist(to_persist).retransmissions_max(retransmissions_max);
             config
         },
     )
@@ -245,7 +243,7 @@ proptest! {
         segments in proptest::collection::vec(any_segment(), 1..300),
         is_tiny in any::<bool>(),
     ) {
-        let config = if is_tiny { Config { mss: Some(1), ..config } } else { config };
+        let config = if is_tiny { config.mss(Some(1)) } else { config };
         let mut t = Trial::new(config, WINDOWS.len() - 1);
         let opening = t.s.endpoint.stats(t.s.connection()).unwrap().segments_sent;
         let waiting = if is_tiny { 0 } else { 21 };
@@ -294,7 +292,7 @@ fn a_window_short_of_a_segment_is_filled_after_half_a_second_and_then_probed_onc
 fn a_window_short_of_a_compressed_segment_is_probed() {
     // A compressed segment holds up to 1012 octets where an uncompressed one holds 1000.
     for window in [900u32, 999, 1000, 1005, 1011, 1012] {
-        let config = Config { compression: true, ..unlimited() };
+        let config = unlimited().compression(true);
         let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x50");
         s.run(&format!("1.0 user send 1000\n1.1 < . 1:1 ack 1001 win {window}\n1.2 user send 5000"));
         assert!(s.endpoint.poll_timeout().is_some(), "window {window}");
@@ -303,17 +301,17 @@ fn a_window_short_of_a_compressed_segment_is_probed() {
 
 #[test]
 fn a_fin_lost_until_the_route_is_given_up_is_the_probe() {
-    let rto = RtoConfig { to_persist: Some(3), ..Config::default().rto };
-    let mut s = Script::connected_with(Config { rto, ..plain() }, no_rate(), "win 65535 mss 1000 caps 0x00");
+    let rto = Config::default().rto.to_persist(Some(3));
+    let mut s = Script::connected_with(plain().rto(rto), no_rate(), "win 65535 mss 1000 caps 0x00");
     s.run("1.0 user close\n1.0 > F. 1:1\n2.5 > F. 1:1\n5.5 > F. 1:1\n11.52 > F. 1:1");
     s.run("12.0 < . 1:1 ack 2\n12.0 state is FinWait2");
 }
 
 #[test]
 fn a_route_given_up_or_back_concerns_all_its_connections() {
-    let rto = RtoConfig { to_persist: Some(2), ..Config::default().rto };
-    let mut s = Script::connected_with(Config { rto, ..unlimited() }, no_rate(), "win 65535 mss 1000 caps 0x00");
-    let patient = Config { rto: RtoConfig { to_persist: None, ..rto }, ..unlimited() };
+    let rto = Config::default().rto.to_persist(Some(2));
+    let mut s = Script::connected_with(unlimited().rto(rto), no_rate(), "win 65535 mss 1000 caps 0x00");
+    let patient = unlimited().rto(rto.to_persist(None));
     let other = s.endpoint.connect(s.now, (US.0, 5001), (PEER.0, 6001), patient).unwrap();
     s.advance(s.now);
     let iss = s.sent.back().unwrap().tcp.seq;
@@ -325,7 +323,7 @@ fn a_route_given_up_or_back_concerns_all_its_connections() {
     s.run("1.0 user send 1000");
     s.endpoint.send(s.now, other, &[1; 500]).unwrap();
     s.advance(Instant::from_secs(30));
-    assert!(!s.endpoint.route(RouteId(0)).unwrap().is_available());
+    assert!(!s.endpoint.route(RouteId::default()).unwrap().is_available());
     s.sent.clear();
     s.advance(Instant::from_secs(100));
     assert!(s.sent.iter().any(|p| p.tcp.dst_port == 6001), "the other one probes as well");
@@ -341,7 +339,7 @@ fn a_route_given_up_or_back_concerns_all_its_connections() {
 fn a_peer_that_answers_probes_keeps_its_closed_window_as_long_as_it_likes() {
     // With and without segments in flight when it closes; RFC 9293 §3.8.6.1: the connection stays open.
     for first in [0, 5000] {
-        let mut s = Script::connected(Config { nodelay: true, ..unlimited() }, no_rate());
+        let mut s = Script::connected(unlimited().nodelay(true), no_rate());
         s.run(&format!(
             "1.0 user send 1000\n1.0 < . 1:1 ack 1001 win {first}\n1.0 user send 5000\n1.1 < . 1:2 ack 1001 win {first}\n1.1 < . 2:2 ack 1001 win 0"
         ));

@@ -26,15 +26,15 @@ fn syn_carries_one_capability_option_with_defaults_0x40() {
 
 #[test]
 fn tcp_only_syn_has_no_capability_option() {
-    assert!(syn(Config { scps: false, ..Config::default() }, no_rate()).capabilities.is_none());
+    assert!(syn(Config::default().scps(false), no_rate()).capabilities.is_none());
 }
 
 #[test]
 fn settings_move_capability_bits() {
     let caps = |c: Config| syn(c, no_rate()).capabilities.unwrap();
-    assert_eq!(caps(Config { snack: false, ..Config::default() }).bits, 0);
-    assert_eq!(caps(Config { bets: true, ..Config::default() }).bits, 0xc0);
-    let compressing = caps(Config { compression: true, ..Config::default() });
+    assert_eq!(caps(Config::default().snack(false)).bits, 0);
+    assert_eq!(caps(Config::default().bets(true)).bits, 0xc0);
+    let compressing = caps(Config::default().compression(true));
     assert_eq!(compressing.bits, 0x50);
     assert_ne!(compressing.connection_id, 0);
 }
@@ -89,7 +89,7 @@ fn unanswered_scps_syns_are_followed_by_a_plain_one_and_remembered() {
     );
     s.sent.clear();
     s.run("44.0 user connect\n44.0 > S 0:0 caps none");
-    let mut other = Script::new(Config { fallback_after_syns: None, ..plain() }, no_rate());
+    let mut other = Script::new(plain().fallback_after_syns(None), no_rate());
     other.run("0.0 user connect");
     for seen in other.ranges_until(100.0) {
         assert_eq!(seen, "0:0");
@@ -99,7 +99,7 @@ fn unanswered_scps_syns_are_followed_by_a_plain_one_and_remembered() {
 #[test]
 fn an_answer_to_an_earlier_syn_holds_for_what_that_one_offered() {
     // The first three SYN-ACKs were lost, so a plain SYN followed; the peer still goes by the SYN it took, and compresses.
-    let mut s = Script::new(Config { compression: true, ..plain() }, no_rate());
+    let mut s = Script::new(plain().compression(true), no_rate());
     s.run(
         "0.0  user connect
          0.0  > S 0:0 caps 0x50
@@ -111,7 +111,7 @@ fn an_answer_to_an_earlier_syn_holds_for_what_that_one_offered() {
     let agreed = s.endpoint.agreed(s.connection()).expect("agreed");
     assert!(agreed.scps && agreed.snack);
     // A peer that answers the plain SYN itself is a plain one.
-    let mut s = Script::new(Config { compression: true, ..plain() }, no_rate());
+    let mut s = Script::new(plain().compression(true), no_rate());
     s.run(
         "0.0  user connect
          0.0  > S 0:0 caps 0x50
@@ -127,29 +127,28 @@ fn an_answer_to_an_earlier_syn_holds_for_what_that_one_offered() {
 #[test]
 fn mss_follows_the_route() {
     // Item 19: MTU - 40 - overhead, even.
-    let mss = |mtu, overhead| syn(Config::default(), RouteConfig { mtu, overhead, ..no_rate() }).mss;
+    let mss = |mtu, overhead| syn(Config::default(), no_rate().mtu(mtu).overhead(overhead)).mss;
     assert_eq!((mss(1500, 0), mss(1501, 0), mss(1500, 28)), (Some(1460), Some(1460), Some(1432)));
 }
 
 #[test]
 fn segments_hold_at_most_the_smaller_mss_less_options() {
     // Item 20: min(1000, 600) - 12.
-    let mut s =
-        Script::connected_with(Config { timestamps: true, ..plain() }, no_rate(), "win 65535 mss 600 caps 0x40 ts 9");
+    let mut s = Script::connected_with(plain().timestamps(true), no_rate(), "win 65535 mss 600 caps 0x40 ts 9");
     s.run("0.6 user send 1000\n0.6 > . 1:589 ack 1 ts yes");
 }
 
 #[test]
 fn window_scale_is_the_smallest_that_covers_the_buffer() {
     // Item 21, scps-tp §8.
-    let shift = |receive_buffer| syn(Config { receive_buffer, ..Config::default() }, no_rate()).window_scale;
+    let shift = |receive_buffer| syn(Config::default().receive_buffer(receive_buffer), no_rate()).window_scale;
     assert_eq!((shift(65_535), shift(65_536), shift(300_000)), (Some(0), Some(1), Some(3)));
 }
 
 #[test]
 fn syn_windows_are_unscaled_and_later_ones_scaled() {
     // Item 23: 300,000 octets: 65,535 on SYN; 300000 >> 3 = 37,500 after it.
-    let mut s = Script::new(Config { receive_buffer: 300_000, ..plain() }, no_rate());
+    let mut s = Script::new(plain().receive_buffer(300_000), no_rate());
     s.run(
         "0.0 user connect
          0.0 > S 0:0 win 65535 wscale 3
@@ -164,7 +163,7 @@ fn syn_windows_are_unscaled_and_later_ones_scaled() {
 #[test]
 fn timestamps_are_on_every_segment_once_agreed() {
     // Items 24 to 26.
-    let config = Config { timestamps: true, ..plain() };
+    let config = plain().timestamps(true);
     let mut s = Script::connected_with(config.clone(), no_rate(), "win 65535 mss 1000 caps 0x40 ts 1000");
     s.run("0.6 user send 100\n0.6 > P. 1:101 ts yes\n0.7 < . 1:989 ack 101 ts 1200\n0.9 > . 101:101 ack 989 ts yes");
     let last = s.endpoint.stats(s.connection()).unwrap();
@@ -176,7 +175,7 @@ fn timestamps_are_on_every_segment_once_agreed() {
 #[test]
 fn echo_is_of_the_last_segment_in_order() {
     // Item 26: a segment beyond the acknowledged edge is not echoed.
-    let config = Config { timestamps: true, ..plain() };
+    let config = plain().timestamps(true);
     let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x40 ts 1000");
     s.run("0.6 < . 1001:2001 ack 1 ts 1100");
     assert_eq!(s.sent.pop_front().unwrap().tcp.options.timestamps.unwrap().ecr, 1000);
@@ -188,7 +187,7 @@ fn echo_is_of_the_last_segment_in_order() {
 fn the_right_window_edge_stays_where_it_was_told_to_within_its_scale() {
     // Item 27: the application does not read; the edge stays while the window shrinks, at any alignment (tests/window.rs: and
     // what was told is taken).
-    let config = Config { receive_buffer: 300_001, ..plain() };
+    let config = plain().receive_buffer(300_001);
     let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 wscale 0 caps 0x40");
     let mut edge = 0u64;
     for i in 0..280u64 {
@@ -208,7 +207,7 @@ fn the_right_window_edge_stays_where_it_was_told_to_within_its_scale() {
 fn binding_spaces_do_not_hinder_opening() {
     // Items 11 and 12: a longer kind 20 with unknown spaces, and ours padded outside its length.
     let space = scps_wire::scps::BindingSpace { id: 9, first_nibble: 0, data: vec![1, 2] };
-    let config = Config { binding_spaces: vec![space], ..plain() };
+    let config = plain().binding_spaces(vec![space]);
     let mut s = Script::new(config.clone(), no_rate());
     s.run("0.0 user connect");
     assert_eq!(s.sent.front().unwrap().packet[44..52], [20, 6, 9, 0x10, 1, 2, 1, 1]);

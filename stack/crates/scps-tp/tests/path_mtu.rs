@@ -23,7 +23,7 @@ struct Server {
 impl Server {
     fn new(route: RouteConfig) -> Self {
         let mut endpoint = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(7), Instant::ZERO);
-        endpoint.listen(US, Config { congestion: Congestion::None, mss: None, ..plain() }).unwrap();
+        endpoint.listen(US, plain().congestion(Congestion::None).mss(None)).unwrap();
         Server { endpoint, ports: 6000 }
     }
 
@@ -126,7 +126,7 @@ fn less_than_576_octets_are_believed_only_of_a_route_that_has_less() {
     server.endpoint.send(T(1), id, &[1; 1000]).unwrap();
     let packet = server.drain(T(1)).swap_remove(0);
     assert_eq!(packet[6] & 0x40, 0, "don't fragment");
-    let mut server = Server::new(RouteConfig { mtu: 296, ..no_rate() });
+    let mut server = Server::new(no_rate().mtu(296));
     let (id, _) = server.accept(T(1), HOSTILE);
     let packet = server.send(T(1), id);
     server.report(T(1), &packet, 128);

@@ -10,11 +10,11 @@ use scps_wire::scps::Snack;
 use scps_wire::tcp::{Flags, Tcp};
 
 fn corruption() -> RouteConfig {
-    RouteConfig { loss: LossMeaning::Corruption, ..no_rate() }
+    no_rate().loss(LossMeaning::Corruption)
 }
 
 fn sending(octets: usize) -> Script {
-    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, corruption());
+    let mut s = Script::connected(plain().congestion(Congestion::None), corruption());
     s.run(&format!("0.6 user send {octets}"));
     s.ranges_until(0.7);
     s
@@ -97,7 +97,7 @@ fn every_ack_lost_for_three_round_trips_costs_one_probe_each_and_no_burst() {
 #[test]
 fn vj_third_duplicate_resends_once_and_halves_once() {
     // scps-tp §14 items 55 and 56: cwnd 4 segments; a plain peer. Halving: max(2M, 4M/2) = 2M.
-    let config = Config { congestion: Congestion::Vj, scps: false, ..plain() };
+    let config = plain().congestion(Congestion::Vj).scps(false);
     let mut s = Script::connected(config, no_rate());
     s.run("0.6 user send 20000\n0.6 state cwnd 4000");
     s.ranges_until(0.7);
@@ -119,7 +119,7 @@ fn vj_third_duplicate_resends_once_and_halves_once() {
 #[test]
 fn without_limited_transmit_two_duplicates_release_nothing() {
     // FY97's programs are older than RFC 3042: the third duplicate resends, and all three then count.
-    let config = Config { congestion: Congestion::Vj, limited_transmit: false, scps: false, ..plain() };
+    let config = plain().congestion(Congestion::Vj).limited_transmit(false).scps(false);
     let mut s = Script::connected(config, no_rate());
     s.run("0.6 user send 20000");
     assert_eq!(s.ranges_until(0.7).len(), 4);
@@ -136,7 +136,7 @@ fn without_limited_transmit_two_duplicates_release_nothing() {
 #[test]
 fn vj_slow_start_doubles_and_rto_leaves_one_segment() {
     // scps-tp §14 items 53, 54, 57: 4 segments first (4*1000 < 4380), then one more per acknowledgement.
-    let config = Config { congestion: Congestion::Vj, ..plain() };
+    let config = plain().congestion(Congestion::Vj);
     let mut s = Script::connected(config, no_rate());
     s.run("0.6 user send 90000");
     assert_eq!(s.ranges_until(0.7).len(), 4);
@@ -154,7 +154,7 @@ fn vj_slow_start_doubles_and_rto_leaves_one_segment() {
 fn vegas_takes_corruption_for_corruption_and_congestion_for_congestion() {
     // scps-tp §14 items 61 and 62.
     for (loss, cwnd) in [(LossMeaning::Corruption, 4000), (LossMeaning::Congestion, 2000)] {
-        let mut s = Script::connected(plain(), RouteConfig { loss, ..no_rate() });
+        let mut s = Script::connected(plain(), no_rate().loss(loss));
         s.run("0.6 user send 4000");
         s.ranges_until(0.7);
         s.run(&format!(
@@ -173,7 +173,7 @@ fn loss_meaning_changes_at_run_time_and_congestion_mode_does_not() {
     let mut s = Script::connected(plain(), no_rate());
     let id = s.connection();
     assert_eq!(s.endpoint.set_congestion(id, Congestion::Vj), Err(scps_tp::OptionError::TooLate));
-    s.endpoint.set_route_loss(s.now, scps_tp::RouteId(0), LossMeaning::Corruption);
+    s.endpoint.set_route_loss(s.now, scps_tp::RouteId::default(), LossMeaning::Corruption);
     s.run("0.6 user send 4000");
     s.ranges_until(0.7);
     s.run("1.1 < . 1:1 ack 1 snack 0+1\n1.1 state cwnd 4000");
@@ -217,7 +217,7 @@ fn a_peers_word_of_corruption_concerns_its_own_connection() {
 #[test]
 fn source_quench_reduces_the_affected_connection_only() {
     // scps-tp §14 item 64.
-    let mut s = Script::connected(Config { congestion: Congestion::Vj, ..plain() }, no_rate());
+    let mut s = Script::connected(plain().congestion(Congestion::Vj), no_rate());
     let other = s.endpoint.connect(s.now, (common::US.0, 1), common::PEER, plain()).unwrap();
     s.endpoint.source_quench(s.now, s.connection());
     s.run("0.6 state cwnd 1000 ssthresh 2000");
@@ -226,7 +226,7 @@ fn source_quench_reduces_the_affected_connection_only() {
 
 #[test]
 fn sack_reveals_losses_by_order_of_transmission() {
-    let config = Config { congestion: Congestion::None, sack: true, ..plain() };
+    let config = plain().congestion(Congestion::None).sack(true);
     let mut s = Script::connected_with(config, corruption(), "win 65535 mss 1000 sackok yes caps 0x40");
     s.run("0.6 user send 6000");
     s.ranges_until(0.7);
@@ -244,7 +244,7 @@ fn sack_reveals_losses_by_order_of_transmission() {
 
 #[test]
 fn a_window_shows_its_losses_however_much_reordering_is_believed_in() {
-    let config = Config { congestion: Congestion::None, sack: true, ..plain() };
+    let config = plain().congestion(Congestion::None).sack(true);
     let mut s = Script::connected_with(config, corruption(), "win 65535 mss 1000 sackok yes caps 0x40");
     s.run("0.6 user send 6000");
     s.ranges_until(0.7);
@@ -264,7 +264,7 @@ fn a_window_shows_its_losses_however_much_reordering_is_believed_in() {
 #[test]
 fn a_timeout_before_its_time_costs_one_resend() {
     // The queue is longer than the timer: the first copies arrive, as the echo of their timestamp says (RFC 3522).
-    let config = Config { congestion: Congestion::None, sack: false, timestamps: true, ..plain() };
+    let config = plain().congestion(Congestion::None).sack(false).timestamps(true);
     let mut s = Script::connected_with(config, corruption(), "win 65535 mss 1000 caps 0x40 ts 1");
     s.run("0.6 user send 3952");
     assert_eq!(s.ranges_until(0.7).len(), 4);
@@ -285,7 +285,7 @@ fn a_timeout_before_its_time_costs_one_resend() {
 fn lies_about_windows_mss_and_holes_do_no_harm() {
     // MSS 0 is taken as 32; SACK of data never sent and inverted blocks are ignored.
     let mut s = Script::connected_with(
-        Config { congestion: Congestion::None, sack: true, ..plain() },
+        plain().congestion(Congestion::None).sack(true),
         corruption(),
         "win 3 mss 0 sackok yes caps 0x40",
     );

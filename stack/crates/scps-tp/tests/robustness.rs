@@ -39,7 +39,7 @@ fn a_syn_inside_a_connection_is_challenged() {
 #[test]
 fn acknowledgements_of_unsent_or_ancient_data_change_nothing() {
     // Item 116, RFC 5961 §5: ack beyond snd_max is challenged and its data is not taken.
-    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    let mut s = Script::connected(plain().congestion(Congestion::None), no_rate());
     s.run(
         "1.0 user send 1000
          1.0 > P. 1:1001
@@ -99,7 +99,7 @@ fn icmp(kind: u8, code: u8, mtu: u16, seq: SeqNum) -> Vec<u8> {
 #[test]
 fn fragmentation_needed_lowers_the_segment_size() {
     // Items 118 and 119: a quote outside the flight is ignored; inside, MTU 576 makes segments of 536 octets.
-    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    let mut s = Script::connected(plain().congestion(Congestion::None), no_rate());
     s.run("1.0 user send 2000");
     let seq = s.sent.front().unwrap().tcp.seq;
     s.sent.clear();
@@ -143,7 +143,7 @@ fn a_syn_flood_is_bounded_and_does_not_lock_others_out() {
 #[test]
 fn an_out_of_order_flood_is_bounded() {
     // One octet in every second position: pieces stop at their limit, and memory at the buffer.
-    let mut s = Script::accepted(Config { reassembly_pieces_max: 100, ..plain() }, "mss 1000 win 9000");
+    let mut s = Script::accepted(plain().reassembly_pieces_max(100), "mss 1000 win 9000");
     for i in 0..2000 {
         let at = 3 + i * 2;
         s.run(&format!("1.0 < . {at}:{} ack 1", at + 1));
@@ -156,14 +156,14 @@ fn an_out_of_order_flood_is_bounded() {
 
 #[test]
 fn an_idle_connection_is_small() {
-    let s = Script::connected(Config { send_buffer: 4 << 20, receive_buffer: 4 << 20, ..plain() }, no_rate());
+    let s = Script::connected(plain().send_buffer(4 << 20).receive_buffer(4 << 20), no_rate());
     let bytes = s.endpoint.allocated(s.connection()).unwrap();
     assert!(bytes < 8192, "{bytes} octets");
 }
 
 #[test]
 fn old_timestamps_are_refused() {
-    let config = Config { timestamps: true, ..plain() };
+    let config = plain().timestamps(true);
     let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x40 ts 5000");
     s.run("1.0 < . 1:101 ack 1 ts 4000\n1.0 > . 1:1 ack 1 ts yes\n1.0 < . 1:101 ack 1 ts 5500\n1.2 > . 1:1 ack 101");
     assert_eq!(s.endpoint.drops(DropReason::OldTimestamp), 1);

@@ -11,7 +11,7 @@ use scps_wire::ipv4::Ipv4;
 #[test]
 fn a_record_ends_with_its_segment_and_keeps_its_mark_when_resent() {
     // Items 94 and 96: a record of 2500 octets in segments of 1000, then one of 300; no segment spans an end.
-    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    let mut s = Script::connected(plain().congestion(Congestion::None), no_rate());
     s.run(
         "0.6 user record 2500
          0.6 > . 1:1001 rb no
@@ -47,7 +47,7 @@ fn acknowledgements_tell_a_peer_that_speaks_scps_for_a_while_that_packets_come_d
 #[test]
 fn the_mark_leaves_room_for_itself() {
     // A record of exactly one MSS: 4 octets of option push its last octets into the next segment.
-    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    let mut s = Script::connected(plain().congestion(Congestion::None), no_rate());
     s.run("0.6 user record 1000\n0.6 > . 1:997 rb no\n0.6 > P. 997:1001 rb yes");
 }
 
@@ -62,7 +62,7 @@ fn a_read_never_crosses_a_record_end() {
 }
 
 fn bets() -> Config {
-    let mut config = Config { bets: true, congestion: Congestion::None, ..plain() };
+    let mut config = plain().bets(true).congestion(Congestion::None);
     config.bets_policy.retransmissions_max = 2;
     config
 }
@@ -110,7 +110,7 @@ struct Pair {
 impl Pair {
     fn new(config: &Config, drop_every: usize) -> Self {
         let end = |i: u64| {
-            let route = RouteConfig { initial_rto: Duration::from_secs(1), ..no_rate() };
+            let route = no_rate().initial_rto(Duration::from_secs(1));
             Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO)
         };
         let mut ends = [end(1), end(2)];
@@ -158,14 +158,14 @@ impl Pair {
 /// Octets that each of three connections with unlimited windows gets through a route of 1 Mbit/s in ten seconds.
 fn shares(levels: [Option<Precedence>; 3], mss: [u16; 3]) -> [u64; 3] {
     const OCTETS: usize = 4_000_000;
-    let buffers = Config { send_buffer: OCTETS, receive_buffer: OCTETS, window_scaling: true, ..plain() };
-    let config = Config { congestion: Congestion::None, ..buffers };
+    let buffers = plain().send_buffer(OCTETS).receive_buffer(OCTETS).window_scaling(true);
+    let config = buffers.congestion(Congestion::None);
     let mut pair = Pair::new(&config, 0);
     let rate = Some(Bitrate::from_bps(1_000_000));
-    let route = RouteConfig { initial_rto: Duration::from_secs(1), rate, ..no_rate() };
+    let route = no_rate().initial_rto(Duration::from_secs(1)).rate(rate);
     pair.ends[0] = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(1), Instant::ZERO);
     let ids = [0, 1, 2].map(|i| {
-        let config = Config { precedence: levels[i], mss: Some(mss[i]), ..config.clone() };
+        let config = config.clone().precedence(levels[i]).mss(Some(mss[i]));
         let id = pair.ends[0].connect(Instant::ZERO, (US.0, 0), PEER, config).unwrap();
         assert_eq!(pair.ends[0].send(Instant::ZERO, id, &vec![7; OCTETS]), Ok(OCTETS));
         id
@@ -188,7 +188,7 @@ fn connections_share_a_routes_rate_whatever_their_segments_and_the_most_urgent_c
 }
 
 fn compressing() -> Config {
-    Config { compression: true, nodelay: true, ..plain() }
+    plain().compression(true).nodelay(true)
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn compressed_connections_carry_everything_but_syns() {
 #[test]
 fn compressed_transfers_survive_loss_and_keep_apart() {
     // Items 89 and 92: every seventh packet is lost; two connections between the same hosts.
-    let config = Config { timestamps: true, snack: true, ..compressing() };
+    let config = compressing().timestamps(true).snack(true);
     let mut pair = Pair::new(&config, 7);
     let ids: Vec<_> =
         (0..2u16).map(|i| pair.ends[0].connect(pair.now, (US.0, 5000 + i), PEER, config.clone()).unwrap()).collect();

@@ -11,8 +11,8 @@ fn receiver() -> Script {
 }
 
 fn sender(config: Config) -> Script {
-    let route = RouteConfig { loss: LossMeaning::Corruption, ..no_rate() };
-    let mut s = Script::connected(Config { congestion: Congestion::None, ..config }, route);
+    let route = no_rate().loss(LossMeaning::Corruption);
+    let mut s = Script::connected(config.congestion(Congestion::None), route);
     s.run("0.6 user send 8000");
     assert_eq!(s.ranges_until(0.7).len(), 8);
     s
@@ -82,8 +82,8 @@ fn partial_units_round_outwards() {
     // Item 34: a hole of 1500 octets is two units; one that begins 1500 above the edge has offset 1.
     let mut s = receiver();
     s.run("1.0 < . 1501:1601 ack 1\n1.0 > . 1:1 ack 1 snack 0+2");
-    let policy = SnackPolicy { repeat: 0, ..Config::default().snack_policy };
-    let mut s = Script::accepted(Config { snack_policy: policy, ..plain() }, "mss 1000 caps 0x40 win 65535");
+    let policy = Config::default().snack_policy.repeat(0);
+    let mut s = Script::accepted(plain().snack_policy(policy), "mss 1000 caps 0x40 win 65535");
     s.run(
         "1.0 < . 1001:1501 ack 1
          1.0 > . 1:1 ack 1 snack 0+1
@@ -95,7 +95,7 @@ fn partial_units_round_outwards() {
 #[test]
 fn unit_is_the_senders_mss_less_timestamps() {
     // Item 35: MSS 1012 with timestamps: unit 1000, so 3000 lost octets are 3.
-    let config = Config { timestamps: true, ..plain() };
+    let config = plain().timestamps(true);
     let mut s = Script::new(config, no_rate());
     s.run(
         "0.0 user listen
@@ -112,7 +112,7 @@ fn without_agreement_there_is_no_snack_and_no_answer() {
     // Items 28 and 43.
     let mut s = Script::accepted(plain(), "mss 1000 caps 0x00 win 65535");
     s.run("1.0 < . 1001:2001 ack 1\n1.0 > . 1:1 ack 1 snack none");
-    let route = RouteConfig { loss: LossMeaning::Corruption, ..no_rate() };
+    let route = no_rate().loss(LossMeaning::Corruption);
     let mut s = Script::connected_with(plain(), route, "win 65535 mss 1000 caps 0x00");
     s.run("0.6 user send 3000");
     s.ranges_until(0.7);
@@ -166,10 +166,10 @@ fn a_hole_beyond_what_was_sent_sends_nothing_new() {
 #[test]
 fn snack_delay_holds_the_answer_back() {
     // Item 44: 300 ms.
-    let policy = SnackPolicy { delay: Duration::from_millis(300), ..Config::default().snack_policy };
-    let mut s = sender(Config { snack_policy: policy, ..plain() });
+    let policy = Config::default().snack_policy.delay(Duration::from_millis(300));
+    let mut s = sender(plain().snack_policy(policy));
     s.run("1.1 < . 1:1 ack 1 snack 0+1\n1.399 quiet\n1.4 > . 1:1001");
-    let mut s = sender(Config { snack_policy: policy, ..plain() });
+    let mut s = sender(plain().snack_policy(policy));
     // The hole fills meanwhile: reordering, no resend.
     s.run("1.1 < . 1:1 ack 1 snack 0+1\n1.2 < . 1:1 ack 8001\n1.9 quiet");
 }
@@ -183,7 +183,7 @@ fn a_longer_snack_is_read_as_its_short_form() {
 
 #[test]
 fn the_fy97_defect_sends_every_resend_twice() {
-    let policy = SnackPolicy { double_retransmission: true, ..Config::default().snack_policy };
-    let mut s = sender(Config { snack_policy: policy, ..plain() });
+    let policy = Config::default().snack_policy.double_retransmission(true);
+    let mut s = sender(plain().snack_policy(policy));
     s.run("1.1 < . 1:1 ack 1 snack 0+1\n1.1 > . 1:1001\n1.1 > . 1:1001\n1.2 quiet");
 }

@@ -7,11 +7,11 @@ use scps_tp::{AckBehaviour, AckConfig, Config, Congestion, Event, RouteConfig, V
 use scps_types::{Bitrate, Duration, Instant};
 
 fn rated(bps: u64) -> RouteConfig {
-    RouteConfig { rate: Some(Bitrate::from_bps(bps)), ..RouteConfig::default() }
+    RouteConfig::default().rate(Some(Bitrate::from_bps(bps)))
 }
 
 fn rate_only() -> Config {
-    Config { congestion: Congestion::None, send_buffer: 2_000_000, nodelay: true, ..plain() }
+    plain().congestion(Congestion::None).send_buffer(2_000_000).nodelay(true)
 }
 
 /// Octets of IP packets with their times.
@@ -78,11 +78,9 @@ fn connections_of_a_route_share_its_rate() {
 fn vegas_doubles_as_its_variant_says() {
     // Item 58: setting 1 doubles every second round trip and measures first (FY97 Fig A-5: 1, 1, 2, 2).
     let flights = |slow_start| {
-        let config = Config {
-            congestion: Congestion::Vegas(VegasConfig { slow_start, ..VegasConfig::default() }),
-            initial_window: scps_tp::InitialWindow::Segments(2),
-            ..plain()
-        };
+        let config = plain()
+            .congestion(Congestion::Vegas(VegasConfig::default().slow_start(slow_start)))
+            .initial_window(scps_tp::InitialWindow::Segments(2));
         let mut s = Script::connected(config, no_rate());
         s.run("0.6 user send 90000");
         let mut acked = 1;
@@ -103,8 +101,11 @@ fn vegas_doubles_as_its_variant_says() {
 }
 
 fn receiver(behaviour: AckBehaviour, floor: Option<u64>) -> Script {
-    let ack = AckConfig { behaviour, delay: Duration::from_millis(200), floor: floor.map(Duration::from_millis) };
-    Script::accepted(Config { ack, ..plain() }, "mss 1000 caps 0x40 win 65535")
+    let ack = AckConfig::default()
+        .behaviour(behaviour)
+        .delay(Duration::from_millis(200))
+        .floor(floor.map(Duration::from_millis));
+    Script::accepted(plain().ack(ack), "mss 1000 caps 0x40 win 65535")
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn the_floor_does_not_put_an_acknowledgement_off_until_the_delay_is_over() {
 #[test]
 fn rtos_double_up_to_the_limit_and_then_reset() {
     // Items 72 to 74: RTO 1500 ms after one sample of 500 ms; three retransmissions, then RST.
-    let mut config = Config { congestion: Congestion::None, ..plain() };
+    let mut config = plain().congestion(Congestion::None);
     config.rto.retransmissions_max = 3;
     config.rto.max = Duration::from_secs(4);
     let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x00");
@@ -187,7 +188,7 @@ fn rtos_double_up_to_the_limit_and_then_reset() {
 #[test]
 fn rto_is_never_below_its_minimum() {
     // Item 73: RTT 0, variance floor 0, minimum 250 ms.
-    let mut config = Config { scps: false, ..plain() };
+    let mut config = plain().scps(false);
     config.rto.variance_floor = Duration::ZERO;
     let mut s = Script::new(config, no_rate());
     s.run("0.0 user connect\n0.0 < S. 0:0 ack 1 mss 1000\n0.0 state rto_ms 250");
@@ -213,7 +214,7 @@ fn zero_window_probes_carry_one_octet_on_the_schedule() {
 #[test]
 fn an_outage_stops_data_and_its_end_resumes_it_at_once() {
     // Items 77 to 79: nothing but probes; probes do not count; no waiting for the backed-off RTO.
-    let mut config = Config { congestion: Congestion::None, ..plain() };
+    let mut config = plain().congestion(Congestion::None);
     config.rto.retransmissions_max = 1;
     config.persist.probes_max = 1;
     let mut s = Script::connected(config, no_rate());
@@ -227,7 +228,7 @@ fn an_outage_stops_data_and_its_end_resumes_it_at_once() {
 
 #[test]
 fn any_packet_from_the_peer_ends_an_outage() {
-    let mut s = Script::connected(Config { congestion: Congestion::None, ..plain() }, no_rate());
+    let mut s = Script::connected(plain().congestion(Congestion::None), no_rate());
     s.run("1.0 user send 1000\n1.0 > P. 1:1001\n1.1 user outage");
     s.ranges_until(10.0);
     s.run("10.0 < . 1:1 ack 1\n10.0 > P. 1:1001");
@@ -235,7 +236,7 @@ fn any_packet_from_the_peer_ends_an_outage() {
 
 #[test]
 fn repeated_timeouts_suspend_the_route_when_asked_to() {
-    let mut config = Config { congestion: Congestion::None, ..plain() };
+    let mut config = plain().congestion(Congestion::None);
     config.rto.to_persist = Some(2);
     let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x00");
     s.run("1.0 user send 2000\n1.0 > . 1:1001\n1.0 > P. 1001:2001\n2.5 > . 1:1001\n2.5 > P. 1001:2001");
@@ -246,7 +247,7 @@ fn repeated_timeouts_suspend_the_route_when_asked_to() {
 #[test]
 fn time_wait_lasts_its_time_and_answers_a_repeated_fin() {
     // Item 80.
-    let mut s = Script::connected(Config { time_wait: Duration::from_secs(10), ..plain() }, no_rate());
+    let mut s = Script::connected(plain().time_wait(Duration::from_secs(10)), no_rate());
     s.run(
         "1.0 user close
          1.0 > F. 1:1
@@ -262,7 +263,7 @@ fn time_wait_lasts_its_time_and_answers_a_repeated_fin() {
 #[test]
 fn keepalives_follow_their_schedule() {
     // The first says that we are here; later ones ask, if nothing was heard in between.
-    let config = Config { keepalive: Config::default().keepalive, ..plain() };
+    let config = plain().keepalive(Config::default().keepalive);
     let mut s = Script::connected(config, no_rate());
     s.run(
         "1.5 > . 1:1 ack 1
@@ -277,7 +278,7 @@ fn keepalives_follow_their_schedule() {
 
 #[test]
 fn keepalives_without_answer_end_the_connection() {
-    let config = Config { keepalive: Some((Duration::from_secs(1), Duration::from_secs(10))), ..plain() };
+    let config = plain().keepalive(Some((Duration::from_secs(1), Duration::from_secs(10))));
     let mut s = Script::connected(config, no_rate());
     s.run("1.5 > . 1:1");
     // Strangers' guesses are no sign of life.
@@ -293,7 +294,7 @@ fn keepalives_without_answer_end_the_connection() {
 fn acknowledgements_that_tell_nothing_new_do_not_put_the_timeout_off() {
     // RFC 6298 (5.3): a segment is lost, and the peer, which knows no SACK, sends keep-alives of its own more often than the RTO.
     for syn_ack in ["win 65535 mss 1000 wscale 0", "win 65535 mss 1000 wscale 0 caps 0x40"] {
-        let config = Config { congestion: Congestion::Vj, ..plain() };
+        let config = plain().congestion(Congestion::Vj);
         let mut s = Script::connected_with(config, no_rate(), syn_ack);
         s.run("1.0 user send 900\n1.0 > P. 1:901");
         for tenths in 11..95 {

@@ -21,7 +21,7 @@ struct Receiver {
 
 impl Receiver {
     fn new(buffer: usize) -> Self {
-        let mut config = Config { receive_buffer: buffer, ..plain() };
+        let mut config = plain().receive_buffer(buffer);
         config.ack.behaviour = AckBehaviour::EveryNth(1);
         let mut script = Script::new(config, no_rate());
         script.run("0.0 user connect");

@@ -8,6 +8,7 @@ mod precedence;
 mod seed;
 mod seq;
 mod services;
+mod settings;
 
 pub use bitrate::{Bitrate, ParseBitrateError};
 pub use core::time::Duration;

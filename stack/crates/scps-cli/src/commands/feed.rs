@@ -143,7 +143,7 @@ impl Feed {
                                 "--record: found {n}; expected at most the send buffer."
                             )));
                         }
-                        Err(SendError::Closed) => return Ok(false),
+                        Err(_) => return Ok(false),
                     }
                 }
                 None => stack.send(id, rest).unwrap_or(0),

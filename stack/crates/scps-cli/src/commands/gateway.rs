@@ -86,7 +86,7 @@ struct AccountLine {
 
 impl From<Account> for AccountLine {
     fn from(account: Account) -> Self {
-        let Account { received, acknowledged, delivered, buffered, lost } = account;
+        let Account { received, acknowledged, delivered, buffered, lost, .. } = account;
         AccountLine { received, acknowledged, delivered, buffered, lost }
     }
 }
@@ -312,7 +312,7 @@ fn ended(now: Instant, report: &Report) -> ConnectionLine {
     ConnectionLine {
         event: "connection",
         t_s: seconds(now),
-        connection: report.pair.0,
+        connection: report.pair.as_u64(),
         asked_by: Some(side_name(report.near)),
         client: Some(report.client.to_string()),
         server: Some(report.server.to_string()),
@@ -327,7 +327,7 @@ fn still_open(now: Instant, id: PairId, accounts: PerSide<Account>) -> Connectio
     ConnectionLine {
         event: "open",
         t_s: seconds(now),
-        connection: id.0,
+        connection: id.as_u64(),
         asked_by: None,
         client: None,
         server: None,
@@ -532,6 +532,7 @@ fn transport_words(config: &SideConfig) -> String {
         Congestion::None => "no congestion control",
         Congestion::Vj => "VJ",
         Congestion::Vegas(_) => "Vegas",
+        other => other.name(),
     };
     let rate = match route.rate {
         Some(rate) if route.framing > 0 => {

@@ -274,7 +274,7 @@ impl Intake {
                     }
                 }
                 Err(RecvError::Hole { offset, len }) => self.holes.push((offset, len)),
-                Err(RecvError::WouldBlock | RecvError::Unknown) => return Ok(()),
+                Err(_) => return Ok(()),
             }
         }
         Ok(())

@@ -50,8 +50,8 @@ pub struct Host {
 
 impl Host {
     fn new(address: Ipv4Addr, seed: Seed) -> Self {
-        let config = EndpointConfig { addresses: vec![address.into()], ..EndpointConfig::default() };
-        let route = RouteConfig { rate: None, initial_rto: Duration::from_secs(1), ..RouteConfig::default() };
+        let config = EndpointConfig::default().addresses(vec![address.into()]);
+        let route = RouteConfig::default().rate(None).initial_rto(Duration::from_secs(1));
         Host {
             endpoint: Endpoint::new(config, route, seed, Instant::ZERO),
             programs: BTreeMap::new(),
@@ -129,25 +129,25 @@ pub struct Chain {
 }
 
 pub fn plain() -> Config {
-    let mut config = Config { scps: false, congestion: Congestion::Vj, ..Config::default() };
+    let mut config = Config::default().scps(false).congestion(Congestion::Vj);
     config.rto.syn_retransmissions_max = 6;
     config.rto.retransmissions_max = 15;
     config
 }
 
 pub fn space() -> Config {
-    let mut config = Config { congestion: Congestion::None, ..Config::modern() };
+    let mut config = Config::modern().congestion(Congestion::None);
     (config.send_buffer, config.receive_buffer) = (200_000, 200_000);
     config.rto.syn_retransmissions_max = 6;
     config
 }
 
 pub fn gateway_config(set_up: SetUp) -> GatewayConfig {
-    let lan = RouteConfig { rate: None, initial_rto: Duration::from_secs(1), ..RouteConfig::default() };
-    let wan = RouteConfig { rate: Some(Bitrate::from_bps(4_000_000)), ..RouteConfig::default() };
+    let lan = RouteConfig::default().rate(None).initial_rto(Duration::from_secs(1));
+    let wan = RouteConfig::default().rate(Some(Bitrate::from_bps(4_000_000)));
     GatewayConfig::transparent(
-        SideConfig { connection: plain(), route: lan, ..SideConfig::default() },
-        SideConfig { connection: space(), route: wan, ..SideConfig::default() },
+        SideConfig::default().connection(plain()).route(lan),
+        SideConfig::default().connection(space()).route(wan),
         set_up,
     )
 }

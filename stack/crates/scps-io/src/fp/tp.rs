@@ -60,24 +60,13 @@ fn v4(address: SocketAddr) -> io::Result<(Ipv4Addr, u16)> {
     }
 }
 
-fn error_of(reason: CloseReason) -> io::Error {
-    let kind = match reason {
-        CloseReason::Refused => io::ErrorKind::ConnectionRefused,
-        CloseReason::Reset => io::ErrorKind::ConnectionReset,
-        CloseReason::TimedOut => io::ErrorKind::TimedOut,
-        CloseReason::Unreachable { .. } => io::ErrorKind::HostUnreachable,
-        CloseReason::Finished | CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
-    };
-    io::Error::new(kind, reason)
-}
-
 impl TpNet {
     /// Takes a stack whose address is `address`; `config` is that of all connections, best effort aside.
     pub fn new(stack: Stack, address: Ipv4Addr, config: Config) -> TpNet {
         TpNet {
             stack,
             address,
-            config: Config { bets: false, ..config },
+            config: config.bets(false),
             connections: BTreeMap::new(),
             listeners: BTreeMap::new(),
             leaving: VecDeque::new(),
@@ -139,7 +128,7 @@ impl TpNet {
     }
 
     fn config(&self, service: Service) -> Config {
-        Config { bets: service == Service::BestEffort, ..self.config.clone() }
+        self.config.clone().bets(service == Service::BestEffort)
     }
 
     fn adopt(&mut self, id: ConnectionId) -> ConnId {
@@ -316,7 +305,7 @@ impl Net for TpNet {
         self.take_events();
         let connection = self.connections.get(&id.0).ok_or_else(gone)?;
         if let Some(reason) = connection.end {
-            return Err(error_of(reason));
+            return Err(reason.into());
         }
         let state = self.stack.endpoint().state(connection.id).ok_or_else(gone)?;
         Ok(!matches!(state, State::SynSent | State::SynReceived))
@@ -325,7 +314,7 @@ impl Net for TpNet {
     fn send(&mut self, id: ConnId, octets: &[u8]) -> io::Result<usize> {
         let connection = self.connections.get(&id.0).ok_or_else(gone)?;
         if let Some(reason) = connection.end {
-            return Err(error_of(reason));
+            return Err(reason.into());
         }
         // What the stack has taken cannot be called back.
         let room = usize::try_from(UNSENT_MAX.saturating_sub(self.unsent(id))).unwrap_or(usize::MAX);
@@ -340,12 +329,12 @@ impl Net for TpNet {
             // A connection that was reset or timed out reads as ended too; only the peer's FIN is an end.
             Ok((0, _)) => match end {
                 None | Some(CloseReason::Finished) => Ok(Recv::End),
-                Some(reason) => Err(error_of(reason)),
+                Some(reason) => Err(reason.into()),
             },
             Ok((n, _)) => Ok(Recv::Data(n)),
             Err(RecvError::Hole { len, .. }) => Ok(Recv::Hole(len)),
-            Err(RecvError::WouldBlock) => end.map_or(Ok(Recv::Wait), |reason| Err(error_of(reason))),
-            Err(error @ RecvError::Unknown) => Err(end.map_or_else(|| io::Error::other(error), error_of)),
+            Err(RecvError::WouldBlock) => end.map_or(Ok(Recv::Wait), |reason| Err(reason.into())),
+            Err(error) => Err(end.map_or_else(|| io::Error::other(error), io::Error::from)),
         }
     }
 

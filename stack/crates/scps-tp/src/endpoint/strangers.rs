@@ -20,6 +20,7 @@ const BACK_OFFS_MAX: u32 = 3;
 
 /// A segment that belongs to no connection and was answered by a reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Stranger {
     /// Who sent it.
     pub from: SocketAddr,

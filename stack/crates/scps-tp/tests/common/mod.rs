@@ -56,19 +56,17 @@ pub struct Script {
 
 /// Segments of 1000 octets, no timestamps, no rate: numbers that can be read.
 pub fn plain() -> Config {
-    Config {
-        mss: Some(1000),
-        timestamps: false,
-        sack: false,
-        keepalive: None,
-        send_buffer: 100_000,
-        receive_buffer: 60_000,
-        ..Config::default()
-    }
+    Config::default()
+        .mss(Some(1000))
+        .timestamps(false)
+        .sack(false)
+        .keepalive(None)
+        .send_buffer(100_000)
+        .receive_buffer(60_000)
 }
 
 pub fn no_rate() -> RouteConfig {
-    RouteConfig { rate: None, ..RouteConfig::default() }
+    RouteConfig::default().rate(None)
 }
 
 impl Script {
@@ -361,8 +359,8 @@ impl Script {
                     Err(_) => {}
                 }
             }
-            "outage" => self.endpoint.set_route_available(now, RouteId(0), false),
-            "restore" => self.endpoint.set_route_available(now, RouteId(0), true),
+            "outage" => self.endpoint.set_route_available(now, RouteId::default(), false),
+            "restore" => self.endpoint.set_route_available(now, RouteId::default(), true),
             other => panic!("what is {other:?} in {line:?}?"),
         }
         self.drain();
