@@ -3,9 +3,11 @@
 //! This file routes calls, `endpoint/arrival.rs` packets; what a connection does with them is the connection's.
 
 mod arrival;
+mod handle;
 mod listening;
 mod strangers;
 
+pub use handle::ConnectionHandle;
 pub use strangers::Stranger;
 
 use crate::ack::{Owed, Row};

@@ -27,6 +27,7 @@
 //! `opening.rs`, `path.rs`, `sender.rs`, `scoreboard.rs`, `recovery/state.rs`, `probing.rs` and `receiver.rs`), then `input.rs`,
 //! `recovery.rs`, `timeouts.rs` and `output.rs`, which act on it; every other file is one concern with its tests. Sources: the
 //! docs/protocol/scps-tp.md, cited like `scps-tp §4.4`; RFC 793, 5681, 5961, 6298, 6582, 7323, 8985.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod ack;
 mod cc;
@@ -77,7 +78,7 @@ pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
-pub use endpoint::{Endpoint, EndpointConfig, Stranger, Transmit, Trust};
+pub use endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Stranger, Transmit, Trust};
 pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
 pub use names::{ConnectionId, ListenerId, RouteId};

@@ -118,7 +118,7 @@ pub struct Progress {
 }
 
 /// Windows and times of a connection. Octets; `u64::MAX` for windows without congestion control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// Congestion window.

@@ -3,7 +3,7 @@
 
 mod common;
 use common::{no_rate, packet, plain, Script, PEER, PEER_ISS, US};
-use scps_tp::{Config, DropReason};
+use scps_tp::DropReason;
 use scps_types::{Duration, Instant, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};

@@ -5,7 +5,7 @@
 mod common;
 use common::{no_rate, packet, plain, Script, PEER, US};
 use proptest::prelude::*;
-use scps_tp::{Config, Congestion, RouteId, RtoConfig, State, VegasConfig};
+use scps_tp::{Config, Congestion, RouteId, State, VegasConfig};
 use scps_types::{Duration, Instant, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};

@@ -3,7 +3,7 @@
 
 mod common;
 use common::{ip_packet, no_rate, plain, US};
-use scps_tp::{Config, Congestion, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
+use scps_tp::{Congestion, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
 use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::checksum::Checksum;
 use scps_wire::ipv4::Ipv4;

@@ -3,7 +3,7 @@
 
 mod common;
 use common::{no_rate, plain, Script};
-use scps_tp::{Config, Congestion, LossMeaning, RouteConfig};
+use scps_tp::{Congestion, LossMeaning, RouteConfig};
 use scps_types::SeqNum;
 use scps_wire::options::Options;
 use scps_wire::scps::Snack;

@@ -3,7 +3,7 @@
 
 mod common;
 use common::{no_rate, plain, Script, PEER, US};
-use scps_tp::{Config, Congestion, Endpoint, EndpointConfig, Event, OptionError, RouteConfig, Trust};
+use scps_tp::{Config, Congestion, Endpoint, EndpointConfig, Event, OptionError, Trust};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
 use scps_wire::ipv4::Ipv4;

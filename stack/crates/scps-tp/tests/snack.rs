@@ -3,7 +3,7 @@
 
 mod common;
 use common::{no_rate, plain, Script};
-use scps_tp::{Config, Congestion, LossMeaning, RouteConfig, SnackPolicy};
+use scps_tp::{Config, Congestion, LossMeaning};
 use scps_types::Duration;
 
 fn receiver() -> Script {

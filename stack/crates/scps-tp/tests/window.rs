@@ -4,7 +4,7 @@
 mod common;
 use common::{no_rate, packet, plain, Script, PEER, PEER_ISS, US};
 use proptest::prelude::*;
-use scps_tp::{AckBehaviour, Config};
+use scps_tp::AckBehaviour;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
 
