@@ -2,6 +2,7 @@
 //! its baud rate, XORs them with an error vector, keeps them for a fixed delay and hands them on.
 //!
 //! Everything is a function of (state, input, now): no clocks, no descriptors. `scps channel` is the driver.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod direction;
 mod errors;

@@ -10,6 +10,7 @@
 //! [`partial`], [`private`],
 //! [`quota`], [`outgoing`], [`ascii`], [`crc`]. Sessions: [`server`], [`client`], with [`restart`] deciding whether
 //! and when a broken transfer is tried again.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod address;
 pub mod ascii;

@@ -15,6 +15,7 @@
 //! gives back ([`Fate::Pass`]) are to be forwarded to the other side as they are.
 //!
 //! Read next: `config.rs`, `gateway.rs` (who gets an event), `pair.rs` (what a connection is), `account.rs`.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod account;
 mod config;

@@ -3,6 +3,7 @@
 //! One thread, one epoll set. The loop sleeps until a packet, a timer or the caller's deadline: it never polls idly,
 //! because the lab runs it in a kernel whose time stands still while a process spins. This is the only crate that may
 //! read a clock or make system calls; unsafe code is confined to `sys.rs`.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod byte_stream;
 mod capture;

@@ -5,6 +5,7 @@
 //! `octets_max`, `wrap`, `unwrap`, `report`. Addresses are those of the service interface, IPv4 addresses, whatever the layer
 //! writes on the wire. Features add what is beside IPv4: `np` and `sp`. Forwarding and queues are not here: a layer never sees a packet that is not its host's own. Between
 //! transport and layer there may be SP (`Protection`): a segment then has [`Room`] behind it as well.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod ipv4;
 #[cfg(feature = "np")]

@@ -14,6 +14,7 @@
 //!
 //! Sources: docs/protocol/scps-np.md, cited like `scps-np §1.6`. `parse` never panics and never reads outside what it was
 //! given.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod address;
 mod counters;

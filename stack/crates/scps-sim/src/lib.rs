@@ -2,6 +2,7 @@
 //!
 //! Same seed and same calls give the same packets, so a run can be compared with itself. A link is three stages, as in
 //! the lab: serialise and queue, propagate, err (link-model §1).
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod host;
 mod link;

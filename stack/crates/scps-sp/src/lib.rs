@@ -11,6 +11,7 @@
 //! Read next: `sp.rs` (associations, policy, the two directions), `aead.rs` (the profile SP-AEAD-1), `element.rs` (what is in the
 //! protected part), `window.rs` (replays), `sent.rs` (reports that quote a packet). Source: docs/protocol/scps-sp.md, cited like `scps-sp §6`. The algorithms of the
 //! reference implementation (scps-sp §3) protect nothing; the feature `legacy-insecure` has them, for tests of interoperation.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod aead;
 mod association;

@@ -1,6 +1,7 @@
 //! Values every SCPS crate speaks in: time, sequence numbers, bit rates, seeds, and what protects a packet.
 //!
 //! Nothing here reads a clock or a source of entropy; constructing any of these in a test is a literal.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod bitrate;
 mod instant;

@@ -5,6 +5,7 @@
 //! and never reads outside what it was given.
 //!
 //! Sources: docs/protocol/scps-tp.md, RFC 791, 793, 768, 792, 1662, 2018, 7323.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod checksum;
 pub mod compressed;
