@@ -36,7 +36,7 @@ fn serve(stack: &SharedStack) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut buffer = [0; 4096];
     loop {
         match stream.read(&mut buffer)? {
-            0 => return Ok(stream.flush()?),
+            0 => return Ok(stream.finish()?),
             len => stream.write_all(&buffer[..len])?,
         }
     }

@@ -110,6 +110,22 @@ impl Stream {
         self.stack.borrow_mut().close(self.id);
     }
 
+    /// Ends sending, and waits until the peer has acknowledged everything, the end included: a program that leaves
+    /// without has perhaps not said that it is done.
+    pub fn finish(self) -> io::Result<()> {
+        self.shutdown_write();
+        loop {
+            let is_flushed = |s: scps_tp::Stats| s.flushed_at.is_some();
+            if self.stack.borrow().endpoint().stats(self.id).is_some_and(is_flushed) {
+                return Ok(());
+            }
+            if self.stack.borrow().endpoint().state(self.id).is_none_or(|s| s == State::Closed) {
+                return Err(undelivered());
+            }
+            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+        }
+    }
+
     /// Sends a whole record.
     pub fn write_record(&mut self, record: &[u8]) -> io::Result<()> {
         loop {
@@ -131,6 +147,10 @@ impl Stream {
             self.stack.borrow_mut().turn_for_stream().map_err(other)?;
         }
     }
+}
+
+fn undelivered() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the connection ended before everything was acknowledged")
 }
 
 impl Read for Stream {
@@ -162,10 +182,7 @@ impl Write for Stream {
                 return Ok(());
             }
             if state.is_none_or(|s| s == State::Closed) {
-                return Err(io::Error::new(
-                    io::ErrorKind::BrokenPipe,
-                    "the connection ended before everything was acknowledged",
-                ));
+                return Err(undelivered());
             }
             self.stack.borrow_mut().turn_for_stream().map_err(other)?;
         }
