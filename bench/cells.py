@@ -68,9 +68,8 @@ def plan_of(words: tuple[str, ...]) -> Plan:
 
 def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
     """Of cells that differ in their seed, one after the other, with an engine of their own."""
-    engine = VirtualEngine()
+    engine = VirtualEngine(snapshots=snapshots)
     engine.prepare(print, [plan])
-    engine.snapshots = snapshots
     core = min(os.sched_getaffinity(0))
     with Meter() as meter, tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder:
         for number in range(count):

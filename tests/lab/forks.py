@@ -70,8 +70,7 @@ class Statuses(dict[str, str]):
 @contextmanager
 def prepared(plans: Mapping[str, Plan], *, snapshots: bool = True) -> Iterator[VirtualEngine]:
     """An engine without templates; without `snapshots` it makes none."""
-    engine = VirtualEngine()
-    engine.snapshots = snapshots
+    engine = VirtualEngine(snapshots=snapshots)
     engine.prepare(print, plans.values())
     try:
         yield engine

@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import scpslab
 from scpslab.engine.bundle import copy_programs
-from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.live import LiveEngine
 from scpslab.engine.needs import Needs
+from scpslab.engine.uml import Guest
 from scpslab.plan import Plan
 from scpslab.setup import ensure_stack, ensure_tools
 
@@ -40,8 +41,6 @@ class HostInGuest(LiveEngine):
         self._folder = tempfile.TemporaryDirectory(prefix="scpslab-machine-")
         self._program = program_folder(Path(self._folder.name), "run_cell.py", any(Needs.of(plan).stack for plan in plans))
 
-    def furnish(self, folder: CellFolder) -> None:
+    def guest(self, plan: Plan) -> Guest:
         """As engine `live`, with the machine in the place of the lab program."""
-        super().furnish(folder)
-        (folder.path / "lab").unlink()
-        (folder.path / "lab").symlink_to(self._program)
+        return replace(super().guest(plan), program=self._program)

@@ -39,9 +39,9 @@ def in_appliance(plans, monkeypatch):
 
 def machines(engine: VirtualEngine) -> Machines:
     """The machines of an engine that has run cells in some."""
-    found = engine.machines
-    assert found is not None
-    return found
+    assert engine.appliance is not None
+    assert engine.appliance.machines is not None
+    return engine.appliance.machines
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.engine import template as templates
-from scpslab.engine.template import Fork, Template
+from scpslab.engine.template import Fork, TemplateGuest
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.plan.script import RunStep
@@ -57,7 +57,7 @@ def running(engine: VirtualEngine, plans: dict[str, Plan], folder: Path) -> Iter
         runner.join()
 
 
-def seen(look: Callable[[], list[Fork] | list[Template]], limit_s: float = 600.0) -> Fork | Template:
+def seen(look: Callable[[], list[Fork] | list[TemplateGuest]], limit_s: float = 600.0) -> Fork | TemplateGuest:
     """The first of those that are looked for."""
     limit = time.monotonic() + limit_s
     while time.monotonic() < limit:

@@ -102,8 +102,7 @@ class FreshEngine(VirtualEngine):
 @contextmanager
 def reading(plans: dict[str, Plan], folder: Path, kind: type[VirtualEngine] = VirtualEngine, *, snapshots: bool = True) -> Iterator[VirtualEngine]:
     """An engine whose guests also say what their network is."""
-    engine = kind()
-    engine.snapshots = snapshots
+    engine = kind(snapshots=snapshots)
     engine.prepare(print, plans.values())
     for number, (needs, (program, digest)) in enumerate(engine._bundles.items()):
         copied = folder / f"lab-{number}"

@@ -16,7 +16,7 @@ import pytest
 from scpslab.analysis.run import open_run
 from scpslab.core.scratch import scratch
 from scpslab.engine.confinement import LAUNCHER, protections, template_launcher
-from scpslab.engine.template import Template
+from scpslab.engine.template import TemplateGuest
 from scpslab.engine.uml import ROOT_ARGUMENTS
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.setup import Images, ensure
@@ -132,8 +132,8 @@ def attacked_by_a_fork(folder: Path, images: Images) -> tuple[dict[str, Any], li
     engine = VirtualEngine()
     with scratch("/dev/shm") as memory:
         words = template_launcher(images.tools_dir, images.kernel, home, folder / "T", memory)
-        words += [str(images.kernel), "mem=512M", *ROOT_ARGUMENTS, "con=null", "con0=null,fd:1", "quiet", "norandmaps", *engine.clock_arguments]
-        template = Template([*words, f"lab_seed={'0d' * 32}"], home, {"TMPDIR": str(memory), "HOME": str(memory)}, None)
+        words += [str(images.kernel), "mem=512M", *ROOT_ARGUMENTS, "con=null", "con0=null,fd:1", "quiet", "norandmaps", *engine.clock]
+        template = TemplateGuest([*words, f"lab_seed={'0d' * 32}"], home, {"TMPDIR": str(memory), "HOME": str(memory)}, None)
         try:
             template.boot(LIMITS["wall_s"])
             template.fork(one, None).wait(LIMITS["wall_s"])

@@ -49,8 +49,13 @@ class Engine(ABC):
     deterministic: ClassVar[bool]
     # Whether a person can use the lab: nobody could keep up with virtual time.
     interactive: ClassVar[bool] = False
-    # Whether cells may go on from a network that was set up for others too, in engines that can do so; the results are the same.
-    snapshots: bool = True
+
+    def __init__(self, *, snapshots: bool = True) -> None:
+        """`snapshots`: cells may go on from a network that was set up for others too, in engines that can do so.
+
+        The results are the same.
+        """
+        self.snapshots = snapshots
 
     @abstractmethod
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:

@@ -28,14 +28,22 @@ class CellFolder:
     """`path` is the engine's folder; `inside` is the part that the lab reads; `out`, within it, holds what the lab writes."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
-        self.plan = plan
-        self._place(path)
+        self.path, self.plan = path, plan
 
-    def _place(self, path: Path) -> None:
-        self.path = path
-        self.console = path / "console.log"
-        self.inside = path / "cell"
-        self.out = CellFiles(self.inside / OUT)
+    @property
+    def console(self) -> Path:
+        """What the lab says."""
+        return self.path / "console.log"
+
+    @property
+    def inside(self) -> Path:
+        """What the lab reads."""
+        return self.path / "cell"
+
+    @property
+    def out(self) -> CellFiles:
+        """What the lab writes."""
+        return CellFiles(self.inside / OUT)
 
     @classmethod
     @contextmanager
@@ -52,7 +60,7 @@ class CellFolder:
     def move(self, path: Path) -> None:
         """Moves it to another place of the same file system."""
         self.path.rename(path)
-        self._place(path)
+        self.path = path
 
     def fill(self) -> None:
         """Makes the lab's input: its plan, the vectors of bit errors, and an empty folder for its output."""

@@ -38,8 +38,8 @@ class HostEngine(ProcessEngine):
     interactive: ClassVar[bool] = True
     lab_name: ClassVar[str] = "the lab program"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, snapshots: bool = True) -> None:
+        super().__init__(snapshots=snapshots)
         self._programs: dict[bool, Path] = {}
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:

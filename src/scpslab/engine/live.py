@@ -15,12 +15,8 @@ class LiveEngine(UmlEngine):
     name: ClassVar[str] = "live"
     deterministic: ClassVar[bool] = False
     interactive: ClassVar[bool] = True
-    clock_arguments: ClassVar[list[str]] = []
+    clock: ClassVar[tuple[str, ...]] = ()
 
     def as_carried_out(self, plan: Plan) -> Plan:
         """The plan with a limit for the lab's lateness: a cell that does not keep real time fails."""
         return on_the_wall_clock(plan)
-
-    def seed_arguments(self, plan: Plan) -> list[str]:
-        """None: the kernel takes its randomness from the host."""
-        return []

@@ -9,6 +9,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,9 +22,21 @@ from scpslab.plan import Plan
 MOST_CONSOLE_BYTES, LOOK_S = 16 << 20, 0.2
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How a lab ended: why the engine ended or refused it ("" where all is well), and its exit code.
+
+    `is_lost`: it ended because something ended that it depends on and that can be had anew; it is worth another try.
+    """
+
+    why: str
+    returncode: int
+    is_lost: bool = False
+
+
 @contextmanager
-def console_bounded(folder: CellFolder, process: LabProcess) -> Iterator[None]:
-    """Meanwhile, a lab that fills its console is ended; `cut_console` says so afterwards."""
+def _console_bounded(folder: CellFolder, process: LabProcess) -> Iterator[None]:
+    """Meanwhile, a lab that fills its console is ended; `_cut_console` says so afterwards."""
     over = threading.Event()
 
     def watch() -> None:
@@ -41,7 +54,7 @@ def console_bounded(folder: CellFolder, process: LabProcess) -> Iterator[None]:
         thread.join()
 
 
-def cut_console(folder: CellFolder) -> str:
+def _cut_console(folder: CellFolder) -> str:
     """Cuts what an ended lab has said at the limit. Returns "", or why the lab failed."""
     if _console_bytes(folder) <= MOST_CONSOLE_BYTES:
         return ""
@@ -60,7 +73,8 @@ class ProcessEngine(Engine):
 
     lab_name: ClassVar[str]
 
-    def __init__(self) -> None:
+    def __init__(self, *, snapshots: bool = True) -> None:
+        super().__init__(snapshots=snapshots)
         self._running: set[LabProcess] = set()
         self._lock = threading.Lock()
         self._stopped = False
@@ -87,20 +101,39 @@ class ProcessEngine(Engine):
         """What a lab is busy with at its wall limit, as the end of a sentence; "" if this cannot be found out."""
         return ""
 
+    def is_lost(self, process: LabProcess) -> bool:
+        """Whether an ended lab is worth another try; see Ending."""
+        return False
+
     def nudge(self, process: LabProcess) -> None:
         """Makes a lab look at its input again."""
 
     def run(self, cell: CellRun) -> dict[str, Any]:
-        """Runs a cell in a folder of its own next to its target, and moves it into place when the cell has ended."""
+        """Runs a cell; where its lab was lost meanwhile, once more."""
+        status, is_lost = self._run_once(cell)
+        return self._run_once(cell)[0] if is_lost and not self._stopped else status
+
+    def _run_once(self, cell: CellRun) -> tuple[dict[str, Any], bool]:
+        """Runs a cell in a folder of its own next to its target, and moves it into place when the cell has ended.
+
+        Returns its status, and whether its lab was lost.
+        """
         with CellFolder.beside(cell.folder, self.as_carried_out(cell.plan)) as folder:
             folder.fill()
             self.furnish(folder)
-            with self.lab(folder, cell.core) as process:
-                with console_bounded(folder, process):
-                    ended = self._wait(process, folder.plan.cell.limits.wall_s)
-                ended = cut_console(folder) or ended
-                left = self.look_over(folder)
-                return folder.finish(cell.folder, ended or left, f"{self.lab_name}{_by_signal(process.returncode or 0)}")
+            with self.ended(folder, cell.core) as ending:
+                name = f"{self.lab_name}{_by_signal(ending.returncode)}"
+                return folder.finish(cell.folder, ending.why, name), ending.is_lost
+
+    @contextmanager
+    def ended(self, folder: CellFolder, core: int | None = None) -> Iterator[Ending]:
+        """Runs the lab of a filled folder to its end. What it wrote is there in the block, looked over."""
+        with self.lab(folder, core) as process:
+            with _console_bounded(folder, process):
+                why = self._wait(process, folder.plan.cell.limits.wall_s)
+            why = _cut_console(folder) or why
+            refused = self.look_over(folder)
+            yield Ending(why or refused, process.returncode or 0, self.is_lost(process))
 
     def interact(self, plan: Plan, folder: Path, meanwhile: Callable[[Path], None]) -> int:
         """Runs a plan at the user's terminal until the user leaves; see Engine.interact."""

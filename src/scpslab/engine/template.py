@@ -34,7 +34,7 @@ class TemplateError(LabError):
 class Fork:
     """A cell's guest: a child of a template's. `lost`: it ended because its template did."""
 
-    def __init__(self, template: Template, pid: int) -> None:
+    def __init__(self, template: TemplateGuest, pid: int) -> None:
         self._template, self.pid = template, pid
         self.returncode: int | None = None
         self.lost = False
@@ -81,7 +81,7 @@ class Fork:
         self._over.set()
 
 
-class Template:
+class TemplateGuest:
     """A booted kernel, from `boot` to `kill`.
 
     A thread of its own starts it and hears what it says: the kernel ends with the thread that has started it, and so it lasts as long as it is needed.
@@ -237,10 +237,19 @@ class Template:
 class Held:
     """A template in a pool: how many cells use it, and when it was used last."""
 
-    def __init__(self, template: Template, folder: Path, give_back: Callable[[], None]) -> None:
+    def __init__(self, template: TemplateGuest, folder: Path, give_back: Callable[[], None]) -> None:
         """`folder`: where its cells are put."""
         self.template, self.folder, self.give_back = template, folder, give_back
         self.users, self.used_at = 0, time.monotonic()
+
+    def begin(self) -> None:
+        """One cell more uses it."""
+        self.users += 1
+
+    def end(self) -> None:
+        """One cell less uses it."""
+        self.users -= 1
+        self.used_at = time.monotonic()
 
     def close(self) -> None:
         """Ends it and gives back what it had of the machine."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scpslab.engine.template import Held, Template
+from scpslab.engine.template import Held, TemplateGuest
 
 # Besides those in use. A sweep whose innermost axis changes the network comes back to each after a few others.
 MOST_IDLE = 8
@@ -21,14 +20,14 @@ class TemplatePool:
     def __init__(self, free_bytes: Callable[[], int]) -> None:
         """`free_bytes`: how much memory templates and their forks can still have."""
         self._free_bytes = free_bytes
-        self._held: dict[str, Held] = {}
+        self._held: dict[Hashable, Held] = {}
         self._booting: list[Held] = []
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
         self._is_stopped = False
 
     @contextmanager
-    def use(self, key: str, make: Callable[[], Held], limit_s: float, needed_bytes: int) -> Iterator[Held]:
+    def use(self, key: Hashable, make: Callable[[], Held], limit_s: float, needed_bytes: int) -> Iterator[Held]:
         """The template of a key, for the time of a cell.
 
         It is made and booted, within a limit, where there is none or where it has ended; others are dropped until there is the memory that it needs.
@@ -45,13 +44,12 @@ class TemplatePool:
             yield held
         finally:
             with self._lock:
-                held.users -= 1
-                held.used_at = time.monotonic()
+                held.end()
                 is_over = not held.users and self._held.get(key) is not held
             if is_over:
                 held.close()
 
-    def templates(self) -> list[Template]:
+    def templates(self) -> list[TemplateGuest]:
         """Those that there are, booted or not yet."""
         with self._lock:
             return [held.template for held in (*self._held.values(), *self._booting)]
@@ -72,13 +70,13 @@ class TemplatePool:
         for held in idle:
             held.close()
 
-    def _find(self, key: str) -> Held | None:
+    def _find(self, key: Hashable) -> Held | None:
         with self._lock:
             held = self._held.get(key)
             if held is None:
                 return None
             if held.template.is_alive:
-                held.users += 1
+                held.begin()
                 return held
             del self._held[key]
             in_use = held.users
@@ -86,10 +84,10 @@ class TemplatePool:
             held.close()
         return None
 
-    def _boot(self, key: str, held: Held, limit_s: float) -> None:
+    def _boot(self, key: Hashable, held: Held, limit_s: float) -> None:
         """Boots it for its first user. One that comes to nothing is that user's alone."""
         with self._lock:
-            held.users += 1
+            held.begin()
             self._booting.append(held)
             if self._is_stopped:
                 held.template.kill()
@@ -103,10 +101,10 @@ class TemplatePool:
         """Makes room for one more."""
         while True:
             with self._lock:
-                idle = sorted((held.used_at, key) for key, held in self._held.items() if not held.users)
+                idle = [key for key, held in self._held.items() if not held.users]
                 if not idle or (len(idle) < MOST_IDLE and self._free_bytes() >= needed_bytes):
                     return
-                dropped = self._held.pop(idle[0][1])
+                dropped = self._held.pop(min(idle, key=lambda key: self._held[key].used_at))
             dropped.close()
 
 

@@ -13,7 +13,8 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,6 +59,63 @@ class Session(subprocess.Popen[bytes]):
             return
 
 
+@dataclass(frozen=True, kw_only=True)
+class Guest:
+    """What a guest is made of: kernel, launcher's folder, boot folder, lab program, archives of images of others.
+
+    `clock`: the kernel's arguments for its clock. `seed` of its random numbers: "" where it takes them from the host.
+    """
+
+    kernel: Path
+    tools: Path
+    boot: Path
+    program: Path
+    memory_mib: int
+    clock: tuple[str, ...]
+    seed: str
+    images: tuple[Path, ...] = ()
+
+    def furnish(self, folder: CellFolder) -> None:
+        """Puts boot folder, lab program and images of others where the kernel finds them."""
+        lend(list(self.images), folder.inside / "images")
+        self.link(folder)
+
+    def link(self, folder: CellFolder) -> None:
+        """Puts boot folder and lab program where the kernel finds them."""
+        for name, target in (("boot", self.boot), ("lab", self.program)):
+            (folder.path / name).symlink_to(target.resolve())
+
+    def command(self, console: str) -> list[str]:
+        """The kernel's command line."""
+        words = [str(self.kernel), f"mem={self.memory_mib}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet"]
+        return [*words, "norandmaps", *self.clock, *([f"lab_seed={self.seed}"] if self.seed else [])]
+
+    @contextmanager
+    def boot_in(
+        self,
+        folder: CellFolder,
+        core: int | None = None,
+        console: SessionConsole | None = None,
+    ) -> Iterator[LabProcess]:
+        """A kernel in a folder. It keeps its memory file, and a note of its process id, in a scratch folder of its own.
+
+        The launcher confines it to its folders, and ends it when this program ends.
+        """
+        with scratch(memory.choose()) as home:
+            words = launcher(self.tools, self.kernel, folder.path, home)
+            options: dict[str, Any] = {"cwd": folder.path, "env": {"TMPDIR": str(home), "HOME": str(home)}}
+            if console:
+                words += [*self.command(f"fd:{console.input},fd:{console.output}"), f"lab_term={console.kind}"]
+                yield subprocess.Popen(words, pass_fds=(console.input, console.output), **options)
+                return
+            with folder.console.open("wb") as log:
+                options |= {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
+                process = Session([*words, *self.command("null,fd:1")], **options)
+            if core is not None:
+                os.sched_setaffinity(process.pid, {core})
+            yield process
+
+
 class UmlEngine(ProcessEngine):
     """Runs cells as User-Mode Linux processes, each pinned to one core.
 
@@ -65,15 +123,18 @@ class UmlEngine(ProcessEngine):
     """
 
     lab_name: ClassVar[str] = "the lab kernel"
-    clock_arguments: ClassVar[list[str]]
+    clock: ClassVar[tuple[str, ...]]
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, snapshots: bool = True) -> None:
+        super().__init__(snapshots=snapshots)
         # Built only for plans that need them, so that results of other plans do not depend on them.
         self._images: dict[bool, Images] = {}
         self._bundles: dict[Needs, tuple[Path, str]] = {}
         self._own_images: dict[str, tuple[OwnImage, Path]] = {}
-        self._input_hash = input_hash()
+
+    @cached_property
+    def _input_hash(self) -> str:
+        return input_hash()
 
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
         """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
@@ -82,7 +143,6 @@ class UmlEngine(ProcessEngine):
         memory.check_guests(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
             images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
-            self._kernel, self._tools = images.kernel, images.tools_dir
             scps = ensure_stack(say) if needs.stack else None
             self._bundles[needs] = (ensure_bundle(images, scps, cache_dir(), partial(self._compile, images)), bundle_hash(images, scps))
         for plan in plans:
@@ -128,56 +188,52 @@ class UmlEngine(ProcessEngine):
             raise LabError(f'lab program: found that the guest did not compile it, last lines "{tail}"; expected compiled code. Run "scpslab doctor".')
 
     def boot(self, images: Images, program: Path, cell: Path, limits: dict[str, int]) -> str:
-        """Runs run_lab.py of the folder `lab` in a guest to its end; its results are then in `cell`/out. Returns the last lines of the console."""
+        """Runs run_lab.py of the folder `program` in a guest to its end; its results are then in `cell`/out.
+
+        Returns the last lines of the console.
+        """
         with scratch() as work:
-            for name, target in (("boot", images.boot_dir), ("lab", program), ("cell", cell)):
-                (work / name).symlink_to(target.resolve())
-            self._kernel, self._tools = images.kernel, images.tools_dir
+            (work / "cell").symlink_to(cell.resolve())
             (cell / OUT).mkdir(exist_ok=True)
             folder = CellFolder(work, no_network(limits))
-            with self.kernel(folder) as process:
+            guest = self._made_of(images, program, folder.plan)
+            guest.link(folder)
+            with self.program_in(guest, folder) as process:
                 return self._wait(process, limits["wall_s"]) or folder.console_tail()
 
-    def command(self, plan: Plan, console: str) -> list[str]:
-        """The kernel's command line for a plan."""
-        words = [str(self._kernel), f"mem={plan.network.memory_mib}M", *ROOT_ARGUMENTS, "con=null", f"con0={console}", "quiet", "norandmaps"]
-        return [*words, *self.clock_arguments, *self.seed_arguments(plan)]
+    def guest(self, plan: Plan) -> Guest:
+        """What the guest of a prepared plan is made of."""
+        needs = Needs.of(plan)
+        return self._made_of(self._images[needs.docker], self._bundles[needs][0], plan)
 
-    def confine(self, work: Path, home: Path) -> list[str]:
-        """The words in front of the kernel's command line: they confine the kernel to its folders, and end it when this program ends."""
-        return launcher(self._tools, self._kernel, work, home)
-
-    def seed_arguments(self, plan: Plan) -> list[str]:
-        """The kernel argument that seeds the guest's random numbers."""
-        return [f"lab_seed={plan.cell.kernel_seed}"]
+    def _made_of(self, images: Images, program: Path, plan: Plan) -> Guest:
+        return Guest(
+            kernel=images.kernel,
+            tools=images.tools_dir,
+            boot=images.boot_dir,
+            program=program,
+            memory_mib=plan.network.memory_mib,
+            clock=self.clock,
+            seed=plan.cell.kernel_seed if self.deterministic else "",
+            images=tuple(self._own_images[name][1] for name in own_images(plan)),
+        )
 
     def furnish(self, folder: CellFolder) -> None:
-        """Puts boot folder, lab program and images of others where the kernel finds them."""
-        needs = Needs.of(folder.plan)
-        lend([self._own_images[name][1] for name in own_images(folder.plan)], folder.inside / "images")
-        for name, target in (("boot", self._images[needs.docker].boot_dir), ("lab", self._bundles[needs][0])):
-            (folder.path / name).symlink_to(target.resolve())
+        """See Guest.furnish."""
+        self.guest(folder.plan).furnish(folder)
 
-    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> AbstractContextManager[LabProcess]:
-        """A kernel in the folder, booted for it."""
-        return self.kernel(folder, core, console)
+    def lab(
+        self,
+        folder: CellFolder,
+        core: int | None = None,
+        console: SessionConsole | None = None,
+    ) -> AbstractContextManager[LabProcess]:
+        """A guest in the folder, booted for it."""
+        return self.guest(folder.plan).boot_in(folder, core, console)
 
-    @contextmanager
-    def kernel(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[LabProcess]:
-        """A kernel in the folder. The kernel keeps its memory file, and a note of its process id, in a scratch folder of its own."""
-        with scratch(memory.choose()) as home:
-            words = self.confine(folder.path, home)
-            options: dict[str, Any] = {"cwd": folder.path, "env": {"TMPDIR": str(home), "HOME": str(home)}}
-            if console:
-                words += [*self.command(folder.plan, f"fd:{console.input},fd:{console.output}"), f"lab_term={console.kind}"]
-                yield subprocess.Popen(words, pass_fds=(console.input, console.output), **options)
-                return
-            with folder.console.open("wb") as log:
-                options |= {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
-                process = Session([*words, *self.command(folder.plan, "null,fd:1")], **options)
-            if core is not None:
-                os.sched_setaffinity(process.pid, {core})
-            yield process
+    def program_in(self, guest: Guest, folder: CellFolder) -> AbstractContextManager[LabProcess]:
+        """A guest that runs a program, and no cell."""
+        return guest.boot_in(folder)
 
     def look_over(self, folder: CellFolder) -> str:
         """Removes everything except files and folders from the guest's output."""

@@ -118,8 +118,7 @@ class Benches:
                 self._open.pop(old).close()
             if run not in self._open:
                 remove_dead(*places(), *([self._parent] if self._parent else []))
-                engine = ENGINES[name]()
-                engine.snapshots = fields["snapshots"]
+                engine = ENGINES[name](snapshots=fields["snapshots"])
                 stack = ExitStack()
                 self._open[run] = _Bench(engine, stack.enter_context(scratch(self._parent)).resolve(), stack, time.monotonic())
             return self._open[run]

@@ -120,8 +120,7 @@ class PlansRun:
         self.own = dict(own or {})
         self.name = RunFolder.name_of(scenario.name, resolved, options.engine, self.own)
         self.folder = RunFolder(options.place(self.name))
-        self.engine: Engine = ENGINES[options.engine]()
-        self.engine.snapshots = options.snapshots
+        self.engine: Engine = ENGINES[options.engine](snapshots=options.snapshots)
         self.stores = stores()
         self._full: list[Store] = []
         self.executor = EXECUTORS[options.executor](options.jobs, options.cluster)

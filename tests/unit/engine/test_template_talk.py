@@ -11,7 +11,7 @@ import time
 import pytest
 
 from scpslab.engine import template as templates
-from scpslab.engine.template import Template, TemplateError
+from scpslab.engine.template import TemplateError, TemplateGuest
 
 LIMIT_S = 20.0
 PREAMBLE = """
@@ -27,9 +27,9 @@ def start(tmp_path):
     """Starts a program as a template."""
     started = []
 
-    def make(program: str) -> Template:
+    def make(program: str) -> TemplateGuest:
         words = [sys.executable, "-c", PREAMBLE + textwrap.dedent(program)]
-        template = Template(words, tmp_path, dict(os.environ), None)
+        template = TemplateGuest(words, tmp_path, dict(os.environ), None)
         started.append(template)
         template.boot(LIMIT_S)
         return template
@@ -39,7 +39,7 @@ def start(tmp_path):
         template.close()
 
 
-def ended(template: Template) -> bool:
+def ended(template: TemplateGuest) -> bool:
     """Whether it has ended by itself, or been ended, and its process is gone."""
     limit = time.monotonic() + LIMIT_S
     while template.is_alive and time.monotonic() < limit:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import shutil
 import threading
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from scpslab import plan as plans
 from scpslab.engine.appliance.job import BOOT, CELL, CONSOLE, EXCHANGE, KERNEL, LAB, MACHINE, OUT, PORT, READY, TOOLS, Answer, Job, line
+from scpslab.engine.base import LabProcess
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.process import console_bounded, cut_console
-from scpslab.engine.uml import no_network
-from scpslab.engine.virtual import VirtualEngine
+from scpslab.engine.terminal import SessionConsole
+from scpslab.engine.uml import Guest, no_network
+from scpslab.engine.virtual import Forked, VirtualEngine
 from scpslab.plan import Plan
 from scpslab.runs import CellFiles
 
@@ -27,41 +31,52 @@ CELLS = Path("/dev/shm/cells")
 class Inside(VirtualEngine):
     """Engine `virtual` with its parts where the host shares them. It runs one job at a time."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._kernel, self._tools = MACHINE / KERNEL / "linux", MACHINE / TOOLS
-        self._job: Job
+    def __init__(self, job: Job, forked: Forked) -> None:
+        """`forked`: the templates of earlier jobs."""
+        super().__init__(snapshots=job.snapshots)
+        self._job, self._forked = job, forked
+        self._given = MACHINE / EXCHANGE / str(job.id)
 
-    def hash(self, plan: Plan) -> str:
-        """What cells with the same template share besides their network."""
-        return f"{self._job.boot} {self._job.lab}"
+    def guest(self, plan: Plan) -> Guest:
+        """See UmlEngine. What a cell needs of others' images has come with its files."""
+        job = self._job
+        return Guest(
+            kernel=MACHINE / KERNEL / "linux",
+            tools=MACHINE / TOOLS,
+            boot=MACHINE / BOOT / job.boot,
+            program=MACHINE / LAB / job.lab if job.lab else self._given / LAB,
+            memory_mib=plan.network.memory_mib,
+            clock=self.clock,
+            seed=plan.cell.kernel_seed,
+        )
 
-    def boot_limit_s(self, plan: Plan) -> float:
-        """The job's, because time passes here more slowly for what a machine does."""
-        return self._job.wall_s
+    def lab(
+        self,
+        folder: CellFolder,
+        core: int | None = None,
+        console: SessionConsole | None = None,
+    ) -> AbstractContextManager[LabProcess]:
+        """A cell's guest as elsewhere, or one that runs a program."""
+        if self._job.is_cell:
+            return super().lab(folder, core, console)
+        return self.program_in(self.guest(folder.plan), folder)
 
-    def furnish(self, folder: CellFolder) -> None:
-        """Puts boot folder and lab program where the kernel finds them."""
-        exchanged = MACHINE / EXCHANGE / str(self._job.id) / LAB
-        for name, target in ((BOOT, MACHINE / BOOT / self._job.boot), (LAB, MACHINE / LAB / self._job.lab if self._job.lab else exchanged)):
-            (folder.path / name).symlink_to(target)
-
-    def carry_out(self, job: Job) -> Answer:
-        """Runs a job to its end; its files are then in its folder of the exchange."""
-        self._job, self.snapshots = job, job.snapshots
-        given = MACHINE / EXCHANGE / str(job.id)
-        plan = plans.parse(CellFiles(given / CELL).plan.read_bytes()) if job.is_cell else no_network({"wall_s": 1, "memory_mib": job.memory_mib})
+    def carry_out(self) -> Answer:
+        """Runs the job to its end; its files are then in its folder of the exchange."""
+        job, given = self._job, self._given
+        nothing = no_network({"wall_s": 1, "memory_mib": job.memory_mib})
+        plan = plans.parse(CellFiles(given / CELL).plan.read_bytes()) if job.is_cell else nothing
+        # Time passes here more slowly for what a machine does.
+        limits = replace(plan.cell.limits, wall_s=math.ceil(job.wall_s))
+        plan = replace(plan, cell=replace(plan.cell, limits=limits))
         with CellFolder.beside(CELLS / str(job.id), plan) as folder:
             shutil.copytree(given / CELL, folder.inside)
             folder.out.path.mkdir(exist_ok=True)
             self.furnish(folder)
-            with self.lab(folder) if job.is_cell else self.kernel(folder) as process:
-                with console_bounded(folder, process):
-                    ended = self._wait(process, job.wall_s)
-                ended = cut_console(folder) or ended or self.look_over(folder)
+            with self.ended(folder) as ending:
                 shutil.copytree(folder.out.path, given / OUT, copy_function=shutil.copyfile)
                 shutil.copyfile(folder.console, given / CONSOLE)
-                return Answer(id=job.id, ended=ended, returncode=process.returncode or 0)
+                return Answer(id=job.id, ended=ending.why, returncode=ending.returncode)
 
 
 def port() -> BinaryIO:
@@ -73,7 +88,7 @@ def port() -> BinaryIO:
 def main() -> None:
     """Runs jobs one after the other until the host closes the port: what runs then is of use to nobody."""
     CELLS.mkdir()
-    engine = Inside()
+    forked = Forked()
     jobs = queue.SimpleQueue[bytes]()
     with port() as talk:
 
@@ -85,4 +100,4 @@ def main() -> None:
         threading.Thread(target=hear, name="port", daemon=True).start()
         talk.write(f"{READY}\n".encode())
         while True:
-            talk.write(line(engine.carry_out(Job(**json.loads(jobs.get())))))
+            talk.write(line(Inside(Job(**json.loads(jobs.get())), forked).carry_out()))
