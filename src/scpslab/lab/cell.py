@@ -5,26 +5,23 @@ Everything is written under WORK, in memory; `finish` copies it to the cell's fo
 
 from __future__ import annotations
 
-import json
 import shutil
-from typing import Any
 
 from scpslab.lab import environment, probes, services, workloads
 from scpslab.lab.accounts import Accounts
-from scpslab.lab.clock import SECOND_NS, Epoch
+from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context, Folders
 from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import Loop
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.pace import Pace
 from scpslab.lab.place import CELL, OUT, WORK
-from scpslab.lab.records import Records, Trace
+from scpslab.lab.records import Records, Status, Trace
 from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.space import Space, spare_gaps
-from scpslab.lab.stages import DirectionStages, delay_options
+from scpslab.lab.stages import DirectionStages, Settled
 from scpslab.lab.switches import OpenVSwitch
-from scpslab.lab.workloads.base import Workload
 from scpslab.plan import NetworkPlan, Plan
 from scpslab.plan.nodes import Switch
 
@@ -34,52 +31,149 @@ VECTORS = CELL / "vectors"
 GIVEN_UP = ("incomplete", "unsupported")
 
 
-class LabCell:
-    """The state of one cell while it runs: `set_up` makes its network, `take` gives it its `plan`."""
-
-    plan: Plan
+class Lab:
+    """A network that is up, for a cell."""
 
     def __init__(self, network: NetworkPlan, space: Space) -> None:
-        """`space`: what the stages of the links have room for."""
-        self.network_plan, self.space = network, space
+        """Brings it up. `space`: what the stages of the links have room for."""
         self.folders = Folders.made_in(WORK)
         self.loop = Loop()
         self.log = Records(self.folders.records / "lab.jsonl")
         self.phases: list[tuple[str, int]] = []
-        self.services = services.Services()
-        self.routers: list[services.Service] = []
+        # Without a switch nobody needs its daemons, whose memory every fork would copy.
+        has_switches = any(isinstance(node, Switch) for node in network.nodes)
+        self.open_vswitch = self._open_vswitch() if has_switches else None
+        if network.containers == "docker":
+            self.phase("docker")
+            Daemon(self.folders.logs).wait()
+        self.phase("network")
+        self.network = LabNetwork(network, space, self.folders.logs)
+        if self.open_vswitch:
+            self.phase("switches")
+            self.open_vswitch.wait_for_database()
+        self.network.start()
+        self.phase("serial links")
+        late = self.network.wiring.late_routes()
+        logs = self.folders.logs
+        self.serial_links = [SerialLink(link, self.network, self.loop, logs, late) for link in network.serial_links]
+        self.phase("environment")
+        environment.write(WORK / "environment.json", self.network)
+
+    def _open_vswitch(self) -> OpenVSwitch:
+        self.phase("switch daemons")
+        return OpenVSwitch(self.folders.logs)
 
     def phase(self, name: str) -> None:
         """Notes that a phase begins."""
         self.phases.append((name, Context.now_ns()))
 
-    def run(self) -> dict[str, Any]:
-        """Runs the cell on its network, which is up; returns its status (docs/plan-format.md, status.json)."""
-        limit_ns = Context.now_ns() + self.plan.cell.limits.virtual_s * SECOND_NS
-        self.start_epoch()
-        required = [workload for workload in self.workloads if workload.required]
-        in_time = self.loop.run_until(lambda: self._is_over(required), limit_ns)
-        status, reason = self._outcome(required, in_time)
-        self.phase("stop")
+    def take(self, plan: Plan) -> Prepared:
+        """Gives the network what is the cell's own. Everything before is the same for all cells of a template."""
+        self.phase("cell")
+        settled = self.network.take(plan.cell, spare_gaps(plan), VECTORS)
+        for link in self.serial_links:
+            link.take(plan.cell, VECTORS)
+        return Prepared(self, plan, settled)
+
+
+class Prepared:
+    """A lab with a cell: its network has the cell's errors, and carries packets."""
+
+    def __init__(self, lab: Lab, plan: Plan, settled: Settled) -> None:
+        """Starts the services that packets pass."""
+        self.lab, self.plan, self.settled, self.network = lab, plan, settled, lab.network
+        self.services = services.Services()
+        self.routers = [service for service in self._planned() if service.carries_packets]
+        for router in self.routers:
+            self.services.start(router)
+
+    def start_services(self) -> dict[services.Service, int]:
+        """Starts the plan's other services, each when the one before is ready; returns when each was, ns."""
+        ready_ns = {}
+        for service in self._planned():
+            if not service.carries_packets:
+                self.services.start(service)
+                ready_ns[service] = Context.now_ns()
+        return ready_ns
+
+    def _planned(self) -> list[services.Service]:
+        return [services.KINDS[one.kind](one, self.network, self.lab.loop) for one in self.plan.cell.services]
+
+    def run(self) -> Status:
+        """Runs the cell to its end."""
+        return Running(self).to_its_end()
+
+
+class Running:
+    """A cell from its epoch on."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        """Starts probes and listeners, lets the epoch begin and puts everything else on the loop."""
+        lab = self.lab = prepared.lab
+        self.prepared, self.loop, self.network = prepared, lab.loop, lab.network
+        self.limits, cell = prepared.plan.cell.limits, prepared.plan.cell
+        self.limit_ns = Context.now_ns() + self.limits.virtual_s * SECOND_NS
+        lab.phase("probes")
+        self.context = Context(
+            loop=lab.loop,
+            network=lab.network,
+            settled=prepared.settled,
+            folders=lab.folders,
+            log=lab.log,
+            traces=self._traces,
+            services=prepared.services,
+        )
+        self.probes = [probes.KINDS[planned.kind](planned, self.context) for planned in cell.probes]
+        for probe in self.probes:
+            probe.prepare()
+        self.ready_ns = prepared.start_services()
+        self.workloads = [workloads.KINDS[planned.kind](planned, self.context) for planned in cell.workloads]
+        for workload in self.workloads:
+            workload.prepare()
+        self.required = [workload for workload in self.workloads if workload.required]
+        lab.phase("epoch")
+        epoch = self.context.begin()
+        self.network.stages.start_epoch(epoch.realtime_ns)
+        self.pace = Pace.asked_for(self.context, self.limits)
+        if self.pace:
+            self.pace.start()
+        for link in lab.serial_links:
+            self.loop.at(epoch.realtime_ns, link.start_epoch)
+        for probe in self.probes:
+            self.loop.at(epoch.realtime_ns, probe.start)
+        for workload in self.workloads:
+            self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.start)
+        self.script = Script(self.context, cell.script)
+        self.script.schedule()
+        for direction in self.network.directions:
+            for t_ns, delay_ns in (direction.plan.delay_table or ())[1:]:
+                self._schedule_delay(direction, t_ns, delay_ns)
+
+    def to_its_end(self) -> Status:
+        """Waits until the workloads are over, ends everything, and closes the accounts."""
+        in_time = self.loop.run_until(self._is_over, self.limit_ns)
+        status, reason = self._outcome(in_time)
+        self.lab.phase("stop")
         end_ns = Context.now_ns()
         overload = self.pace.stop() if self.pace else ""
         self._stop_workloads()
-        for service in reversed(self.planned_services):
+        for service in reversed(self.ready_ns):
             service.end(STOP_LIMIT_NS)
-            service.write_records(self.folders.records)
+            service.write_records(self.lab.folders.records)
         accounts = Accounts(self.context)
         drained = accounts.drain()
-        for link in self.serial_links:
-            link.settle(Context.now_ns, self.context.rest)
+        for link in self.lab.serial_links:
+            link.settle(self.context.rest)
         self._close_workloads()
-        for router in self.routers:
+        for router in self.prepared.routers:
             router.end(STOP_LIMIT_NS)
-            router.write_records(self.folders.records)
+            router.write_records(self.lab.folders.records)
         self.context.rest(max((probe.settle_ns for probe in self.probes), default=0))
         for probe in self.probes:
             probe.stop()
-        for link in self.serial_links:
-            link.close(self.folders.records, {router.node: found[link.name] for router in self.routers if link.name in (found := router.counted)})
+        for link in self.lab.serial_links:
+            routers = [router for router in self.prepared.routers if link.name in router.counted]
+            link.close(self.lab.folders.records, {router.node: router.counted[link.name] for router in routers})
         if still_open := accounts.write():
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(still_open))
         elif overload:
@@ -87,108 +181,31 @@ class LabCell:
         elif not drained and status == "completed":
             reason = "packets were still under way at the end"
         self._write_log()
-        return {"status": status, "reason": reason, "epoch_realtime_ns": self.context.epoch.realtime_ns, "virtual_s": self.context.epoch.t_s(end_ns)}
-
-    def set_up(self) -> None:
-        """Brings the network up."""
-        # Without a switch nobody needs its daemons, whose memory every fork would copy.
-        has_switches = any(isinstance(node, Switch) for node in self.network_plan.nodes)
-        if has_switches:
-            self.phase("switch daemons")
-            self.open_vswitch = OpenVSwitch(self.folders.logs)
-        if self.network_plan.containers == "docker":
-            self.phase("docker")
-            Daemon(self.folders.logs).wait()
-        self.phase("network")
-        self.network = LabNetwork(self.network_plan, self.space, self.folders.logs)
-        if has_switches:
-            self.phase("switches")
-            self.open_vswitch.wait_for_database()
-        self.network.start()
-        self.phase("serial links")
-        self._set_up_serial_links()
-        self.phase("environment")
-        environment.write(WORK / "environment.json", self.network)
-
-    def take(self, plan: Plan) -> None:
-        """Gives the network what is the cell's own. Everything before is the same for all cells of a template."""
-        self.phase("cell")
-        self.plan = plan
-        self.network.take(plan.cell, spare_gaps(plan), VECTORS)
-        for link in self.serial_links:
-            link.take(plan.cell, VECTORS)
-        self.routers = [service for service in self._planned_services() if service.carries_packets]
-        for router in self.routers:
-            self.services.start(router)
-
-    def _set_up_serial_links(self) -> None:
-        self.serial_links = [SerialLink(link, self.network, self.loop, self.folders.logs) for link in self.network_plan.serial_links]
-        late = self.network.wiring.late_routes()
-        for link in self.serial_links:
-            link.set_up(Context.now_ns, late)
-
-    def start_epoch(self) -> None:
-        """Starts probes and listeners, lets the epoch begin and puts everything else on the loop."""
-        self.phase("probes")
-        self.context = Context(self.loop, self.network, self.folders, self.log, Epoch(), self._traces, self.services)
-        self.probes = [probes.KINDS[planned.kind](planned, self.context) for planned in self.plan.cell.probes]
-        for probe in self.probes:
-            probe.prepare()
-        self.start_services()
-        self.workloads = [workloads.KINDS[planned.kind](planned, self.context) for planned in self.plan.cell.workloads]
-        for workload in self.workloads:
-            workload.prepare()
-        self.phase("epoch")
-        epoch = self.context.epoch = Epoch()
-        self.network.stages.start_epoch(epoch.realtime_ns)
-        self.pace = Pace.asked_for(self.context, self.plan.cell.limits)
-        if self.pace:
-            self.pace.start()
-        for link in self.serial_links:
-            self.loop.at(epoch.realtime_ns, link.start_epoch)
-        for probe in self.probes:
-            self.loop.at(epoch.realtime_ns, probe.start)
-        for workload in self.workloads:
-            self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.start)
-        self.script = Script(self.context, self.plan.cell.script)
-        self.script.schedule()
-        for direction in self.network.directions:
-            for t_ns, delay_ns in (direction.plan.delay_table or ())[1:]:
-                self._schedule_delay(direction, t_ns, delay_ns)
-
-    def start_services(self) -> None:
-        """Starts the plan's services, each when the one before is ready."""
-        self.planned_services = [service for service in self._planned_services() if not service.carries_packets]
-        self.ready_ns: list[int] = []
-        for service in self.planned_services:
-            self.services.start(service)
-            self.ready_ns.append(Context.now_ns())
-
-    def _planned_services(self) -> list[services.Service]:
-        return [services.KINDS[planned.kind](planned, self.network, self.loop) for planned in self.plan.cell.services]
+        return Status(status, reason, self.context.epoch.realtime_ns, self.context.epoch.t_s(end_ns))
 
     def _traces(self, node: str) -> list[Trace]:
         return [trace for workload in self.workloads for trace in workload.traces(node)]
 
     def _schedule_delay(self, direction: DirectionStages, t_ns: int, delay_ns: int) -> None:
         def change() -> None:
-            self.network.change_delay(direction, delay_options(direction, delay_ns))
+            self.network.change_delay(direction, self.prepared.settled.delay_options(direction, delay_ns))
 
         self.loop.at(self.context.epoch.realtime_ns + t_ns, change)
 
-    def _is_over(self, required: list[Workload[Any]]) -> bool:
-        if any(workload.outcome in GIVEN_UP for workload in required) or self.script.reason or self.script.broken:
+    def _is_over(self) -> bool:
+        if self.script.reason or self.script.broken or self.prepared.services.broken:
             return True
-        if self.services.broken:
+        required = self.required
+        if any(workload.outcome in GIVEN_UP for workload in required):
             return True
         return all(workload.outcome for workload in required) and self.script.done()
 
-    def _outcome(self, required: list[Workload[Any]], in_time: bool) -> tuple[str, str]:
+    def _outcome(self, in_time: bool) -> tuple[str, str]:
         if not in_time:
-            return "failed", f"the virtual limit of {self.plan.cell.limits.virtual_s} s came before the workloads were over"
-        if broken := self.script.broken or self.services.broken:
+            return "failed", f"the virtual limit of {self.limits.virtual_s} s came before the workloads were over"
+        if broken := self.script.broken or self.prepared.services.broken:
             return "failed", broken
-        for workload in required:
+        for workload in self.required:
             if workload.outcome in GIVEN_UP:
                 return workload.outcome, workload.reason
         if self.script.reason:
@@ -214,17 +231,19 @@ class LabCell:
         self.script.close()
 
     def _write_log(self) -> None:
-        self.log.write(event="epoch", realtime_ns=self.context.epoch.realtime_ns)
-        for name, realtime_ns in self.phases:
-            self.log.write(event="phase", name=name, t_s=self.context.epoch.t_s(realtime_ns))
-        for service, ready_ns in zip(self.planned_services, self.ready_ns, strict=True):
-            self.log.write(event="service", name=service.name, node=service.node, ready_t_s=self.context.epoch.t_s(ready_ns))
+        log, epoch = self.lab.log, self.context.epoch
+        log.write(event="epoch", realtime_ns=epoch.realtime_ns)
+        for name, realtime_ns in self.lab.phases:
+            log.write(event="phase", name=name, t_s=epoch.t_s(realtime_ns))
+        for service, ready_ns in self.ready_ns.items():
+            log.write(event="service", name=service.name, node=service.node, ready_t_s=epoch.t_s(ready_ns))
         for workload in self.workloads:
-            self.log.write(event="workload", name=workload.name, outcome=workload.outcome or "stopped", reason=workload.reason)
-        self.log.close()
+            outcome = workload.outcome or "stopped"
+            log.write(event="workload", name=workload.name, outcome=outcome, reason=workload.reason)
+        log.close()
 
 
-def finish(status: dict[str, Any]) -> None:
+def finish(status: Status) -> None:
     """Copies what the cell wrote to the user's machine, its status last."""
     for source in sorted(WORK.rglob("*")):
         target = CELL / OUT / source.relative_to(WORK)
@@ -232,4 +251,4 @@ def finish(status: dict[str, Any]) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     (CELL / OUT).mkdir(exist_ok=True)
-    (CELL / OUT / "status.json").write_text(json.dumps(status, indent=1) + "\n")
+    (CELL / OUT / "status.json").write_text(status.text())

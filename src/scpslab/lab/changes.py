@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.space import GAPS_KEPT
-from scpslab.lab.stages import ORDER_RATE, DirectionStages, delay_options, slot_of
+from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of
+from scpslab.plan.error_models import Errors
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 from scpslab.kinds.errors.independent.plan import Independent
@@ -40,9 +41,9 @@ def draw_gaps(ber: float, seed: str) -> array[int]:
 class LinkChanges:
     """Changes of the links of a network whose stages keep room for them."""
 
-    def __init__(self, network: LabNetwork) -> None:
-        self.network, self.stages = network, network.stages
-        self.now: dict[tuple[str, str], dict[str, int | float | str]] = {(d.link, d.name): _first(d) for d in network.directions}
+    def __init__(self, network: LabNetwork, settled: Settled) -> None:
+        self.network, self.stages, self.settled = network, network.stages, settled
+        self.now = {(d.link, d.name): _first(d, settled.errors(d)) for d in network.directions}
 
     def direction(self, link: str, name: str) -> DirectionStages:
         """A direction. Raises ChangeError."""
@@ -80,7 +81,7 @@ class LinkChanges:
 
     def _ber(self, direction: DirectionStages, ber: float, seed: str) -> None:
         gaps = draw_gaps(ber, seed)
-        room = self.stages.room[direction.arriving]
+        room = self.settled.room[direction.arriving]
         # The program must never see half of it.
         self._put(direction, GAP_COUNT, 0)
         if gaps:
@@ -93,7 +94,7 @@ class LinkChanges:
     def _delay(self, direction: DirectionStages, delay_ns: int) -> None:
         if direction.relay is None:
             raise ChangeError(f"link {direction.link}: found no delay stage; expected a link that goes through a switch")
-        options = delay_options(direction, delay_ns)
+        options = self.settled.delay_options(direction, delay_ns)
         # A delay that shrinks must not let packets overtake each other.
         self.network.change_delay(direction, options if "rate" in options or "seed" in options else f"{options} rate {ORDER_RATE}")
 
@@ -111,7 +112,7 @@ class LinkChanges:
         self.stages.entries.write(slot_of(direction.entering), struct.pack("=Q", rate_bps // 8))
 
     def _state(self, direction: DirectionStages, is_down: bool) -> None:
-        room = self.stages.room[direction.arriving]
+        room = self.settled.room[direction.arriving]
         self._put(direction, WINDOW_COUNT, 0)
         if is_down:
             self.stages.arrays["windows"].write(room.window, struct.pack("=QQ", 0, FOR_EVER_NS))
@@ -121,9 +122,9 @@ class LinkChanges:
         self._put(direction, WINDOW_COUNT, count)
 
 
-def _first(direction: DirectionStages) -> dict[str, int | float | str]:
+def _first(direction: DirectionStages, errors: Errors | None) -> dict[str, int | float | str]:
     plan = direction.plan
-    settings = direction.errors.settings if direction.errors else None
+    settings = errors.settings if errors else None
     found: dict[str, int | float | str] = {"state": "up", "ber": settings.ber if isinstance(settings, Independent | Clustered) else 0}
     if plan.rate_bps:
         found["rate"] = plan.rate_bps

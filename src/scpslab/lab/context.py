@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     # Mininet exists only where a lab runs; tests of traces and command lines run without it.
     from scpslab.lab.network import LabNetwork
     from scpslab.lab.services.base import Services
+    from scpslab.lab.stages import Settled
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,21 @@ class Folders:
 
 @dataclass
 class Context:
-    """One cell's. `epoch` is the real one from the epoch on; `traces` gives the traces of the SCPS programs that have ended on a node."""
+    """One cell's. `traces` gives the traces of the SCPS programs that have ended on a node."""
 
     loop: Loop
     network: LabNetwork
+    settled: Settled
     folders: Folders
     log: Records
-    epoch: Epoch
     traces: Callable[[str], Iterable[Trace]]
     services: Services
+    epoch: Epoch = field(default_factory=Epoch)
+
+    def begin(self) -> Epoch:
+        """Lets the epoch begin: the real one, with the next whole second."""
+        self.epoch = Epoch()
+        return self.epoch
 
     @staticmethod
     def now_ns() -> int:

@@ -25,7 +25,7 @@ import mininet.node
 from mininet.util import buildTopo
 
 from scpslab.lab import iperf
-from scpslab.lab.cell import LabCell
+from scpslab.lab.cell import Prepared
 from scpslab.lab.changes import LinkChanges
 from scpslab.lab.link_words import link_between
 from scpslab.lab.place import CELL, OUT, PROMPT, WORK
@@ -108,7 +108,7 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
 
     inited = True
     only: Any = None
-    cell: LabCell
+    cell: Prepared
     script: MininetScript
     real: Any = None
 
@@ -281,7 +281,8 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
         """Takes a link down, or up."""
         self.begin()
-        changes, link = LinkChanges(self.cell.network), link_between(self.cell.plan.network.links, str(src), str(dst))
+        changes = LinkChanges(self.cell.network, self.cell.settled)
+        link = link_between(self.cell.plan.network.links, str(src), str(dst))
         for name in changes.names(link):
             changes.change(link, name, "state", status)
 
@@ -289,7 +290,7 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
 def prompt(net: Net, script: str | None = None, **_given: Any) -> None:
     """`CLI(net)`: the lab's prompt, at the terminal or for the lines of a file."""
     net.begin()
-    served = LabCLI(net.cell.network, CELL / OUT, net.cell.services)
+    served = LabCLI(net.cell.network, net.cell.settled, CELL / OUT, net.cell.services)
     if script or not net.cell.plan.cell.shell:
         lines = Path(script).read_text() if script else net.script.commands
         if not lines:
@@ -312,7 +313,7 @@ def _mac(text: Any) -> str | None:
     return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2)) or None
 
 
-def serve(cell: LabCell, script: MininetScript) -> None:
+def serve(cell: Prepared, script: MininetScript) -> None:
     """Runs the script, in a process of its own."""
     Net.cell, Net.script, Net.real = cell, script, cell.network.mininet if script.described else None
     mininet.net.Mininet, mininet.cli.CLI, mininet.clean.cleanup = Net, prompt, lambda: None

@@ -23,7 +23,7 @@ from scpslab.lab.netns import inside, without_ipv6
 from scpslab.lab.nodes import LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
 from scpslab.lab.space import Space
-from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Stages, Verdict, delay_options, first_delay_ns, tc_lines
+from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Settled, Stages, Verdict, first_delay_ns, tc_lines
 from scpslab.lab.switches import LabSwitch
 from scpslab.plan import NetworkPlan
 from scpslab.plan.cell import CellPlan
@@ -79,7 +79,8 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
         """Adds nodes and links. `standalone`: there is no LabNetwork around, so the switches see to everything else when they start."""
         for node in network.nodes:
             if isinstance(node, Switch):
-                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, wiring=Wiring(network, pairs) if standalone else None)
+                whole = (network, pairs) if standalone else None
+                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, standalone=whole)
             elif node.container is not None:
                 self.addHost(node.name, cls=DOCKER_CLASSES[node.kind], container=node.container)
             else:
@@ -92,15 +93,14 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
 class Wiring:
     """What a plan says beyond nodes and links: settings, neighbours and routes of the hosts, and the stages of the links."""
 
-    def __init__(self, network: NetworkPlan, pairs: list[Pair]) -> None:
-        self.network, self.pairs = network, pairs
+    def __init__(self, network: NetworkPlan, pairs: list[Pair], nodes: Mapping[str, Any]) -> None:
+        self.network, self.pairs, self.nodes = network, pairs, nodes
         self.names = {end.index: end.interface for pair in pairs for leg in pair.legs for end in leg}
         self.places = {end.index: end.node for pair in pairs for leg in pair.legs for end in leg}
         self.directions = [direction for pair in pairs for direction in _directions(pair)]
 
-    def configure(self, nodes: Mapping[str, Any]) -> None:
+    def configure(self) -> None:
         """Gives every host and router its settings, neighbours and routes."""
-        self.nodes = nodes
         # A namespace may choose unrestricted congestion controls only; in a lab that is all of them. Only the first namespace can say so, and on a machine
         # that is not the lab's own somebody else has (hostlab/start.py).
         allowed, available = (TCP_SETTINGS / f"tcp_{kind}_congestion_control" for kind in ("allowed", "available"))
@@ -187,19 +187,18 @@ class LabNetwork:
 
     def __init__(self, plan: NetworkPlan, space: Space, logs: Path) -> None:
         self.plan = plan
-        self.sampled: frozenset[str] = frozenset()
         # A node's end of each of its serial links.
         self.terminals: dict[str, dict[str, str]] = {}
         pairs = indexed(plan)
-        self.wiring = Wiring(plan, pairs)
         without_ipv6()
         # Mininet would raise limits of the whole machine.
         Mininet.inited = Mininet.inited or not IS_ALONE
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
-        self.wiring.configure(self.mininet)
+        self.wiring = Wiring(plan, pairs, self.mininet)
+        self.wiring.configure()
         self.stages = Stages(self.wiring.directions, space)
         for node in self.mininet.hosts:
-            node.join(self.stages.program_fds["established"])
+            node.join(self.stages.established)
         self.logs = logs
         self.directions, self.names, self.places, self.pid = self.wiring.directions, self.wiring.names, self.wiring.places, self.wiring.pid
 
@@ -208,19 +207,17 @@ class LabNetwork:
         self.mininet.start()
         self.wiring.run_tc(self.logs)
 
-    def take(self, cell: CellPlan, spare_gaps: int, vectors: Path) -> None:
+    def take(self, cell: CellPlan, spare_gaps: int, vectors: Path) -> Settled:
         """Becomes the network of a cell: its bit errors, its seeds, its probes. `spare_gaps`: see Stages.settle."""
-        self.sampled = frozenset(probe.sampled_node for probe in cell.probes if probe.sampled_node is not None)
+        settled = self.stages.settle(cell, vectors, spare_gaps)
         for direction in self.directions:
-            direction.impairment = cell.impairment(direction.link, direction.name)
             if direction.plan.jitter_ns:
                 # Jitter is drawn from the cell's seed.
-                options = delay_options(direction, first_delay_ns(direction.plan))
+                options = settled.delay_options(direction, first_delay_ns(direction.plan))
                 self.change_delay(direction, options)
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
-        logged = {probe.logged_direction for probe in cell.probes if probe.logged_direction is not None}
-        self.stages.settle(vectors, logged, spare_gaps)
+        return settled
 
     def node(self, name: str) -> LabNode:
         """The host or router of that name."""
@@ -258,13 +255,13 @@ class LabNetwork:
         """The plan's setting of a node's kernel, or the kernel's default as the caller knows it."""
         return next((node.sysctls.get(setting, default) for node in self.plan.speaking if node.name == name), default)
 
-    def is_sampled(self, name: str) -> bool:
-        """Whether a probe samples a node's connections."""
-        return name in self.sampled
-
     def is_serial(self, name: str, interface: str) -> bool:
         """Whether a node's interface is the end of a serial link."""
         return any((end.node, end.interface) == (name, interface) for link in self.plan.serial_links for end in link.ends)
+
+    def add_terminal(self, node: str, link: str, terminal: str) -> None:
+        """Takes note of a node's end of a serial link."""
+        self.terminals.setdefault(node, {})[link] = terminal
 
     def limit_sending(self, port: int, segments: int) -> None:
         """Limits the send window of the kernel's connections to a port."""

@@ -17,7 +17,7 @@ class Pace:
     def __init__(self, context: Context, tick_ns: int, late_ns: int, late_share: float) -> None:
         self.context, self.tick_ns, self.late_ns, self.late_share = context, tick_ns, late_ns, late_share
         self.ticks, self.late, self.worst_ns = 0, 0, 0
-        self.stopped = False
+        self.stopped, self.due_ns = False, context.epoch.realtime_ns
 
     @classmethod
     def asked_for(cls, context: Context, limits: Limits) -> Self | None:
@@ -28,7 +28,6 @@ class Pace:
 
     def start(self) -> None:
         """Takes the first tick at the epoch."""
-        self.due_ns = self.context.epoch.realtime_ns
         self.context.loop.at(self.due_ns, self._tick)
 
     def _tick(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Any
 
 from scpslab import plan as plans
 from scpslab.lab import disciplines, probes, services, snapshot, workloads
-from scpslab.lab.cell import VECTORS, LabCell, finish
+from scpslab.lab.cell import VECTORS, Lab, Prepared, finish
 from scpslab.lab.place import CELL, WORK
+from scpslab.lab.records import Status
 from scpslab.lab.shell import interact, run_script
 from scpslab.lab.space import Space
 from scpslab.lab.template import FILE, Template
@@ -35,7 +35,7 @@ def main() -> int:
     except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs
         (WORK / "logs").mkdir(exist_ok=True)
         (WORK / "logs" / "lab-error.log").write_text(traceback.format_exc())
-        status = {"status": "failed", "reason": f"{type(error).__name__}: {error}", "epoch_realtime_ns": None, "virtual_s": None}
+        status = Status("failed", f"{type(error).__name__}: {error}")
         if sys.stdout.isatty():
             traceback.print_exc()
     finish(status)
@@ -46,26 +46,24 @@ def _plan() -> Plan:
     return plans.parse((CELL / "plan.json").read_bytes())
 
 
-def _alone(plan: Plan) -> dict[str, Any]:
-    cell = LabCell(plan.network, Space.of(plan, VECTORS))
+def _alone(plan: Plan) -> Status:
     if plan.cell.shell:
-        return interact(cell, plan)
-    cell.set_up()
-    cell.take(plan)
-    return _run(cell)
+        return interact(plan)
+    return _run(Lab(plan.network, Space.of(plan, VECTORS)).take(plan))
 
 
-def _run(cell: LabCell) -> dict[str, Any]:
+def _run(cell: Prepared) -> Status:
     return run_script(cell, cell.plan.cell.mininet) if cell.plan.cell.mininet else cell.run()
 
 
-def _go_on_from_template() -> LabCell:
-    """A cell on the network of the template; nothing of its folder may be looked at before the snapshot, which is taken of other folders than the cell has."""
+def _go_on_from_template() -> Prepared:
+    """A cell on the network of the template.
+
+    Nothing of its folder may be looked at before the snapshot, which is taken of other folders than the cell has.
+    """
     template = Template.parse((CELL / FILE).read_bytes())
-    cell = LabCell(template.network, template.space)
-    cell.set_up()
+    lab = Lab(template.network, template.space)
     snapshot.take()
     plan = _plan()
     snapshot.reseed(plan.cell.kernel_seed)
-    cell.take(plan)
-    return cell
+    return lab.take(plan)

@@ -32,6 +32,7 @@ from scpslab.lab.place import LABTOOL, PROMPT
 from scpslab.lab.records import Records
 from scpslab.lab.replaced import Replaced
 from scpslab.lab.services.base import Services
+from scpslab.lab.stages import Settled
 from scpslab.lab.watch import Watch
 from scpslab.plan.nodes import Host
 
@@ -68,13 +69,13 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
     prompt = PROMPT
 
-    def __init__(self, network: LabNetwork, out: Path, services: Services) -> None:
+    def __init__(self, network: LabNetwork, settled: Settled, out: Path, services: Services) -> None:
         """`out` is the folder for the transcript and the captures; the end of one of `services` is told once."""
         self.network, self.folder = network, out / "captures"
         self.services, self.told = services, set[str]()
         self.replaced = Replaced(network)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.changes = LinkChanges(network)
+        self.changes = LinkChanges(network, settled)
         self.captures: dict[str, subprocess.Popen[bytes]] = {}
         self.transcript = Records(out / "transcript.jsonl")
         self.started = time.monotonic()

@@ -1,9 +1,9 @@
-"""Records: JSON lines, one file per source, kept in memory file systems while the lab runs and copied out at its end."""
+"""Records: JSON lines, one file per source, kept in memory while the lab runs and copied out at its end."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,20 @@ class Records:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a cell ended (docs/plan-format.md, status.json). Epoch and duration are None where it had no epoch."""
+
+    status: str
+    reason: str = ""
+    epoch_realtime_ns: int | None = None
+    virtual_s: float | None = None
+
+    def text(self) -> str:
+        """The file's content."""
+        return json.dumps(asdict(self), indent=1) + "\n"
 
 
 @dataclass(frozen=True)

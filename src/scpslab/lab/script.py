@@ -24,7 +24,7 @@ class Script:
         self.processes: list[subprocess.Popen[bytes]] = []
         if steps:
             self.records = Records(context.folders.records / "script.jsonl")
-            self.changes = LinkChanges(context.network)
+            self.changes = LinkChanges(context.network, context.settled)
 
     def schedule(self) -> None:
         """Puts the steps on the loop."""

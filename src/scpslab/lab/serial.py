@@ -15,6 +15,7 @@ from typing import Any
 
 from scpslab.core.names import file_name
 from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.context import Context
 from scpslab.lab.loop import Loop
 from scpslab.lab.netlink import Netlink
 from scpslab.lab.netns import inside
@@ -36,7 +37,19 @@ RECEIVED_AT, SENT_AT = 0, 8
 class SerialLink:
     """One serial link of the plan: a channel, and pppd on both ends; without PPP the routers of SCPS-NP open the network's `terminals` themselves."""
 
-    def __init__(self, plan: planned.SerialLink, network: LabNetwork, loop: Loop, logs: Path) -> None:
+    def __init__(
+        self,
+        plan: planned.SerialLink,
+        network: LabNetwork,
+        loop: Loop,
+        logs: Path,
+        routes: dict[str, list[Route]],
+    ) -> None:
+        """Starts the channel, then pppd in both nodes, waits until IP is up and gives the peers their routes.
+
+        Raises:
+            OSError: a program ended, or IP did not come up in time; the message names it.
+        """
         self.plan, self.network, self.loop, self.logs, self.name = plan, network, loop, logs, plan.name
         self.errors = Path(f"/tmp/{file_name(self.name, 'errors')}")
         self.said: list[dict[str, Any]] = []
@@ -44,13 +57,6 @@ class SerialLink:
         self.up: set[str] = set()
         self.gone: dict[str, int] = {}
         self.at_epoch: dict[str, dict[str, int]] = {}
-
-    def set_up(self, now_ns: Callable[[], int], routes: dict[str, list[Route]]) -> None:
-        """Starts the channel, then pppd in both nodes, waits until IP is up and gives the peers their routes.
-
-        Raises:
-            OSError: a program ended, or IP did not come up in time; the message names it.
-        """
         ends = [f"/tmp/{file_name(self.name, str(index))}" for index in range(2)]
         with (self.logs / file_name(self.name, "channel", suffix=".log")).open("wb") as log:
             argv = [SCPS, "channel", *(f"pty:{end}" for end in ends), *channel_options(self.plan, self.errors)]
@@ -63,14 +69,14 @@ class SerialLink:
             raise OSError(self.channel.returncode, f"serial link {self.name}: scps channel ended; see logs/{self.name}-channel.log")
         for index, end in enumerate(self.plan.ends):
             # A node has a /tmp of its own, but the same terminals.
-            self.network.terminals.setdefault(end.node, {})[self.name] = os.readlink(ends[index])
+            network.add_terminal(end.node, self.name, os.readlink(ends[index]))
         if self.plan.ppp is not None:
-            self._set_up_ppp(now_ns, routes)
+            self._set_up_ppp(routes)
 
-    def _set_up_ppp(self, now_ns: Callable[[], int], routes: dict[str, list[Route]]) -> None:
+    def _set_up_ppp(self, routes: dict[str, list[Route]]) -> None:
         for index, end in enumerate(self.plan.ends):
             self._start_pppd(index, end.node, self.network.terminals[end.node][self.name])
-        self.loop.run_until(lambda: len(self.up) == 2 or bool(self.gone), now_ns() + SET_UP_LIMIT_NS)
+        self.loop.run_until(lambda: len(self.up) == 2 or bool(self.gone), Context.now_ns() + SET_UP_LIMIT_NS)
         if len(self.up) < 2:
             node = next(iter(self.gone), self.plan.ends[0].node)
             raise OSError(self.gone.get(node, 0), f"serial link {self.name}: PPP did not come up; see logs/{self.name}-pppd-{node}.log")
@@ -131,12 +137,12 @@ class SerialLink:
         self.at_epoch = self._interfaces()
         self.channel.send_signal(signal.SIGUSR1)
 
-    def settle(self, now_ns: Callable[[], int], rest: Callable[[int], None]) -> None:
+    def settle(self, rest: Callable[[int], None]) -> None:
         """Waits until neither end has sent or got anything for as long as a frame takes to cross the link; without PPP, just as long."""
         pause_ns = max(crossing_ns(self.plan, direction) for direction in self.plan.directions)
-        limit_ns = now_ns() + SETTLE_LIMIT_NS
+        limit_ns = Context.now_ns() + SETTLE_LIMIT_NS
         before: dict[str, dict[str, int]] = {}
-        while now_ns() < limit_ns and before != (before := self._interfaces()):
+        while Context.now_ns() < limit_ns and before != (before := self._interfaces()):
             rest(pause_ns)
 
     def close(self, records: Path, np: dict[str, dict[str, Any]]) -> None:

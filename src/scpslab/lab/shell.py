@@ -8,15 +8,17 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from scpslab.lab.cell import LabCell
+from scpslab.lab.cell import VECTORS, Lab, Prepared
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
 from scpslab.lab.mininet_script import serve as serve_script
 from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, CELL, END_OF_SCRIPT, IS_ALONE, OUT, PROGRAMS
 from scpslab.lab.prompt import LabCLI
+from scpslab.lab.records import Status
+from scpslab.lab.space import Space
 from scpslab.plan import Plan
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.nodes import Switch
@@ -26,21 +28,20 @@ TERMINAL = 0  # standard input
 CONSOLE_LEVEL = Path("/proc/sys/kernel/printk")
 
 
-def interact(cell: LabCell, plan: Plan) -> dict[str, Any]:
+def interact(plan: Plan) -> Status:
     """Serves the person at the console until they leave."""
     if plan.cell.shell == "bash":
         _bash(plan.network.topology)
     else:
-        _mininet(cell, plan)
+        _mininet(plan)
     if IS_ALONE:
         # The kernel's word that it powers down is for nobody.
         CONSOLE_LEVEL.write_text("0\n")
-    return {"status": "completed", "reason": "", "epoch_realtime_ns": None, "virtual_s": None}
+    return Status("completed")
 
 
-def _mininet(cell: LabCell, plan: Plan) -> None:
-    cell.set_up()
-    cell.take(plan)
+def _mininet(plan: Plan) -> None:
+    cell = Lab(plan.network, Space.of(plan, VECTORS)).take(plan)
     cell.start_services()
     hosts = [node.name for node in plan.network.nodes if not isinstance(node, Switch)]
     if script := plan.cell.mininet:
@@ -51,7 +52,7 @@ def _mininet(cell: LabCell, plan: Plan) -> None:
 
     def serve() -> None:
         # On the user's machine from the first line on, so that nothing is lost if the lab is ended from outside.
-        prompt = LabCLI(cell.network, CELL / OUT, cell.services)
+        prompt = LabCLI(cell.network, cell.settled, CELL / OUT, cell.services)
         prompt.serve()
         prompt.close()
 
@@ -59,7 +60,7 @@ def _mininet(cell: LabCell, plan: Plan) -> None:
         raise ChildProcessError("the prompt failed")
 
 
-def run_script(cell: LabCell, script: MininetScript) -> dict[str, Any]:
+def run_script(cell: Prepared, script: MininetScript) -> Status:
     """Runs the Mininet script of a cell whose network is up; returns the cell's status."""
     started_ns = Context.now_ns()
     code = in_foreground(lambda: serve_script(cell, script))
@@ -67,8 +68,11 @@ def run_script(cell: LabCell, script: MininetScript) -> dict[str, Any]:
     for node in cell.network.mininet.hosts:
         # What the script has left running would go on sending while the accounts are read.
         node.start(["sh", "-c", "kill -9 -1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).wait()
-    status = cell.run() | {"virtual_s": (Context.now_ns() - started_ns) / SECOND_NS}
-    return status | ({"status": "incomplete", "reason": f"the script ended with exit code {code}"} if code and status["status"] == "completed" else {})
+    ended = cell.run()
+    ended = replace(ended, virtual_s=(Context.now_ns() - started_ns) / SECOND_NS)
+    if code and ended.status == "completed":
+        return replace(ended, status="incomplete", reason=f"the script ended with exit code {code}")
+    return ended
 
 
 def in_foreground(serve: Callable[[], None]) -> int:

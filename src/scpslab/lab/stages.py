@@ -23,7 +23,7 @@ from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.disciplines.base import ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.lab.space import Space
-from scpslab.plan.cell import Impairment
+from scpslab.plan.cell import CellPlan, Impairment
 from scpslab.plan.error_models import Errors
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
 
@@ -70,18 +70,20 @@ def slot_of(index: int) -> int:
     return index - FIRST_INDEX
 
 
+@dataclass(frozen=True, eq=False)
 class DirectionStages:
-    """One direction of one link: where it enters, where it is delayed, where it arrives; and once a cell runs on it, what goes wrong there."""
+    """One direction of one link: the indices of the interfaces where it enters, arrives, and is delayed."""
 
-    def __init__(self, link: str, plan: Direction, entering: int, arriving: int, relay: int | None) -> None:
-        self.link, self.plan, self.name = link, plan, plan.name
-        self.entering, self.arriving, self.relay = entering, arriving, relay
-        self.impairment: Impairment | None = None
+    link: str
+    plan: Direction
+    entering: int
+    arriving: int
+    relay: int | None
 
     @property
-    def errors(self) -> Errors | None:
-        """The cell's bit errors, drop list and outages."""
-        return self.impairment.errors if self.impairment else None
+    def name(self) -> str:
+        """The direction's name, such as "forward"."""
+        return self.plan.name
 
 
 @dataclass(frozen=True)
@@ -104,61 +106,54 @@ class Room:
     planned_windows: tuple[int, int]
 
 
-class Stages:
-    """All directions of a lab: makes the maps, loads the programs once, writes the settings, reads the accounts."""
+@dataclass(frozen=True)
+class Settled:
+    """What a cell has made of a network: what goes wrong in each direction, and by arrival the room for changes.
 
-    def __init__(self, directions: list[DirectionStages], space: Space) -> None:
-        """Makes room for what `settle` puts there."""
-        self.directions, self.space = directions, space
-        self.logged: set[tuple[str, str]] = set()
-        self._plan_rings()
-        self._load()
+    `drawn`: the arrivals that have a list of packets to lose. `sampled`: the nodes whose connections a probe samples.
+    """
 
-    def settle(self, vectors: Path, verdict_probes: set[tuple[str, str]], spare_gaps: int) -> None:
-        """Gives every direction its plan's settings. `spare_gaps`: how many gaps it gets room for besides its plan's; then there is a spare window too."""
-        self.logged = verdict_probes
-        self._plan_settings(vectors)
-        self._spare_room(spare_gaps)
-        self._write_settings()
+    impairments: dict[DirectionStages, Impairment | None]
+    room: dict[int, Room]
+    drawn: frozenset[int]
+    sampled: frozenset[str] = frozenset()
 
-    def _plan_rings(self) -> None:
-        """Where each drop-tail queue notes the departures of what is in it."""
-        self.ring_places: dict[int, tuple[int, int]] = {}
-        entries = 0
-        for direction in self.directions:
-            ring = _ring_entries(direction.plan)
-            self.ring_places[direction.entering] = (entries, ring)
-            entries += ring
-        self.rings = entries
+    def errors(self, direction: DirectionStages) -> Errors | None:
+        """A direction's bit errors, drop list and outages."""
+        return _errors(self.impairments[direction])
 
-    def _plan_settings(self, vectors: Path) -> None:
+    def delay_options(self, direction: DirectionStages, delay_ns: int) -> str:
+        """Netem's options for stage 2 of a direction."""
+        return delay_options(direction, delay_ns, impairment=self.impairments[direction])
+
+
+class Settings:
+    """A cell's settings for all directions, as they are written into the maps.
+
+    `spare_gaps`: how many gaps each direction has room for besides its plan's; then there is a spare window too.
+    """
+
+    def __init__(self, impairments: dict[DirectionStages, Impairment | None], vectors: Path, spare_gaps: int) -> None:
         self.gaps, self.windows, self.drops = array("Q"), array("Q"), array("Q")
         self.drawn: set[int] = set()
-        self.entry_settings: dict[int, bytes] = {}
-        self.arrival_settings: dict[int, bytes] = {}
-        for direction in self.directions:
-            logged = (direction.link, direction.name) in self.logged
-            self.entry_settings[direction.entering] = self._entry(direction, logged)
-            self.arrival_settings[direction.arriving] = self._arrival(direction, vectors, logged)
-
-    def _spare_room(self, gaps: int) -> None:
         self.room: dict[int, Room] = {}
-        for direction in self.directions if gaps else []:
-            windows = struct.unpack_from("=2Q", self.arrival_settings[direction.arriving], ARRIVAL_WINDOWS_AT)
-            self.room[direction.arriving] = Room(len(self.gaps), len(self.windows) // 2, windows)
-            self.gaps.extend(repeat(1, gaps))
+        self._impairments, self._vectors, self._spare_gaps = impairments, vectors, spare_gaps
+
+    def arrivals(self, logged: set[tuple[str, str]]) -> dict[int, bytes]:
+        """The settings of every arrival; `logged`: directions, by link and name, whose packets are logged."""
+        settings = {d.arriving: self._arrival(d, (d.link, d.name) in logged) for d in self._impairments}
+        for arriving, setting in settings.items() if self._spare_gaps else ():
+            windows = struct.unpack_from("=2Q", setting, ARRIVAL_WINDOWS_AT)
+            self.room[arriving] = Room(len(self.gaps), len(self.windows) // 2, windows)
+            self.gaps.extend(repeat(1, self._spare_gaps))
             self.windows.extend((0, 0))
+        return settings
 
-    def _entry(self, direction: DirectionStages, logged: bool) -> bytes:
-        plan = direction.plan
-        rate, limit_bytes, limit_packets = _drop_tail(plan)
-        offset, ring = self.ring_places[direction.entering]
-        return ENTRY.pack(rate, plan.overhead_bytes, limit_bytes, limit_packets, offset, max(ring - 1, 0), logged, *[0] * 11)
-
-    def _arrival(self, direction: DirectionStages, vectors: Path, logged: bool) -> bytes:
-        errors = direction.errors
+    def _arrival(self, direction: DirectionStages, logged: bool) -> bytes:
+        impairment = self._impairments[direction]
+        errors = _errors(impairment)
         gap_offset = len(self.gaps)
-        vector = vectors / file_name(direction.link, direction.name, suffix=".u64")
+        vector = self._vectors / file_name(direction.link, direction.name, suffix=".u64")
         if vector.exists():
             self.gaps.frombytes(vector.read_bytes())
         gap_count = len(self.gaps) - gap_offset
@@ -167,7 +162,7 @@ class Stages:
         for start, end in errors.outages if errors else ():
             self.windows.extend((start, end))
         drop_offset = len(self.drops)
-        drawn = vectors / file_name(direction.link, direction.name, suffix=".drops")
+        drawn = self._vectors / file_name(direction.link, direction.name, suffix=".drops")
         listed = array("Q", errors.drop_packets if errors else ())
         if drawn.exists():
             self.drawn.add(direction.arriving)
@@ -185,46 +180,71 @@ class Stages:
             errors.drop_min_bytes if errors else 0,
             0,
             logged,
-            *_duplicates(direction.impairment, first_error),
+            *_duplicates(impairment, first_error),
             *[0] * 14,
         )
 
-    def _load(self) -> None:
-        slots = max((slot_of(index) for d in self.directions for index in (d.entering, d.arriving)), default=0) + 1
+
+class Stages:
+    """All directions of a lab: makes the maps, loads the programs once, writes the settings, reads the accounts."""
+
+    def __init__(self, directions: list[DirectionStages], space: Space) -> None:
+        """Makes room for what `settle` puts there."""
+        self.directions, self.space = directions, space
+        # Where each drop-tail queue notes the departures of what is in it.
+        self.ring_places: dict[int, tuple[int, int]] = {}
+        rings = 0
+        for direction in directions:
+            ring = _ring_entries(direction.plan)
+            self.ring_places[direction.entering] = (rings, ring)
+            rings += ring
+        slots = max((slot_of(index) for d in directions for index in (d.entering, d.arriving)), default=0) + 1
         self.entries = bpf.ArrayMap("entries", ENTRY.size, slots)
         self.arrivals = bpf.ArrayMap("arrivals", ARRIVAL.size, slots)
         self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
-        self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, self.space.verdicts)
+        self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, space.verdicts)
         self.send_ceilings = bpf.HashMap("send_ceilings", 256)
-        arrays = {
+        # The maps live as long as somebody holds them.
+        self.arrays = {
             "entries": self.entries,
-            "departures": bpf.ArrayMap("departures", 16, self.rings),
+            "departures": bpf.ArrayMap("departures", 16, rings),
             "arrivals": self.arrivals,
-            "gaps": bpf.ArrayMap("gaps", 8, self.space.gaps),
-            "windows": bpf.ArrayMap("windows", 16, self.space.windows),
-            "drop_list": bpf.ArrayMap("drop_list", 8, self.space.drops),
+            "gaps": bpf.ArrayMap("gaps", 8, space.gaps),
+            "windows": bpf.ArrayMap("windows", 16, space.windows),
+            "drop_list": bpf.ArrayMap("drop_list", 8, space.drops),
             "verdicts": self.verdicts,
             "verdict_count": self.verdict_count,
         }
-        # The maps live as long as somebody holds them.
-        self.arrays = arrays
-        descriptors = {name: array.fd for name, array in arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
+        descriptors = {name: array.fd for name, array in self.arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
         programs = bpf.ObjectFile(OBJECT)
         Path(PINS).mkdir(exist_ok=True)
-        self.program_fds = {}
         for name in ("entering", "arriving"):
-            self.program_fds[name] = programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors)
-            bpf.pin(self.program_fds[name], f"{PINS}/{name}")
-        self.program_fds["established"] = programs.load("sockops/established", bpf.PROG_SOCK_OPS, descriptors)
-        bpf.attach_to_cgroup(self.program_fds["established"], str(CGROUP))
+            bpf.pin(programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors), f"{PINS}/{name}")
+        self.established = programs.load("sockops/established", bpf.PROG_SOCK_OPS, descriptors)
+        bpf.attach_to_cgroup(self.established, str(CGROUP))
 
-    def _write_settings(self) -> None:
-        for name, values in (("gaps", self.gaps), ("windows", self.windows), ("drop_list", self.drops)):
+    def settle(self, cell: CellPlan | None, vectors: Path, spare_gaps: int) -> Settled:
+        """Gives every direction a cell's settings; without a cell, none. `spare_gaps`: see Settings."""
+        probes = cell.probes if cell else ()
+        logged = {probe.logged_direction for probe in probes if probe.logged_direction is not None}
+        impairments = {d: cell.impairment(d.link, d.name) if cell else None for d in self.directions}
+        settings = Settings(impairments, vectors, spare_gaps)
+        entries = {d.entering: self._entry(d, (d.link, d.name) in logged) for d in self.directions}
+        arrivals = settings.arrivals(logged)
+        for name, values in (("gaps", settings.gaps), ("windows", settings.windows), ("drop_list", settings.drops)):
             self.arrays[name].write(0, values.tobytes())
-        for index, settings in self.entry_settings.items():
-            self.entries.write(slot_of(index), settings)
-        for index, settings in self.arrival_settings.items():
-            self.arrivals.write(slot_of(index), settings)
+        for array_map, written in ((self.entries, entries), (self.arrivals, arrivals)):
+            for index, setting in written.items():
+                array_map.write(slot_of(index), setting)
+        sampled = frozenset(probe.sampled_node for probe in probes if probe.sampled_node is not None)
+        return Settled(impairments, settings.room, frozenset(settings.drawn), sampled)
+
+    def _entry(self, direction: DirectionStages, logged: bool) -> bytes:
+        plan = direction.plan
+        rate, limit_bytes, limit_packets = _drop_tail(plan)
+        offset, ring = self.ring_places[direction.entering]
+        limits = (limit_bytes, limit_packets)
+        return ENTRY.pack(rate, plan.overhead_bytes, *limits, offset, max(ring - 1, 0), logged, *[0] * 11)
 
     def start_epoch(self, epoch_realtime_ns: int) -> None:
         """Lets outage windows count from the epoch (the programs read the monotonic clock)."""
@@ -246,11 +266,11 @@ class Stages:
         entry = self.entries.read(slot_of(direction.entering), ENTRY.size)
         return int(struct.unpack_from("=Q", entry, ENTRY_PIECES_AT)[0])
 
-    def drawn_out(self, direction: DirectionStages) -> bool:
-        """Whether a direction has lost the last packet that was drawn for it, so that it would lose no other one."""
+    def lost_all(self, direction: DirectionStages) -> bool:
+        """Whether a direction has lost the last packet of its list, so that it would lose no other one."""
         state = self.arrivals.read(slot_of(direction.arriving), ARRIVAL.size)
         count, at = (struct.unpack_from("=Q", state, place)[0] for place in (ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT))
-        return direction.arriving in self.drawn and at >= count
+        return bool(at >= count)
 
     def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
         """The verdict log's lines of a direction, and how many of all directions did not fit."""
@@ -258,12 +278,16 @@ class Stages:
         kept = min(count, self.space.verdicts)
         data = self.verdicts.read(0, kept * self.verdicts.stride)
         found = []
-        for at_ns, ordinal, slot, wire_bytes, number, bit_errors in VERDICT.iter_unpack(data) if self.logged else ():
+        for at_ns, ordinal, slot, wire_bytes, number, bit_errors in VERDICT.iter_unpack(data):
             word = VERDICTS[number]
             # A queue drops where packets enter; everything else happens where they arrive.
             if slot == slot_of(direction.entering if word == QUEUE else direction.arriving):
                 found.append(Verdict(at_ns, ordinal, wire_bytes, word, bit_errors))
-        return found, count - kept if self.logged else 0
+        return found, count - kept
+
+
+def _errors(impairment: Impairment | None) -> Errors | None:
+    return impairment.errors if impairment else None
 
 
 def _drop_tail(plan: Direction) -> tuple[int, int, int]:
@@ -320,12 +344,18 @@ def first_delay_ns(plan: Direction) -> int:
     return int(plan.delay_table[0][1] if plan.delay_table else plan.delay_ns)
 
 
-def delay_options(direction: DirectionStages, delay_ns: int, rate: str = "") -> str:
+def delay_options(
+    direction: DirectionStages,
+    delay_ns: int,
+    rate: str = "",
+    *,
+    impairment: Impairment | None = None,
+) -> str:
     """Netem's options for stage 2."""
     plan = direction.plan
     if plan.jitter_ns:
         # A number of its own, or the guest's randomness would depend on what else is drawn; until there is a cell, any.
-        seed = int(direction.impairment.seed[16:28], 16) if direction.impairment and direction.impairment.seed else 0
+        seed = int(impairment.seed[16:28], 16) if impairment and impairment.seed else 0
         return f"netem limit {NETEM_LIMIT} delay {delay_ns}ns {plan.jitter_ns}ns seed {seed}"
     if plan.delay_table and not rate:
         rate = f" rate {ORDER_RATE}"

@@ -69,9 +69,12 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
 
     dpidLen = 16  # noqa: N815  # Mininet's name
 
-    def __init__(self, name: str, mirror_to: str | None = None, wiring: Any = None, **params: Any) -> None:
+    def __init__(self, name: str, mirror_to: str | None = None, standalone: Any = None, **params: Any) -> None:
         params["inNamespace"] = False
-        self.mirror_to, self.wiring = mirror_to, wiring
+        # `standalone`: the network and its pairs, where only `mn` sees to them.
+        self.mirror_to, self.standalone = mirror_to, standalone
+        # The maps of the links live as long as somebody holds them.
+        self.held: list[Stages] = []
         super().__init__(name, dpid="1", **params)
 
     def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
@@ -95,9 +98,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
     @classmethod
     def batchStartup(cls, switches: list[LabSwitch], **_options: Any) -> list[LabSwitch]:  # Mininet's name
         """Makes all bridges in one transaction, which is much faster than one each."""
-        wiring = switches[0].wiring
-        if wiring is not None:
-            cls._start_standalone(switches)
+        wiring = cls._start_standalone(switches) if switches[0].standalone else None
         command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
         command += ["other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1", "other_config:max-revalidator=10000"]
         # Nobody reads the statistics of ports that the daemon would give the database every five virtual seconds.
@@ -110,7 +111,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         return switches
 
     @classmethod
-    def _start_standalone(cls, switches: list[LabSwitch]) -> None:
+    def _start_standalone(cls, switches: list[LabSwitch]) -> Any:
         """Under plain `mn` nobody else starts Open vSwitch, configures the hosts or loads the stages."""
         STANDALONE_LOGS.mkdir(parents=True, exist_ok=True)
         if not (RUN / "db.sock").exists():
@@ -123,12 +124,16 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
                 if interface.node.name not in nodes:
                     nodes[interface.node.name] = interface.node
                     reached.append(interface.node)
-        wiring = switches[0].wiring
-        wiring.configure(nodes)
-        # The maps live as long as somebody holds them.
-        no_vectors = Path("/nonexistent")
-        wiring.stages = Stages(wiring.directions, Space(gaps=1, windows=1, drops=1, verdicts=1))
-        wiring.stages.settle(no_vectors, set(), 0)
+        # Mininet's classes of nodes and links are those of network.py, which imports this file.
+        from scpslab.lab.network import Wiring  # noqa: PLC0415
+
+        network, pairs = switches[0].standalone
+        wiring = Wiring(network, pairs, nodes)
+        wiring.configure()
+        stages = Stages(wiring.directions, Space(gaps=1, windows=1, drops=1, verdicts=1))
+        stages.settle(None, Path("/nonexistent"), 0)
+        switches[0].held.append(stages)
+        return wiring
 
     def transaction(self) -> list[str]:
         """The words for ovs-vsctl that make the bridge."""

@@ -12,14 +12,14 @@ from pathlib import Path
 
 sys.path.append("/usr/lib/python3/dist-packages")
 
-from scpslab.lab.cell import LabCell
+from scpslab.lab.cell import Prepared
 from scpslab.lab.place import WORK
 from scpslab.lab.program import main
 
 # Of `ip` and `tc` a batch each, because starting a program is what costs time here.
 IP = ("link", "address", "route show table all", "rule", "neighbour")
 SETTINGS = r"^net\.(core\.[rw]mem|ipv4\.(tcp|ip_|route|conf\.(all|default)\.(forwarding|rp_filter|send_redirects)))"
-start_epoch = LabCell.start_epoch
+run = Prepared.run
 
 
 def said(where, words, lines=()):
@@ -58,15 +58,15 @@ def state(cell):
         "entries": [stages.entries.memory[:].hex()],
         "arrivals": [stages.arrivals.memory[:].hex()],
     }
-    serial = {link.name: link.errors.read_text() for link in cell.serial_links}
+    serial = {link.name: link.errors.read_text() for link in cell.lab.serial_links}
     return {"kernel": kernel, "maps": maps, "serial": serial, "processes": processes(), "python": random.random()}
 
 
-def read_and_start(self):
+def read_and_run(self):
     """Notes the state, and goes on."""
     (WORK / "state.json").write_text(json.dumps(state(self), indent=1))
-    start_epoch(self)
+    return run(self)
 
 
-LabCell.start_epoch = read_and_start
+Prepared.run = read_and_run
 sys.exit(main())

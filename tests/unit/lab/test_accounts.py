@@ -14,13 +14,14 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
     counters = dict.fromkeys((*ENTRY_COUNTERS, *ARRIVAL_COUNTERS), 0) | {"offered_packets": 2, "delivered_packets": 2}
     plan = SimpleNamespace(delay_ns=0, delay_table=None)
     network = SimpleNamespace(
-        directions=[SimpleNamespace(link="hop", name="data", plan=plan)],
+        directions=[SimpleNamespace(link="hop", name="data", plan=plan, arriving=1)],
         managed_queues=dict,
         account=lambda _: dict(counters),
         pieces=lambda _: pieces,
-        stages=SimpleNamespace(drawn_out=lambda _: False),
     )
-    context = SimpleNamespace(network=network, folders=SimpleNamespace(records=tmp_path), now_ns=lambda: 0)
+    settled = SimpleNamespace(drawn=frozenset())
+    folders = SimpleNamespace(records=tmp_path)
+    context = SimpleNamespace(network=network, settled=settled, folders=folders, now_ns=lambda: 0)
     return Accounts(context).write()  # type: ignore[arg-type]
 
 

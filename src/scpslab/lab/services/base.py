@@ -38,14 +38,22 @@ class Service:
     # None: whatever makes it ready comes by the loop, so that nobody has to look.
     look_again_ns: ClassVar[int | None] = SECOND_NS // 100
 
-    def __init__(self, name: str, node: str, network: LabNetwork, loop: Loop) -> None:
+    def __init__(
+        self,
+        name: str,
+        node: str,
+        network: LabNetwork,
+        loop: Loop,
+        on_end: Callable[[int], None] = lambda _code: None,
+    ) -> None:
+        """`on_end` gets the exit code."""
         self.name, self.node, self.network, self.loop = name, node, network, loop
         self.exit_code: int | None = None
         # What it counted at each link that it carries packets over, once it has ended.
         self.counted: dict[str, dict[str, Any]] = {}
         self.is_ending = False
         self.broken = ""
-        self.on_end: Callable[[int], None] = lambda _code: None
+        self.on_end = on_end
 
     @property
     def log(self) -> Path:
@@ -98,6 +106,10 @@ class Service:
             if self.exit_code is not None or Context.now_ns() >= limit_ns:
                 raise self._not_ready()
             self.loop.run_until(lambda: self.exit_code is not None, Context.now_ns() + self.look_again_ns)
+
+    def may_end(self) -> None:
+        """From now on it is no fault when it ends."""
+        self.is_ending = True
 
     def stop(self) -> None:
         """Asks it to end, if it has not ended."""

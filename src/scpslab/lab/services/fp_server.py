@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from scpslab.lab.loop import Loop
@@ -19,8 +19,21 @@ class FpServer(Service):
 
     what = "scps fpd"
 
-    def __init__(self, name: str, node: str, network: LabNetwork, loop: Loop, *, folder: str, ip: str, port: int, options: Sequence[str]) -> None:
-        super().__init__(name, node, network, loop)
+    def __init__(
+        self,
+        name: str,
+        node: str,
+        network: LabNetwork,
+        loop: Loop,
+        *,
+        folder: str,
+        ip: str,
+        port: int,
+        options: Sequence[str],
+        on_end: Callable[[int], None],
+    ) -> None:
+        """`on_end` gets the exit code."""
+        super().__init__(name, node, network, loop, on_end)
         self.folder, self.ip, self.port, self.options = folder, ip, port, options
 
     def prepare(self) -> None:

@@ -75,7 +75,7 @@ class Bulk(Workload[planned.Bulk]):
     @contextmanager
     def trace(self, node: str) -> Iterator[int | None]:
         """A descriptor for the SCPS program's trace, where a tcp_info probe looks at the node: what the kernel samples is in there."""
-        if not self.network.is_sampled(node):
+        if node not in self.context.settled.sampled:
             yield None
             return
         with trace_path(self.context.folders.records, self.name, node).open("wb") as file:

@@ -96,9 +96,14 @@ class Fp(Workload[planned.Fp]):
 
     def _start_server(self, *, wait: bool) -> None:
         spec, options = self.spec, self._options(self.server_scps, "server", self.server)
-        network, loop = self.network, self.context.loop
-        self.service = FpServer(self.name, self.server, network, loop, folder=self.folder, ip=spec.server_ip, port=spec.port, options=options)
-        self.service.on_end = self._server_exit
+        self.service = FpServer(
+            *(self.name, self.server, self.network, self.context.loop),
+            folder=self.folder,
+            ip=spec.server_ip,
+            port=spec.port,
+            options=options,
+            on_end=self._server_exit,
+        )
         self.serve(self.service, wait=wait)
 
     def _start_client(self, commands: list[str]) -> None:
