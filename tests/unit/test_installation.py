@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from scpslab.core import installation
-from scpslab.doctor import machine
+from scpslab.engine import findings as machine
 
 ROOT = Path(__file__).parents[2]
 # A command that asks an index for scpslab: the name, without a folder, a version or an ending.

@@ -1,6 +1,11 @@
-"""Checks of this machine, made before anything starts: one function per check, one line in CHECKS."""
+"""Examines this machine, before anything starts."""
 
-from scpslab.doctor.finding import Finding
-from scpslab.doctor.machine import CHECKS, examine
+from scpslab.engine import ENGINES
+from scpslab.engine.base import Finding
 
-__all__ = ["CHECKS", "Finding", "examine"]
+__all__ = ["Finding", "examine"]
+
+
+def examine(engine: str) -> list[Finding]:
+    """What an engine finds of this machine, by the engine's name."""
+    return ENGINES[engine]().findings()

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from scpslab.core.errors import UsageError
 from scpslab.plan import Plan
@@ -19,6 +19,19 @@ class CellRun:
     plan: Plan
     folder: Path
     core: int | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that an engine needs: it is ok, works with a restriction (warning), or cannot run (missing).
+
+    `fix`: the command that fixes it.
+    """
+
+    name: str
+    state: Literal["ok", "warning", "missing"]
+    found: str
+    fix: str = ""
 
 
 class LabProcess(Protocol):
@@ -56,6 +69,10 @@ class Engine(ABC):
         The results are the same.
         """
         self.snapshots = snapshots
+
+    def findings(self) -> list[Finding]:
+        """What this machine has, and lacks, of what the engine needs."""
+        return []
 
     @abstractmethod
     def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:

@@ -7,11 +7,13 @@ import platform
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from scpslab.core.errors import CapabilityError, LabError
 from scpslab.core.folders import whole_folder
+from scpslab.engine.base import Finding
 from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.hostlab import HostLab, dead_labs, remove
@@ -47,7 +49,7 @@ class HostEngine(ProcessEngine):
         plans = list(plans)
         lacking = missing(with_docker=any(Needs.of(plan).docker for plan in plans))
         if lacking:
-            raise CapabilityError("\n".join(f"engine host: {finding}" for finding in lacking))
+            raise CapabilityError("\n".join(map(_lack_text, lacking)))
         own = {name for plan in plans for name in own_images(plan)}
         for name in own:
             find_image(name)
@@ -56,6 +58,13 @@ class HostEngine(ProcessEngine):
             say(f"engine host: removed {', '.join(remove(lab)) or 'the folder'} of lab {lab}, whose process was killed")
         for with_stack in {Needs.of(plan).stack for plan in plans}:
             self._programs[with_stack] = _install(say, with_stack)
+
+    def findings(self) -> list[Finding]:
+        """One finding if everything is there, otherwise one for each thing that is missing."""
+        lacking = missing(with_docker=True)
+        if not lacking:
+            return [Finding("engine host", "ok", "kernel, programs and Docker")]
+        return [replace(lack, name=f"engine host: {lack.name}") for lack in lacking]
 
     def hash(self, plan: Plan) -> str:
         """Hash of the lab program and the programs beside it."""
@@ -78,6 +87,11 @@ class HostEngine(ProcessEngine):
                 yield process
         finally:
             lab.remove()
+
+
+def _lack_text(lack: Finding) -> str:
+    found, expected = f"found {lack.found}", f"expected {lack.name} as engine host needs it"
+    return f"engine host: {lack.name}: {found}; {expected}. To fix it: {lack.fix}."
 
 
 def _check_images(images: set[str]) -> None:

@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 
 from scpslab.core.errors import CapabilityError, LabError
 from scpslab.core.scratch import scratch
-from scpslab.engine import memory
+from scpslab.engine import findings, memory
 from scpslab.engine.appliance import native
-from scpslab.engine.base import LabProcess
+from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.bundle import bundle_hash, ensure_bundle, input_hash
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
@@ -148,6 +148,10 @@ class UmlEngine(ProcessEngine):
         for plan in plans:
             if names := own_images(plan):
                 self._bring_images(names, plan.network.memory_mib, say)
+
+    def findings(self) -> list[Finding]:
+        """See Engine.findings."""
+        return findings.of_lab_kernel(self.boot)
 
     def check(self) -> None:
         """Checks that the lab kernel can run here.

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from scpslab.core.scratch import scratch
+from scpslab.engine import findings
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.job import Job
-from scpslab.engine.appliance.machine import SLOWER, MachineCell, Parts, find_qemu, is_accelerated
+from scpslab.engine.appliance.machine import QEMU, SLOWER, MachineCell, Parts, find_qemu, is_accelerated
 from scpslab.engine.appliance.machines import Machines
-from scpslab.engine.base import LabProcess
+from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import sweep, template_launcher
 from scpslab.engine.memory import can_hold_forks, choose
@@ -206,6 +207,11 @@ class VirtualEngine(UmlEngine):
         say(f"engine virtual: {why}; cells run in a machine of qemu-system-x86_64, {pace}")
         guest_mib = max(guest_mib, COMPILE_LIMITS["memory_mib"])
         return InAppliance(kernel, guest_mib, say, snapshots=self.snapshots)
+
+    def findings(self) -> list[Finding]:
+        """See Engine.findings. Where cells run in the appliance, the lab kernel's own needs do not matter."""
+        is_inside = native.trouble() and shutil.which(QEMU)
+        return findings.of_appliance() if is_inside else super().findings()
 
     def check(self) -> None:
         """See UmlEngine.check. In the appliance, the machine's own limits count."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.cli import doctor
-from scpslab.doctor.finding import Finding
+from scpslab.engine.base import Finding
 
 KERNEL = "start the machine with systemd.unified_cgroup_hierarchy=1, or use another kernel: the virtual machine that vagrant up makes has one (docs/vagrant.md)"
 

@@ -10,9 +10,9 @@ import pytest
 
 from scpslab.core import scratch
 from scpslab.core.errors import CapabilityError
-from scpslab.doctor.machine import judge_memory_folder, judge_other_folder
-from scpslab.doctor.surroundings import Surroundings
 from scpslab.engine import memory
+from scpslab.engine.findings import judge_memory_folder, judge_other_folder
+from scpslab.engine.surroundings import Surroundings
 from scpslab.engine.virtual import VirtualEngine
 
 BARE = Surroundings("Debian")

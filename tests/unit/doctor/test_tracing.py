@@ -10,15 +10,15 @@ import sys
 
 import pytest
 
-from scpslab.doctor.surroundings import Surroundings
-from scpslab.doctor.tracing import explain
+from scpslab.engine.findings import explain
+from scpslab.engine.surroundings import Surroundings
 
 BARE = Surroundings("Debian")
 DOCKER = Surroundings("Debian", "docker")
 # Puts itself behind a filter that answers ptrace (system call 101 of x86-64) so, then runs the check.
 BEHIND_A_FILTER = """
 import ctypes, struct, sys
-from scpslab.doctor import tracing
+from scpslab.engine import findings as tracing
 answer = int(sys.argv[1])
 steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 101), (0x06, 0, 0, answer), (0x06, 0, 0, 0x7FFF0000)]
 program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))

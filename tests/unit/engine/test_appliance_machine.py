@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.errors import CapabilityError
-from scpslab.doctor.machine import judge_appliance
 from scpslab.engine.appliance import machine as machine_module
 from scpslab.engine.appliance import machines as machines_module
 from scpslab.engine.appliance import native
@@ -21,6 +20,7 @@ from scpslab.engine.appliance.machine import Machine, Parts, command, find_qemu
 from scpslab.engine.appliance.machines import Machines
 from scpslab.engine.appliance.parts import copy_program
 from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.findings import judge_appliance
 from scpslab.engine.uml import no_network
 
 PLAN = no_network({"wall_s": 5, "memory_mib": 64})

@@ -6,9 +6,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from scpslab.engine.base import Finding
 from scpslab.engine.hostlab.owned import CGROUPS
 from scpslab.engine.hostlab.start import PYTHON
 from scpslab.lab import docker
@@ -17,19 +17,6 @@ PROGRAMS = ("ip", "tc", "unshare", "setpriv", "mount", "ovsdb-tool", "ovsdb-serv
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OTHER_KERNEL = "use another kernel: the virtual machine that vagrant up makes has one (docs/vagrant.md)"
 PLAYBOOK = "ansible-playbook -i localhost, -c local playbooks/site.yml"
-
-
-@dataclass(frozen=True)
-class Lack:
-    """A missing capability: what was found, and what to do. `name` says what is needed."""
-
-    name: str
-    found: str
-    fix: str
-
-    def __str__(self) -> str:
-        """As an error message."""
-        return f"{self.name}: found {self.found}; expected {self.name} as engine host needs it. To fix it: {self.fix}."
 
 
 def _has(program: str) -> bool:
@@ -43,37 +30,40 @@ def _in_a_namespace(script: str) -> str:
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 
-def root() -> Lack | None:
+def root() -> Finding | None:
     """Are we root?"""
-    return None if os.geteuid() == 0 else Lack("root", f"user id {os.geteuid()}", "sudo scpslab …")
+    return None if os.geteuid() == 0 else Finding("root", "missing", f"user id {os.geteuid()}", "sudo scpslab …")
 
 
-def programs() -> Lack | None:
+def programs() -> Finding | None:
     """The lab's programs."""
     missing = [name for name in PROGRAMS if not _has(name)]
-    return Lack("programs", "no " + ", ".join(missing), PLAYBOOK) if missing else None
+    return Finding("programs", "missing", "no " + ", ".join(missing), PLAYBOOK) if missing else None
 
 
-def mininet() -> Lack | None:
+def mininet() -> Finding | None:
     """Mininet for the system's Python."""
     code = "import sys; sys.path.append('/usr/lib/python3/dist-packages'); import mininet.net"
     done = subprocess.run([PYTHON, "-S", "-E", "-c", code], capture_output=True, check=False) if Path(PYTHON).exists() else None
-    return None if done and done.returncode == 0 else Lack("mininet", f"no Mininet for {PYTHON}", PLAYBOOK)
+    has_it = done is not None and done.returncode == 0
+    return None if has_it else Finding("mininet", "missing", f"no Mininet for {PYTHON}", PLAYBOOK)
 
 
-def control_groups() -> Lack | None:
+def control_groups() -> Finding | None:
     """Control groups version 2, which end all processes of a lab at once."""
     if (CGROUPS / "cgroup.controllers").exists():
         return None
     found = f"no control groups of version 2 at {CGROUPS}"
-    return Lack("control groups", found, f"start the machine with systemd.unified_cgroup_hierarchy=1, or {OTHER_KERNEL}")
+    fix = f"start the machine with systemd.unified_cgroup_hierarchy=1, or {OTHER_KERNEL}"
+    return Finding("control groups", "missing", found, fix)
 
 
-def _try(name: str, script: str) -> Callable[[], Lack | None]:
-    def check() -> Lack | None:
+def _try(name: str, script: str) -> Callable[[], Finding | None]:
+    def check() -> Finding | None:
         # `programs` reports a missing program.
         said = _in_a_namespace(script) if _has(script.split(maxsplit=1)[0]) else ""
-        return Lack(name, f'"{said}" when it was tried', f"modprobe {name}, or {OTHER_KERNEL}") if said else None
+        found, fix = f'"{said}" when it was tried', f"modprobe {name}, or {OTHER_KERNEL}"
+        return Finding(name, "missing", found, fix) if said else None
 
     return check
 
@@ -86,15 +76,18 @@ veth = _try("veth", "ip link add name v0 type veth peer name v1")
 open_vswitch = _try("openvswitch", "ovs-dpctl dump-dps" if _has("ovs-dpctl") else "modprobe --dry-run openvswitch")
 
 
-def docker_engine() -> Lack | None:
+def docker_engine() -> Finding | None:
     """A Docker Engine that answers."""
-    return None if docker.answers() else Lack("docker", f"no Docker Engine that answers at {docker.SOCKET}", f"start it, or: {PLAYBOOK}")
+    if docker.answers():
+        return None
+    found = f"no Docker Engine that answers at {docker.SOCKET}"
+    return Finding("docker", "missing", found, f"start it, or: {PLAYBOOK}")
 
 
-CHECKS: tuple[Callable[[], Lack | None], ...] = (root, programs, mininet, control_groups, veth, netem, clsact, cls_bpf, open_vswitch)
+CHECKS: tuple[Callable[[], Finding | None], ...] = (root, programs, mininet, control_groups, veth, netem, clsact, cls_bpf, open_vswitch)
 
 
-def missing(with_docker: bool) -> list[Lack]:
+def missing(with_docker: bool) -> list[Finding]:
     """All missing capabilities. Without root only root is reported, because the other checks need it."""
     if lack := root():
         return [lack]

@@ -1,34 +1,47 @@
-"""The checks of `scpslab doctor`. Each returns a finding with the command that fixes what is missing."""
+"""What engines of the lab kernel find of this machine, each thing with the command that fixes what is missing."""
 
 from __future__ import annotations
 
 import math
 import os
 import platform
+import re
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from scpslab.core.errors import CapabilityError
+from scpslab.core.errors import CapabilityError, ScpslabError
 from scpslab.core.installation import PACKAGES, SETUP
-from scpslab.doctor import sandbox
-from scpslab.doctor.finding import Finding
-from scpslab.doctor.surroundings import Surroundings, look, on_windows_disk
-from scpslab.doctor.tracing import ptrace
 from scpslab.engine import memory
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, SLOWER, is_accelerated
-from scpslab.engine.hostlab.capabilities import missing
-from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, cache_dir, carried, compare, find, place, system_cache
+from scpslab.engine.base import Finding
+from scpslab.engine.confinement import protections
+from scpslab.engine.surroundings import Surroundings, look, on_windows_disk
+from scpslab.setup import Images, ensure
+from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, TOOLS, cache_dir, carried, compare, find, place, system_cache
 
 MEMORY_FOLDER = Path("/dev/shm")
 NEEDED_PROCESSES = 200
 BOOT_LIMIT_S = 20
 BUILD_PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "patch", "mmdebstrap", "mkfs.erofs", "clang", "apt-get", "xz")
+NAME = "ptrace"
+SCOPE_FILE = Path("/proc/sys/kernel/yama/ptrace_scope")
+# From this scope on, children may not ask to be traced: 2 only root, 3 nobody until the next boot.
+SCOPE_REFUSES, SCOPE_FOR_GOOD = 2, 3
+LOCK_LIMITS = {"memory_mib": 256, "wall_s": 60}
+# Run as root of a guest: a mount that no script may make.
+TRY = """
+import subprocess
+tried = subprocess.run(["mount", "-t", "hostfs", "-o", "hostfs=../../..", "none", "/mnt"], capture_output=True)
+open("/cell/out/found", "w").write("refused" if tried.returncode else "mounted")
+"""
+# Runs a folder's program in a guest, with a cell's folder and limits; returns the last lines of its console.
+RunInGuest = Callable[[Images, Path, Path, dict[str, int]], str]
 
 
 def machine() -> Finding:
@@ -144,6 +157,34 @@ def _way_to_boot() -> str:
     return f"fix the check '{causes[0]}' first" if causes else "see docs/platforms.md"
 
 
+def ptrace() -> Finding:
+    """Tries it."""
+    try:
+        scope = int(SCOPE_FILE.read_text())
+    except (OSError, ValueError):
+        scope = 0
+    filtered = re.search(r"^Seccomp:\s*2$", Path("/proc/self/status").read_text(), re.MULTILINE) is not None
+    return explain(native.may_trace(), scope, filtered, look())
+
+
+def explain(answer: int, scope: int, filtered: bool, where: Surroundings) -> Finding:
+    """The finding for an answer (0, an error's number, or minus a signal's), with what probably refuses, and the way out."""
+    if answer == 0:
+        return Finding("ptrace", "ok", "allowed")
+    said = native.words(answer)
+    if scope >= SCOPE_REFUSES:
+        until = "write kernel.yama.ptrace_scope=1 into /etc/sysctl.d/10-ptrace.conf and boot again"
+        fix = until if scope >= SCOPE_FOR_GOOD else "sudo sysctl -w kernel.yama.ptrace_scope=1"
+        return Finding("ptrace", "missing", f"refused ({said}): kernel.yama.ptrace_scope is {scope}", fix)
+    if not filtered:
+        return Finding("ptrace", "missing", f"refused ({said})", "allow ptrace in the security module or sandbox that this program runs in")
+    if where.run_command:
+        fix = f"{where.run_command} --security-opt seccomp=unconfined, or a seccomp profile that allows ptrace"
+    else:
+        fix = "allow ptrace in the seccomp profile that this program runs with"
+    return Finding("ptrace", "missing", f"refused ({said}) by a seccomp filter", fix)
+
+
 def memory_folder() -> Finding:
     """Room for the guests' memory, and may they run from there?"""
     try:
@@ -209,6 +250,53 @@ def disk() -> Finding:
     )
 
 
+def lock(run: RunInGuest) -> Finding:
+    """Does a guest's kernel refuse folders of this machine?"""
+    name = "sandbox: kernel's lock"
+    if any(find(part, cache_dir()) is None for part in PARTS):
+        return Finding(name, "missing", "kernel, guest image or programs not built", SETUP)
+    with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
+        lab, cell = Path(folder, "lab"), Path(folder, "cell")
+        lab.mkdir()
+        cell.mkdir()
+        (lab / "run_lab.py").write_text(TRY)
+        try:
+            console = run(ensure(lambda _: None), lab, cell, LOCK_LIMITS)
+        except (ScpslabError, OSError) as error:
+            return Finding(name, "missing", str(error), SETUP)
+        found = cell / "out" / "found"
+        if not found.exists():
+            return Finding(name, "missing", f"the guest gave no answer: {console}", "fix the check 'lab kernel starts' first")
+        if found.read_text() != "refused":
+            return Finding(name, "missing", "a guest's root can mount this machine's folders", f"scpslab clean --images, then {SETUP}")
+    return Finding(name, "ok", "a guest's root cannot mount this machine's folders")
+
+
+def confinement() -> Finding:
+    """Which means does this machine's kernel have to confine the lab kernel?"""
+    name = "sandbox: around it"
+    tools = find(TOOLS, cache_dir())
+    if tools is None:
+        return Finding(name, "missing", "no launcher yet", SETUP)
+    means = protections(tools)
+    if means.landlock and means.seccomp:
+        return Finding(name, "ok", f"Landlock {means.landlock} and seccomp")
+    lacking = " and ".join(what for what, there in (("Landlock", means.landlock), ("seccomp", means.seccomp)) if not there)
+    return Finding(name, "warning", f"no {lacking}; the kernel's lock holds alone", "use Linux 5.13 or newer, booted with landlock in lsm=…")
+
+
+def addresses() -> Finding:
+    """Does this machine start the lab kernel at the same addresses every time?"""
+    name = "same memory in every guest"
+    tools = find(TOOLS, cache_dir())
+    if tools is None:
+        return Finding(name, "missing", "no launcher yet", SETUP)
+    if protections(tools).addresses:
+        return Finding(name, "ok", "the lab kernel starts at the same addresses every time")
+    help_ = "in a container, docker run --security-opt seccomp=unconfined, or a profile that allows personality(2)"
+    return Finding(name, "warning", "personality(2) is refused: guests differ by up to 16 MiB of memory, and results may differ with it", help_)
+
+
 def processes() -> Finding:
     """May this user start enough processes?"""
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
@@ -220,14 +308,6 @@ def processes() -> Finding:
 def cores() -> Finding:
     """How many cells run at a time?"""
     return Finding("cores", "ok", f"{len(os.sched_getaffinity(0))}: as many cells at a time")
-
-
-def host() -> list[Finding]:
-    """The needs of engine host: one finding if everything is there, otherwise one for each thing that is missing."""
-    lacking = missing(with_docker=True)
-    if not lacking:
-        return [Finding("engine host", "ok", "kernel, programs and Docker")]
-    return [Finding(f"engine host: {lack.name}", "missing", lack.found, lack.fix) for lack in lacking]
 
 
 def appliance() -> Finding:
@@ -262,27 +342,27 @@ def shared_parts() -> Finding:
     return Finding(name, "ok", f"{cache} with {', '.join(there) or 'no part of this version'}{results}")
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (
-    *(machine, system, python, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox.lock, sandbox.confinement),
-    *(sandbox.addresses, disk, processes, cores, appliance, shared_parts),
-)
+def of_lab_kernel(run: RunInGuest) -> list[Finding]:
+    """What the lab kernel needs as a process of this machine."""
+
+    def sandbox() -> Finding:
+        return lock(run)
+
+    checks = (machine, system, python, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox)
+    return _made((*checks, confinement, addresses, disk, processes, cores, appliance, shared_parts))
 
 
-# Those of a machine on which engine virtual runs its cells in the appliance.
-APPLIANCE_CHECKS: tuple[Callable[[], Finding], ...] = (appliance, system, python, images, published, disk, cores, shared_parts)
+def of_appliance() -> list[Finding]:
+    """What a machine needs on which cells run in the appliance."""
+    return _made((appliance, system, python, images, published, disk, cores, shared_parts))
 
 
-def examine(engine: str) -> list[Finding]:
-    """Runs every check of an engine."""
-    if engine == "host":
-        return host()
-    is_inside = engine == "virtual" and native.trouble() and shutil.which(QEMU)
-    return [_finding(check) for check in (APPLIANCE_CHECKS if is_inside else CHECKS)]
-
-
-def _finding(check: Callable[[], Finding]) -> Finding:
-    """The finding of a check. A part that cannot be unpacked concerns several; the message says what to do."""
-    try:
-        return check()
-    except CapabilityError as error:
-        return Finding(check.__name__, "missing", str(error), "")
+def _made(checks: Iterable[Callable[[], Finding]]) -> list[Finding]:
+    findings = []
+    for check in checks:
+        try:
+            findings.append(check())
+        except CapabilityError as error:
+            # A part that cannot be unpacked concerns several; the message says what to do.
+            findings.append(Finding(check.__name__, "missing", str(error)))
+    return findings
