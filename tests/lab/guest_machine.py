@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import scpslab
+from scpslab.engine.base import Needs
 from scpslab.engine.bundle import copy_programs
-from scpslab.engine.live import LiveEngine
-from scpslab.engine.needs import Needs
-from scpslab.engine.uml import Guest
+from scpslab.engine.uml import Guest, LiveEngine
 from scpslab.plan import Plan
 from scpslab.setup import ensure_stack, ensure_tools
 

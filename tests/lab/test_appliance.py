@@ -14,8 +14,7 @@ import pytest
 
 from scpslab.engine import CellRun
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.machine import QEMU
-from scpslab.engine.appliance.machines import Machines
+from scpslab.engine.appliance.machine import QEMU, Machines
 from scpslab.engine.virtual import VirtualEngine
 from tests.lab.forks import cells_like, digests, is_completed, plans_of, prepared, run
 

@@ -164,7 +164,7 @@ def without_chance(state: dict[str, Any], plan: Plan) -> dict[str, Any]:
 )
 def test_a_fork_is_set_as_a_guest_of_its_own_is(tmp_path, monkeypatch, base, settings, templates):
     """Setting by setting: a fork of a template that has served another cell, a guest booted for the cell, and a guest that never had a template."""
-    monkeypatch.setattr("scpslab.engine.template_pool.MOST_IDLE", 100)
+    monkeypatch.setattr("scpslab.engine.template.MOST_IDLE", 100)
     plans = plans_with(tmp_path / "plans", base, settings)
     with reading(plans, tmp_path) as engine:
         forked = states_of(engine, plans, tmp_path / "forked")

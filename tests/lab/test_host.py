@@ -13,7 +13,7 @@ import pytest
 
 from scpslab import plan as plans
 from scpslab import scenario
-from scpslab.engine.live import LiveEngine
+from scpslab.engine.uml import LiveEngine
 from scpslab.scenario import planning
 from scpslab.setup import ensure
 from tests.lab.guest_machine import program_folder

@@ -2,7 +2,7 @@
 
 from scpslab.engine.base import CellRun, Engine
 from scpslab.engine.host import HostEngine
-from scpslab.engine.live import LiveEngine
+from scpslab.engine.uml import LiveEngine
 from scpslab.engine.virtual import VirtualEngine
 
 ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": LiveEngine, "host": HostEngine}

@@ -13,15 +13,13 @@ from typing import ClassVar
 
 from scpslab.core.errors import CapabilityError, LabError
 from scpslab.core.folders import whole_folder
-from scpslab.engine.base import Finding
+from scpslab.engine.base import Finding, Needs, own_images
 from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.hostlab import HostLab, dead_labs, remove
 from scpslab.engine.hostlab.capabilities import missing
-from scpslab.engine.needs import Needs, own_images
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.terminal import SessionConsole
-from scpslab.engine.wall_clock import on_the_wall_clock
 from scpslab.lab import docker
 from scpslab.plan import Plan
 from scpslab.setup import ensure_stack, ensure_tools, trust
@@ -69,10 +67,6 @@ class HostEngine(ProcessEngine):
     def hash(self, plan: Plan) -> str:
         """Hash of the lab program and the programs beside it."""
         return self._programs[Needs.of(plan).stack].name
-
-    def as_carried_out(self, plan: Plan) -> Plan:
-        """The plan with a limit for the lab's lateness: a cell that does not keep real time fails."""
-        return on_the_wall_clock(plan)
 
     @contextmanager
     def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[subprocess.Popen[bytes]]:

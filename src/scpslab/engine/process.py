@@ -9,7 +9,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +17,17 @@ from scpslab.engine.base import CellRun, Engine, Interrupted, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.terminal import SessionConsole, at_terminal, wait_for_user
 from scpslab.plan import Plan
+
+# A cell has failed to keep real time if more than this share of its clock ticks come later than this.
+TICK_NS, LATE_NS, LATE_SHARE = 10_000_000, 5_000_000, 0.01
+
+
+def on_the_wall_clock(plan: Plan) -> Plan:
+    """The plan with a limit for the lab's lateness, which only engines with real time have."""
+    limits = plan.cell.limits
+    late_ns = LATE_NS if limits.late_ns is None else limits.late_ns
+    return replace(plan, cell=replace(plan.cell, limits=replace(limits, tick_ns=TICK_NS, late_ns=late_ns, late_share=LATE_SHARE)))
+
 
 # A lab that works says some kilobytes. One that floods its console is ended, within LOOK_S.
 MOST_CONSOLE_BYTES, LOOK_S = 16 << 20, 0.2
@@ -87,8 +98,8 @@ class ProcessEngine(Engine):
         """
 
     def as_carried_out(self, plan: Plan) -> Plan:
-        """The plan with the additions of this engine."""
-        return plan
+        """The plan with the additions of this engine: on the wall clock a limit for the lab's lateness."""
+        return plan if self.deterministic else on_the_wall_clock(plan)
 
     def furnish(self, folder: CellFolder) -> None:
         """Puts further files that the process needs into the filled folder."""

@@ -1,7 +1,7 @@
-"""The lab kernel as a process: the common part of engines `virtual` and `live`.
+"""The lab kernel as a process: the common part of engines `virtual` and `live`, and engine `live`.
 
-The kernel finds its input under three names in its working folder (images/guest/tools/init.c). Its command line, which the kernel mixes into its
-random numbers, is therefore the same for the same cell on every machine and for every user.
+The kernel finds its input under three names in its working folder (images/guest/tools/init.c). Its command line, which
+the kernel mixes into its random numbers, is therefore the same for the same cell on every machine and for every user.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from scpslab.core.errors import CapabilityError, LabError
 from scpslab.core.scratch import scratch
 from scpslab.engine import findings, memory
 from scpslab.engine.appliance import native
-from scpslab.engine.base import Finding, LabProcess
+from scpslab.engine.base import Finding, LabProcess, Needs, own_images
 from scpslab.engine.bundle import bundle_hash, ensure_bundle, input_hash
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
-from scpslab.engine.needs import Needs, own_images
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.standstill import standstill
 from scpslab.engine.terminal import SessionConsole
@@ -272,3 +271,12 @@ def _check_processes() -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if os.geteuid() != 0 and allowed != resource.RLIM_INFINITY and allowed < PROCESSES_PER_CELL:
         raise CapabilityError(f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell that runs. Raise the limit.")
+
+
+class LiveEngine(UmlEngine):
+    """Real time and the host's randomness: results are measurements, not reproductions."""
+
+    name: ClassVar[str] = "live"
+    deterministic: ClassVar[bool] = False
+    interactive: ClassVar[bool] = True
+    clock: ClassVar[tuple[str, ...]] = ()

@@ -18,15 +18,13 @@ from scpslab.core.scratch import scratch
 from scpslab.engine import findings
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.job import Job
-from scpslab.engine.appliance.machine import QEMU, SLOWER, MachineCell, Parts, find_qemu, is_accelerated
-from scpslab.engine.appliance.machines import Machines
+from scpslab.engine.appliance.machine import QEMU, SLOWER, MachineCell, Machines, Parts, find_qemu, is_accelerated
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import sweep, template_launcher
 from scpslab.engine.memory import can_hold_forks, choose
 from scpslab.engine.standstill import standstill
-from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest
-from scpslab.engine.template_pool import TemplatePool, free_bytes
+from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool, free_bytes
 from scpslab.engine.terminal import SessionConsole
 from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine
 from scpslab.lab.template import FILE, Template

@@ -19,7 +19,7 @@ from scpslab.core.errors import CapabilityError, LabError, ResultError, UsageErr
 from scpslab.core.scratch import places, remove_dead
 from scpslab.core.units import UnitError, parse
 from scpslab.engine import ENGINES, CellRun, Engine
-from scpslab.engine.needs import not_promised, own_images
+from scpslab.engine.base import not_promised, own_images
 from scpslab.plan import Plan
 from scpslab.running.command import DEFAULT_ENGINE, command, program
 from scpslab.running.events import CellDone, CellStarted, Event, Listener, Note, RunDone, RunFailed, RunInterrupted, RunStarted

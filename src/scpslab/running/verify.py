@@ -16,7 +16,7 @@ from scpslab.core.limited import LimitError, Limits, limited
 from scpslab.core.names import shown
 from scpslab.core.scratch import scratch
 from scpslab.engine import ENGINES
-from scpslab.engine.needs import not_promised
+from scpslab.engine.base import not_promised
 from scpslab.running.command import other_vectors
 from scpslab.running.events import Listener
 from scpslab.running.rebuilt import contradictions, stored_vectors, vectors_of

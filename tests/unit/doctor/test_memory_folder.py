@@ -11,8 +11,7 @@ import pytest
 from scpslab.core import scratch
 from scpslab.core.errors import CapabilityError
 from scpslab.engine import memory
-from scpslab.engine.findings import judge_memory_folder, judge_other_folder
-from scpslab.engine.surroundings import Surroundings
+from scpslab.engine.findings import Surroundings, judge_memory_folder, judge_other_folder
 from scpslab.engine.virtual import VirtualEngine
 
 BARE = Surroundings("Debian")

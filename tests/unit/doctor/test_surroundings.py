@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.engine.findings import judge_mounts, judge_system
-from scpslab.engine.surroundings import Surroundings, look, on_windows_disk
+from scpslab.engine.findings import Surroundings, judge_mounts, judge_system, look, on_windows_disk
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\n'
 NAME = "Debian GNU/Linux 13 (trixie)"

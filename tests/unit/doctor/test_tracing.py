@@ -10,8 +10,7 @@ import sys
 
 import pytest
 
-from scpslab.engine.findings import explain
-from scpslab.engine.surroundings import Surroundings
+from scpslab.engine.findings import Surroundings, explain
 
 BARE = Surroundings("Debian")
 DOCKER = Surroundings("Debian", "docker")

@@ -13,12 +13,9 @@ import pytest
 
 from scpslab.core.errors import CapabilityError
 from scpslab.engine.appliance import machine as machine_module
-from scpslab.engine.appliance import machines as machines_module
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.job import Job
-from scpslab.engine.appliance.machine import Machine, Parts, command, find_qemu
-from scpslab.engine.appliance.machines import Machines
-from scpslab.engine.appliance.parts import copy_program
+from scpslab.engine.appliance.machine import Machine, Machines, Parts, command, copy_program, find_qemu
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.findings import judge_appliance
 from scpslab.engine.uml import no_network
@@ -176,7 +173,7 @@ def test_a_machine_that_never_comes_up_is_ended(tmp_path, parts, qemu, monkeypat
 def test_where_kvm_starts_no_machine_the_next_ones_do_without(tmp_path, parts, qemu, monkeypatch):
     """In some virtual machines KVM makes a machine that never runs. The cell is lost, and runs again in the next machine."""
     monkeypatch.setattr(machine_module, "ACCELERATED_START_LIMIT_S", 0.5)
-    monkeypatch.setattr(machines_module, "is_accelerated", lambda: True)
+    monkeypatch.setattr(machine_module, "is_accelerated", lambda: True)
     qemu(f'if "kvm" in sys.argv:\n    time.sleep(60)\n{ANSWERS}')
     said: list[str] = []
     machines = Machines(parts, 64, said.append)

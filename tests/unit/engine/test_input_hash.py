@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.project import PACKAGE
+from scpslab.engine.base import Needs
 from scpslab.engine.bundle import INPUT_PARTS, PARTS, bundle_hash, input_hash, sources
-from scpslab.engine.needs import Needs
 from scpslab.engine.uml import no_network
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.setup import Images

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.engine.template import Held
-from scpslab.engine.template_pool import MOST_IDLE, TemplatePool
+from scpslab.engine.template import MOST_IDLE, Held, TemplatePool
 
 NEEDED = 100
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from scpslab.engine.typed import typed
+from scpslab.engine.terminal import typed
 from scpslab.lab.place import PROMPT
 
 # A prompt whose commands take a while: what is typed too early would be read by the command.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.cli.shell import shell_plan
-from scpslab.engine.wall_clock import on_the_wall_clock
+from scpslab.engine.process import on_the_wall_clock
 from scpslab.plan import PlanError
 from scpslab.plan.probes import PROBES
 from scpslab.plan.stacks import STACKS
