@@ -9,7 +9,7 @@ import pytest
 
 from scpslab.analysis.collect import measure
 from scpslab.analysis.run import RunCell, open_run
-from scpslab.lab.sp_settings import master_key
+from scpslab.lab.scps_end import master_key
 from scpslab.running import RunOptions, run_scenario
 from tests.lab.test_determinism import digests
 

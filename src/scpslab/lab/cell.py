@@ -19,9 +19,9 @@ from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.records import Records, Status, Trace
 from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
-from scpslab.lab.space import Space, spare_gaps
 from scpslab.lab.stages import DirectionStages, Settled
 from scpslab.lab.switches import OpenVSwitch
+from scpslab.lab.template import Space, spare_gaps
 from scpslab.plan import NetworkPlan, Plan
 from scpslab.plan.nodes import Switch
 

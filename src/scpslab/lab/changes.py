@@ -7,18 +7,23 @@ import random
 import struct
 import subprocess
 from array import array
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from scpslab.core import units
 from scpslab.lab.disciplines import DISCIPLINES
-from scpslab.lab.space import GAPS_KEPT
+from scpslab.lab.network import LabNetwork
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of
+from scpslab.lab.template import GAPS_KEPT
 from scpslab.plan.error_models import Errors
+from scpslab.plan.links import Link
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 from scpslab.kinds.errors.independent.plan import Independent
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
+
 
 FOR_EVER_NS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
@@ -131,3 +136,106 @@ def _first(direction: DirectionStages, errors: Errors | None) -> dict[str, int |
     if direction.relay is not None:
         found["delay"] = plan.delay_ns
     return found
+
+
+# The parent of the discipline that holds the filters of both ways (TC_H_CLSACT, linux/pkt_sched.h).
+FILTERS = 0xFFFFFFF1
+
+
+class Replaced:
+    """Compares the queue disciplines of the links with those that the lab has set."""
+
+    def __init__(self, network: LabNetwork) -> None:
+        self.network, self.as_set = network, network.disciplines()
+
+    def lab_has_changed(self, direction: DirectionStages) -> None:
+        """Takes what is there now for what the lab has set."""
+        now = self.network.disciplines()
+        self.as_set |= {index: now[index] for index in (direction.entering, direction.relay) if index is not None}
+
+    def directions(self) -> dict[DirectionStages, str]:
+        """The directions that are no longer as the lab has set them, with the interface where they are not."""
+        now = self.network.disciplines()
+        found = {}
+        for direction in self.network.directions:
+            for index in (direction.entering, direction.relay):
+                if index is not None and now[index] != self.as_set[index]:
+                    found[direction] = self.network.names[index]
+            at_arrival = direction.arriving
+            if now[at_arrival].get(FILTERS) != self.as_set[at_arrival].get(FILTERS):
+                found[direction] = self.network.names[at_arrival]
+        return found
+
+
+KINDS = "ber, delay or rate with a value, down, or up"
+PACKET_BITS = 8 * 1500
+# Words for a change in other programs (tc-netem, Mininet's TCLink), and what to type here.
+OTHER_WORDS = {
+    "bw": 'The capacity is the rate: "rate 1 Mbit/s".',
+    "jitter": "Jitter is part of a scenario (links.NAME.DIRECTION.jitter), and cannot change at the prompt.",
+    "duplicate": "Duplicates are part of a scenario, and cannot change at the prompt.",
+    "queue": "A queue is part of a scenario, or a parameter of the topology (--set), and cannot change at the prompt.",
+}
+
+
+def read_change(words: list[str]) -> tuple[str, int | float | str]:
+    """The words after a link's name as a change: its kind and its value in base units.
+
+    Raises:
+        ChangeError: the words are not a change.
+        units.UnitError: a quantity cannot be read.
+    """
+    match words:
+        case ["down" | "up" as state]:
+            return "state", state
+        case ["ber", text]:
+            try:
+                ber = float(text)
+            except ValueError as error:
+                raise ChangeError(f'link: found the bit error rate "{text}"; expected a number such as 1e-5') from error
+            if not 0 <= ber <= 0.5:
+                raise ChangeError(f"link: found the bit error rate {text}; expected 0 to 0.5")
+            return "ber", ber
+        case ["delay", *rest] if rest:
+            return "delay", units.parse("duration", " ".join(rest))
+        case ["rate", *rest] if rest:
+            return "rate", units.parse("rate", " ".join(rest))
+        case ["loss", *rest]:
+            raise ChangeError(f'link: found "{" ".join(words)}"; expected {KINDS}. {_instead_of_loss(rest)}')
+        case []:
+            raise ChangeError(f"link: found no change; expected {KINDS}")
+    hint = OTHER_WORDS.get(words[0], 'Type "help link".')
+    raise ChangeError(f'link: found "{" ".join(words)}"; expected {KINDS}. {hint}')
+
+
+def _instead_of_loss(words: list[str]) -> str:
+    """The bit error rate that loses that share of full-sized packets."""
+    try:
+        share = float("".join(words).removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        return 'Packets are lost to bit errors: type "ber 1e-6", for example.'
+    ber = -math.expm1(math.log1p(-share) / PACKET_BITS)
+    return f'Packets are lost to bit errors: "ber {ber:.1e}" loses {100 * share:g} % of the packets of 1500 bytes, and fewer of the short ones.'
+
+
+def link_between(links: Iterable[Link], first: str, second: str) -> str:
+    """The link between two nodes, or between a node and the switch that the link goes through.
+
+    Raises:
+        ChangeError: there is none.
+    """
+    links = list(links)
+    for link in links:
+        if {first, second} <= {link.ends[0].node, link.ends[1].node, link.via} and first != second:
+            return link.name
+    ends = ", ".join(f"{link.name} ({link.ends[0].node} {link.ends[1].node})" for link in links)
+    raise ChangeError(f"link: found no link between {first} and {second}; expected the two ends of one of {ends}")
+
+
+def as_text(what: str, value: float | str) -> float | str:
+    """A change's value as a scenario has it."""
+    if what in ("delay", "rate"):
+        return units.text({"delay": "duration", "rate": "rate"}[what], int(value))
+    return value

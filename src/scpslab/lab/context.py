@@ -15,7 +15,7 @@ from scpslab.lab.records import Records, Trace
 if TYPE_CHECKING:
     # Mininet exists only where a lab runs; tests of traces and command lines run without it.
     from scpslab.lab.network import LabNetwork
-    from scpslab.lab.services.base import Services
+    from scpslab.lab.services import Services
     from scpslab.lab.stages import Settled
 
 

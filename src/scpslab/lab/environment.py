@@ -13,7 +13,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from scpslab.lab.netns import inside
+from scpslab.lab.netlink import inside
 from scpslab.lab.network import LabNetwork
 from scpslab.plan.nodes import Switch
 from scpslab.plan.serial_links import SerialEnd

@@ -12,8 +12,7 @@ from typing import Any
 
 from mininet.link import Intf, Link
 
-from scpslab.lab.netlink import Netlink, VethEnd
-from scpslab.lab.netns import inside
+from scpslab.lab.netlink import Netlink, VethEnd, inside
 
 SIOCGIFADDR, SIOCETHTOOL = 0x8915, 0x8946
 # ETHTOOL_SRXCSUM stays on: it is what checks the sums that nobody has computed in advance. Off: tx checksums, scatter-gather, TSO, GSO, GRO.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import heapq
 import itertools
 import os
@@ -12,7 +13,50 @@ import time
 from collections.abc import Callable
 from typing import IO
 
-from scpslab.lab.alarm import Alarm
+from scpslab.lab.clock import SECOND_NS
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+ABSOLUTE = 1  # TFD_TIMER_ABSTIME, linux/timerfd.h
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = (("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long))
+
+
+class _Itimerspec(ctypes.Structure):
+    _fields_ = (("it_interval", _Timespec), ("it_value", _Timespec))
+
+
+class Alarm:
+    """A timer (timerfd_create(2)) whose `fd` becomes readable at the instant of the wall clock that was set last.
+
+    A timeout of epoll_wait(2) counts from the call, in whole milliseconds: what happens then would depend on how long
+    the set-up took.
+    """
+
+    def __init__(self) -> None:
+        self.fd: int = _LIBC.timerfd_create(time.CLOCK_REALTIME, os.O_CLOEXEC | os.O_NONBLOCK)
+        if self.fd < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+        self._set_ns: int | None = None
+
+    def set(self, realtime_ns: int | None) -> None:
+        """Goes off at an instant of the wall clock, ns (at once when it has passed); None: never."""
+        if realtime_ns == self._set_ns:
+            return
+        self._set_ns = realtime_ns
+        value = _Timespec(*divmod(max(realtime_ns, 1), SECOND_NS)) if realtime_ns is not None else _Timespec(0, 0)
+        if _LIBC.timerfd_settime(self.fd, ABSOLUTE, ctypes.byref(_Itimerspec(_Timespec(0, 0), value)), None):
+            raise OSError(ctypes.get_errno(), "timerfd_settime")
+
+    def clear(self) -> None:
+        """Takes note that it went off."""
+        try:
+            os.read(self.fd, 8)
+            self._set_ns = None
+        except BlockingIOError:
+            pass  # set anew since
+
 
 # Where a program writes no line feed, what it has written is held up to here.
 LONGEST_LINE = 1 << 20

@@ -26,8 +26,7 @@ from mininet.util import buildTopo
 
 from scpslab.lab import iperf
 from scpslab.lab.cell import Prepared
-from scpslab.lab.changes import LinkChanges
-from scpslab.lab.link_words import link_between
+from scpslab.lab.changes import LinkChanges, link_between
 from scpslab.lab.place import CELL, OUT, PROMPT, WORK
 from scpslab.lab.prompt import LabCLI
 from scpslab.plan.mininet import MOST_NOTES, Described, MininetScript

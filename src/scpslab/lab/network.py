@@ -16,15 +16,13 @@ from mininet.net import Mininet
 from mininet.topo import Topo
 
 from scpslab.lab.disciplines import DISCIPLINES
-from scpslab.lab.docker_nodes import DockerNode, DockerRouter
 from scpslab.lab.links import LabLink, Leg, Port
-from scpslab.lab.netlink import RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND, RTAX_LOCK, RTAX_QUICKACK, RTAX_RTO_MIN, Netlink
-from scpslab.lab.netns import inside, without_ipv6
-from scpslab.lab.nodes import LabNode, LabRouter
+from scpslab.lab.netlink import Netlink, inside, route_metrics, without_ipv6
+from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
-from scpslab.lab.space import Space
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Settled, Stages, Verdict, first_delay_ns, tc_lines
 from scpslab.lab.switches import LabSwitch
+from scpslab.lab.template import Space
 from scpslab.plan import NetworkPlan
 from scpslab.plan.cell import CellPlan
 from scpslab.plan.links import Link
@@ -34,13 +32,6 @@ from scpslab.plan.routes import Route, RouteOptions
 ROOT = 0xFFFFFFFF
 INSIDE = 0x10001  # 1:1, where stages.py puts the discipline inside
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
-ROUTE_METRICS = {
-    "advmss": RTAX_ADVMSS,
-    "initcwnd": RTAX_INITCWND,
-    "initrwnd": RTAX_INITRWND,
-    "quickack": RTAX_QUICKACK,
-    "rto_min_ms": RTAX_RTO_MIN,
-}
 NODE_CLASSES = {"host": LabNode, "router": LabRouter, "scps-router": LabRouter}
 DOCKER_CLASSES = {"host": DockerNode, "router": DockerRouter, "scps-router": DockerRouter}
 
@@ -319,21 +310,6 @@ def first_addresses(network: NetworkPlan) -> dict[str, str]:
         if ip:
             found.setdefault(node, ip.partition("/")[0])
     return found
-
-
-def route_metrics(route: RouteOptions) -> dict[int, int]:
-    """The plan's route options as netlink metrics."""
-    metrics: dict[int, int] = {}
-    locked = 0
-    for key, number in ROUTE_METRICS.items():
-        value: int | None = getattr(route, key)
-        if value is not None:
-            metrics[number] = value
-            if number == RTAX_RTO_MIN:
-                locked |= 1 << number
-    if locked:
-        metrics[RTAX_LOCK] = locked
-    return metrics
 
 
 def _subnet(cidr: str) -> str:

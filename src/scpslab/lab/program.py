@@ -6,13 +6,12 @@ import sys
 import traceback
 
 from scpslab import plan as plans
-from scpslab.lab import disciplines, probes, services, snapshot, workloads
+from scpslab.lab import disciplines, probes, services, workloads
 from scpslab.lab.cell import VECTORS, Lab, Prepared, finish
 from scpslab.lab.place import CELL, WORK
 from scpslab.lab.records import Status
 from scpslab.lab.shell import interact, run_script
-from scpslab.lab.space import Space
-from scpslab.lab.template import FILE, Template
+from scpslab.lab.template import FILE, Space, Template, reseed, snapshot
 from scpslab.plan import Plan, error_models, stacks
 from scpslab.plan import probes as planned_probes
 from scpslab.plan import services as planned_services
@@ -63,7 +62,7 @@ def _go_on_from_template() -> Prepared:
     """
     template = Template.parse((CELL / FILE).read_bytes())
     lab = Lab(template.network, template.space)
-    snapshot.take()
+    snapshot()
     plan = _plan()
-    snapshot.reseed(plan.cell.kernel_seed)
+    reseed(plan.cell.kernel_seed)
     return lab.take(plan)

@@ -24,14 +24,12 @@ from mininet.cli import CLI
 from scpslab.core import units
 from scpslab.core.names import file_name
 from scpslab.lab import iperf
-from scpslab.lab.changes import ChangeError, LinkChanges
-from scpslab.lab.link_words import as_text, link_between, read_change
+from scpslab.lab.changes import ChangeError, LinkChanges, Replaced, as_text, link_between, read_change
 from scpslab.lab.network import LabNetwork, first_addresses
 from scpslab.lab.nodes import LabNode
 from scpslab.lab.place import LABTOOL, PROMPT
 from scpslab.lab.records import Records
-from scpslab.lab.replaced import Replaced
-from scpslab.lab.services.base import Services
+from scpslab.lab.services import Services
 from scpslab.lab.stages import Settled
 from scpslab.lab.watch import Watch
 from scpslab.plan.nodes import Host

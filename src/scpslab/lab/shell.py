@@ -18,7 +18,7 @@ from scpslab.lab.mininet_script import serve as serve_script
 from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, CELL, END_OF_SCRIPT, IS_ALONE, OUT, PROGRAMS
 from scpslab.lab.prompt import LabCLI
 from scpslab.lab.records import Status
-from scpslab.lab.space import Space
+from scpslab.lab.template import Space
 from scpslab.plan import Plan
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.nodes import Switch

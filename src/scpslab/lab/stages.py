@@ -19,10 +19,9 @@ from pathlib import Path
 from scpslab.core.names import file_name
 from scpslab.lab import bpf
 from scpslab.lab.clock import monotonic_offset_ns
-from scpslab.lab.disciplines import DISCIPLINES
-from scpslab.lab.disciplines.base import ETHERNET_HEADER_BYTES, NETEM_LIMIT
+from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.place import CGROUP, PROGRAMS
-from scpslab.lab.space import Space
+from scpslab.lab.template import Space
 from scpslab.plan.cell import CellPlan, Impairment
 from scpslab.plan.error_models import Errors
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction

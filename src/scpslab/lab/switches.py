@@ -11,8 +11,8 @@ from typing import Any
 
 from mininet.node import Switch
 
-from scpslab.lab.space import Space
 from scpslab.lab.stages import Stages
+from scpslab.lab.template import Space
 
 RUN = Path("/run/openvswitch")
 DATABASE = Path("/var/lib/openvswitch/conf.db")

@@ -6,16 +6,68 @@ networks. It is computed from the plan alone, never from what ran before.
 
 from __future__ import annotations
 
+import fcntl
+import gc
 import hashlib
 import json
+import os
+import random
+import struct
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from scpslab import plan as plans
 from scpslab.core import strict_json
-from scpslab.lab.space import Space
+from scpslab.core.names import file_name
 from scpslab.plan import NetworkPlan, Plan, schema
+from scpslab.plan.schema import Range
+
+# Room kept for the bit errors of each direction of a lab whose links can change; then they repeat.
+GAPS_KEPT = 1 << 16
+NUMBER_BYTES = 8
+VERDICT_LOG_ENTRIES = 1 << 18
+Entries = Annotated[int, Range(1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """Entries of the maps `gaps`, `windows`, `drop_list` and `verdicts`, powers of two: cells that differ a little share a template."""
+
+    gaps: Entries
+    windows: Entries
+    drops: Entries
+    verdicts: Entries
+
+    @classmethod
+    def of(cls, plan: Plan, vectors: Path) -> Self:
+        """The space that a plan needs whose vectors of bit errors are in a folder."""
+        gaps = windows = drops = 0
+        spare = spare_gaps(plan)
+        for link in plan.network.links:
+            for direction in link.directions:
+                errors = plan.cell.errors(link.name, direction.name)
+                gaps += spare + _numbers(vectors / file_name(link.name, direction.name, suffix=".u64"))
+                windows += bool(spare) + len(errors.outages if errors else ())
+                drops += len(errors.drop_packets if errors else ())
+                drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
+        logged = any(probe.logged_direction for probe in plan.cell.probes)
+        return cls(gaps=_power(gaps), windows=_power(windows), drops=_power(drops), verdicts=VERDICT_LOG_ENTRIES if logged else 1)
+
+
+def spare_gaps(plan: Plan) -> int:
+    """How many gaps each direction has room for besides its plan's: only links that can change need it."""
+    return GAPS_KEPT if plan.cell.script or plan.cell.shell or plan.cell.mininet else 0
+
+
+def _numbers(path: Path) -> int:
+    return path.stat().st_size // NUMBER_BYTES if path.exists() else 0
+
+
+def _power(entries: int) -> int:
+    return 1 << max(entries - 1, 0).bit_length()
+
 
 # The file in a guest's cell folder that says: set this up, and wait for cells.
 FILE = "template.json"
@@ -55,3 +107,31 @@ class Template:
         """
         fields = strict_json.loads(content)
         return cls(plans.read_network(fields["network"]), schema.read(Space, fields["space"]))
+
+
+ENTRY = Path("/proc/lab_snapshot")
+# linux/random.h
+RNDADDENTROPY, RNDRESEEDCRNG = 0x40085203, 0x5207
+# What daemons still do when the network is up they do once, and not in every cell.
+SETTLE_S = 1.0
+
+
+def snapshot() -> None:
+    """Stops this guest for good, and returns in every cell that goes on from here (images/lab-kernel/snapshot.patch)."""
+    # What has been made until now stays: no cell need look through it again.
+    gc.collect()
+    gc.freeze()
+    time.sleep(SETTLE_S)
+    entry = os.open(ENTRY, os.O_WRONLY)
+    os.write(entry, b"1")
+    os.close(entry)
+
+
+def reseed(kernel_seed: str) -> None:
+    """Random numbers come from a cell's seed from now on: the kernel's, and with them those of every program that starts. What was drawn ahead is dropped."""
+    seed = bytes.fromhex(kernel_seed)
+    device = os.open("/dev/random", os.O_RDWR)
+    fcntl.ioctl(device, RNDADDENTROPY, struct.pack("ii", 8 * len(seed), len(seed)) + seed)
+    fcntl.ioctl(device, RNDRESEEDCRNG)
+    os.close(device)
+    random.seed(seed)

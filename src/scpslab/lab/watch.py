@@ -8,8 +8,7 @@ import time
 from collections import deque
 from typing import Any
 
-from scpslab.lab.netlink import NLM_DUMP, Netlink, attributes
-from scpslab.lab.netns import inside
+from scpslab.lab.netlink import NLM_DUMP, Netlink, attributes, inside
 from scpslab.lab.network import ROOT, LabNetwork
 from scpslab.plan.links import LOSS_CAUSES
 

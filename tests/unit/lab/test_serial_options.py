@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.lab.serial_options import channel_errors, channel_options, crossing_ns, pppd_options
+from scpslab.lab.serial import channel_errors, channel_options, crossing_ns, pppd_options
 from scpslab.plan import schema
 from scpslab.plan.cell import CellPlan
 from scpslab.plan.topology import catalogue

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from scpslab import scenario
-from scpslab.lab.space import GAPS_KEPT, VERDICT_LOG_ENTRIES, Space
-from scpslab.lab.template import Template
+from scpslab.lab.template import GAPS_KEPT, VERDICT_LOG_ENTRIES, Space, Template
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors

@@ -10,7 +10,7 @@ import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
-from scpslab.lab.np_settings import end_file, router_file
+from scpslab.lab.scps_end import end_file, router_file
 from scpslab.plan import parse, text, write
 from scpslab.scenario import planning
 

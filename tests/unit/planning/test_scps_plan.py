@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 from scpslab import scenario
-from scpslab.lab.probes.scps_trace import Trace, samples
 from scpslab.plan import write
 from scpslab.scenario import planning
 
+from scpslab.kinds.probes.tcp_info.lab import Trace, samples
 from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
 
 SETTINGS = Path(__file__).parents[3] / "stack" / "crates" / "scps-cli" / "src" / "settings.rs"

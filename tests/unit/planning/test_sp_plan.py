@@ -10,7 +10,7 @@ import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
-from scpslab.lab.sp_settings import master_key, sp_file, why, write_sp
+from scpslab.lab.scps_end import master_key, sp_file, why, write_sp
 from scpslab.plan import parse, text, write
 from scpslab.scenario import planning
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.lab.disciplines.base import Discipline
+from scpslab.lab.disciplines import Discipline
 from scpslab.plan.disciplines import Queue
 
 

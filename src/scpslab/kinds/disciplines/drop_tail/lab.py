@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.lab.disciplines.base import ETHERNET_HEADER_BYTES, NETEM_LIMIT, Discipline
+from scpslab.lab.disciplines import ETHERNET_HEADER_BYTES, NETEM_LIMIT, Discipline
 from scpslab.plan.disciplines import Queue
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.lab.disciplines.base import TokenBucket
+from scpslab.lab.disciplines import TokenBucket
 from scpslab.plan.disciplines import Queue
 
 from scpslab.kinds.disciplines.red import plan as planned

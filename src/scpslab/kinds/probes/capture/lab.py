@@ -11,7 +11,7 @@ import subprocess
 
 from scpslab.core.names import file_name
 from scpslab.lab.place import LABTOOL
-from scpslab.lab.probes.base import Probe
+from scpslab.lab.probes import Probe
 
 from scpslab.kinds.probes.capture import plan as planned
 

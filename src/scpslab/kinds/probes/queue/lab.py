@@ -6,7 +6,7 @@ import socket
 
 from scpslab.core.names import file_name
 from scpslab.lab.netlink import Netlink
-from scpslab.lab.probes.base import Sampler
+from scpslab.lab.probes import Sampler
 from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.queue import plan as planned

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.core.names import file_name
-from scpslab.lab.probes.base import Probe
+from scpslab.lab.probes import Probe
 from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.verdicts import plan as planned

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.loop import Loop
-from scpslab.lab.services.base import Service, listens
+from scpslab.lab.services import Service, listens
 
 from scpslab.kinds.services.command.plan import CommandService
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scpslab.core.names import file_name
 from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records
-from scpslab.lab.services.base import Service
+from scpslab.lab.services import Service
 
 from scpslab.kinds.services.gateway.plan import GatewayService
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scpslab.lab.netlink import TABLE_LOCAL, Netlink
-from scpslab.lab.netns import inside
+from scpslab.lab.netlink import TABLE_LOCAL, Netlink, inside
 
 from scpslab.kinds.services.gateway.lab import LIMITS, Gateway
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService

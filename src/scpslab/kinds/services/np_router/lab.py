@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scpslab.core.names import file_name
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.loop import Loop
-from scpslab.lab.np_settings import router_file
 from scpslab.lab.records import Records
-from scpslab.lab.services.base import Service
+from scpslab.lab.scps_end import router_file
+from scpslab.lab.services import Service
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
 

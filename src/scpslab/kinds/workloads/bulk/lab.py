@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from scpslab.lab import scps_end
+from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
-from scpslab.lab.workloads import scps_end
-from scpslab.lab.workloads.base import Workload
+from scpslab.lab.workloads import Workload
 from scpslab.plan.headers import TIMESTAMP_BYTES
 
 from scpslab.kinds.workloads.bulk import plan as planned
 
-SECOND_NS = 10**9
 # A receiver waits longer than the sender tries: it is the sender that gives up.
 RECEIVER_EXTRA_NS = 120 * SECOND_NS
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from scpslab.lab.docker_nodes import DockerNode
-from scpslab.lab.workloads.base import Workload
+from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.nodes import DockerNode
+from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.endpoint import plan as planned
 
-SECOND_NS = 10**9
 # A receiver waits longer than the sender tries: it is the sender that gives up.
 RECEIVER_EXTRA_S = 120
 LISTENING_LIMIT_S = 60

@@ -7,16 +7,61 @@ import json
 import random
 import shutil
 import signal
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scpslab.lab.integrity import compare
-from scpslab.lab.services.fp_server import FpServer
-from scpslab.lab.workloads.base import Workload
-from scpslab.lab.workloads.scps_end import stack_options, write_settings
+from scpslab.lab.loop import Loop
+from scpslab.lab.scps_end import stack_options, write_settings
+from scpslab.lab.services import Service
+from scpslab.lab.workloads import Workload
 from scpslab.plan.stacks import ScpsEnd
 
 from scpslab.kinds.workloads.fp import plan as planned
+
+if TYPE_CHECKING:
+    from scpslab.lab.network import LabNetwork
+
+
+READY = "ready"
+
+
+class FpServer(Service):
+    """It serves `FOLDER/files` of its node; `options` are those of its transport."""
+
+    what = "scps fpd"
+
+    def __init__(
+        self,
+        name: str,
+        node: str,
+        network: LabNetwork,
+        loop: Loop,
+        *,
+        folder: str,
+        ip: str,
+        port: int,
+        options: Sequence[str],
+        on_end: Callable[[int], None],
+    ) -> None:
+        """`on_end` gets the exit code."""
+        super().__init__(name, node, network, loop, on_end)
+        self.folder, self.ip, self.port, self.options = folder, ip, port, options
+
+    def prepare(self) -> None:
+        """Takes away what an earlier server said."""
+        self.network.inside(self.node, f"{self.folder}/{READY}").unlink(missing_ok=True)
+
+    def argv(self) -> list[str]:
+        """The server and its options."""
+        argv = [self.network.node(self.node).program("scps"), "fpd", "--listen", self.ip, "--port", str(self.port), "--open", f"{self.folder}/files"]
+        return [*argv, "--ready-file", f"{self.folder}/{READY}", *self.options]
+
+    def is_ready(self) -> bool:
+        """Whether it has said that it serves."""
+        return self.network.inside(self.node, f"{self.folder}/{READY}").exists()
+
 
 LOOK_AGAIN_NS = 10_000_000
 # A killed server stays away for this long: its clients have to notice, and its port is free again.

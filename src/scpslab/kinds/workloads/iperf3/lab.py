@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads.base import Workload
+from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.iperf3 import plan as planned
 

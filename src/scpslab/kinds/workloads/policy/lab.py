@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.lab import policy_packets as packets
-from scpslab.lab.netns import inside
+from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.netlink import inside
 from scpslab.lab.place import PROGRAMS
-from scpslab.lab.workloads.base import Workload
+from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.policy import plan as planned
 
-SECOND_NS = 10**9
 RUNNER = PROGRAMS / "scpslab" / "lab" / "policy_runner.py"
 READY_LIMIT_NS = 30 * SECOND_NS
 # The lab's own sockets lose nothing: only the link does.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records
-from scpslab.lab.services.base import Service
+from scpslab.lab.services import Service
 
 from scpslab.kinds.services.beacon.plan import Beacon as Planned
 

@@ -1,21 +1,33 @@
-"""An end of a transfer that the `scps` program is: its command line, and its report in the words of the lab's records."""
+"""What the `scps` program gets in a node, and what it says: command lines, settings files, reports as the lab's records.
+
+Settings of SCPS-NP are those of `scps router FILE` and `--np FILE` (stack/README.md). SCPS-SP has settings, a key and the
+record of the key's sequence numbers in the node's own /tmp. A key is made from a seed of the plan, so that a cell gives
+the same packets again: it protects nothing that somebody with the plan must not read.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scpslab.lab.np_settings import end_file
-from scpslab.lab.sp_settings import sp_path, why, write_sp
+from scpslab.core.names import file_name
+from scpslab.lab.clock import SECOND_NS
+from scpslab.plan.np import NpEnd, NpInterface
+from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import ScpsEnd
 
+from scpslab.kinds.services.np_router.plan import NpRouterService
 from scpslab.kinds.workloads.bulk.plan import Bulk
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
 
-SECOND_NS = 10**9
+
 STATUS = {"complete": "completed", "failed": "incomplete"}
 # What the report says of the protocol at work; the rest of it is in the record under the lab's own names, or depends on the machine.
 KEPT = (
@@ -113,3 +125,85 @@ def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict
         "wrong_bytes": report["wrong_bytes"],
         **shared,
     }
+
+
+def router_file(plan: NpRouterService, terminals: Mapping[str, str]) -> dict[str, Any]:
+    """A router's; `terminals`: its end of each of its serial links."""
+    return {
+        "address": plan.ip,
+        "default_precedence": plan.default_precedence,
+        "hop_count": plan.hop_count,
+        "tables": _tables(plan),
+        "interfaces": [_interface(interface, plan.device, terminals) for interface in plan.interfaces],
+    }
+
+
+def end_file(end: NpEnd) -> dict[str, Any]:
+    """That of a program at the end of a transfer."""
+    return {"default_precedence": end.default_precedence, "believed": list(end.believed), "tables": _tables(end)}
+
+
+def _tables(node: NpRouterService | NpEnd) -> dict[str, Any]:
+    return {"hosts": [asdict(host) for host in node.hosts], "next_hops": [asdict(hop) for hop in node.next_hops]}
+
+
+def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]) -> dict[str, Any]:
+    carrier: dict[str, Any] = {"kind": "ip", "device": device}
+    if interface.line is not None:
+        carrier = {"kind": "serial", "line": terminals[interface.line], "bits_per_octet": interface.bits_per_byte}
+    found = {"name": interface.name, "carrier": carrier, "neighbours": list(interface.neighbours), "mtu": interface.mtu_bytes}
+    if interface.rate_bps is not None:
+        found["rate"] = str(interface.rate_bps)
+    if interface.sp is not None:
+        found["sp"] = interface.sp
+    return found | {"queue": asdict(interface.queue)}
+
+
+FOLDER = "/tmp"
+OWNER_ONLY = 0o600
+KEY_ID = 1
+# The first line of a record; a key that nobody has used yet has no other (scps-io, sequence.rs).
+RECORD_TITLE = "scps-sp sequence numbers, format 1\n"
+
+
+def sp_path(end: ScpsEnd) -> str:
+    """Where a program's node has its settings of SCPS-SP."""
+    return f"{FOLDER}/{end.device}-sp.json"
+
+
+def write_sp(network: LabNetwork, node: str, end: ScpsEnd, sp: SpEnd) -> None:
+    """Gives a node the settings of a program there, and its key unless another program has it already: its sequence numbers go on."""
+    network.inside(node, sp_path(end)).write_text(json.dumps(sp_file(end, sp), indent=1) + "\n")
+    key = network.inside(node, f"{FOLDER}/{_key_file(sp)}")
+    if not key.exists():
+        _write_privately(key, f"master {master_key(sp.key_seed)}\n")
+        _write_privately(key.with_name(f"{key.name}.sequence"), RECORD_TITLE)
+
+
+def sp_file(end: ScpsEnd, sp: SpEnd) -> dict[str, Any]:
+    """What the settings file says: one association for each direction."""
+    common = {"key_id": KEY_ID, "key_file": _key_file(sp), "suite": sp.suite, "services": list(sp.services)}
+    return {"associations": [{"src": src, "dst": dst, **common} for src, dst in ((end.ip, sp.peer), (sp.peer, end.ip))]}
+
+
+def master_key(seed: str) -> str:
+    """The key, 32 octets in hexadecimal digits."""
+    return hashlib.sha256(f"scps-sp master {seed}".encode()).hexdigest()
+
+
+def why(report: dict[str, Any]) -> str:
+    """Why a transfer failed, in the program's words, and what SCPS-SP has to say of it."""
+    sp = report.get("sp")
+    if sp and sp["sealed"] and not sp["opened"]:
+        return f"{report['reason'] or 'no reason given'}; SCPS-SP: nothing came that verifies, the other end may have another key"
+    return report["reason"] or ""
+
+
+def _key_file(sp: SpEnd) -> str:
+    return file_name(sp.key_name, suffix=".key")
+
+
+def _write_privately(path: Path, text: str) -> None:
+    """A file that never was anybody else's to read."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w") as file:
+        file.write(text)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from scpslab.core.kinds import Layer
 from scpslab.lab.context import Context
 from scpslab.plan.probes.base import Observer, Sampling
 
@@ -53,3 +54,6 @@ class Sampler(Probe[Sampled]):
     def stop(self) -> None:
         """Takes no further sample."""
         self.stopped = True
+
+
+KINDS: Layer[type[Probe[Any]]] = Layer("probes", "lab")

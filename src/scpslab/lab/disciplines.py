@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from scpslab.core.kinds import Layer
 from scpslab.plan.disciplines import Queue
 
 ETHERNET_HEADER_BYTES = 14
@@ -40,3 +41,6 @@ class TokenBucket(Discipline):
     @abstractmethod
     def inside(self, rate_bps: int, queue: Queue) -> str:
         """The discipline itself."""
+
+
+DISCIPLINES: Layer[Discipline] = Layer("disciplines", "lab")

@@ -1,6 +1,6 @@
-"""What every service is: a program of a node that starts before the epoch, is watched while the cell runs, and ends with what needs it.
+"""What every service is: a program of a node that starts before the epoch, is watched, and ends with what needs it.
 
-One that ends by itself while somebody needs it fails the cell.
+One that ends by itself while somebody needs it fails the cell. Workloads have kinds of their own beside the plan's.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scpslab.core.kinds import Layer
 from scpslab.core.names import file_name
 from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
 from scpslab.lab.loop import Loop
 
 if TYPE_CHECKING:
-    # Mininet exists only where a lab runs; tests of services run without it.
     from scpslab.lab.network import LabNetwork
+
 
 # TCP_LISTEN as /proc/net/tcp writes it.
 LISTENING = "0A"
@@ -208,3 +209,8 @@ def listens(pid: int, port: int) -> bool:
         if any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{port:04X}") for line in table):
             return True
     return False
+
+
+KINDS: Layer[Any] = Layer("services", "lab")
+
+__all__ = ["KINDS", "Service", "Services"]

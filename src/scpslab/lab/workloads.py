@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from scpslab.core.kinds import Layer
 from scpslab.core.names import file_name
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records, Trace
-from scpslab.lab.services.base import Service
+from scpslab.lab.services import Service
 from scpslab.plan.workloads import Traffic
 
 Planned = TypeVar("Planned", bound=Traffic)
@@ -123,3 +124,6 @@ class Workload(Generic[Planned]):
             name = "t_s" if key == "t_ns" else key.removesuffix("_ns") + "_t_s"
             turned[name] = self.context.epoch.t_s(value) if value else None
         return turned
+
+
+KINDS: Layer[type[Workload[Any]]] = Layer("workloads", "lab")
