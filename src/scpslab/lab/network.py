@@ -17,7 +17,7 @@ from mininet.topo import Topo
 
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.links import LabLink, Leg, Port
-from scpslab.lab.netlink import Netlink, inside, route_metrics, without_ipv6
+from scpslab.lab.netlink import ROOT, Netlink, inside, route_metrics, without_ipv6
 from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Settled, Stages, Verdict, first_delay_ns, tc_lines
@@ -29,7 +29,6 @@ from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import Route, RouteOptions
 
-ROOT = 0xFFFFFFFF
 INSIDE = 0x10001  # 1:1, where stages.py puts the discipline inside
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
 NODE_CLASSES = {"host": LabNode, "router": LabRouter, "scps-router": LabRouter}

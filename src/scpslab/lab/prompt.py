@@ -31,7 +31,7 @@ from scpslab.lab.place import LABTOOL, PROMPT
 from scpslab.lab.records import Records
 from scpslab.lab.services import Services
 from scpslab.lab.stages import Settled
-from scpslab.lab.watch import Watch
+from scpslab.lab.watch import View, Watch
 from scpslab.plan.nodes import Host
 
 LOOK_AGAIN_S = 0.5
@@ -269,12 +269,12 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
     def do_watch(self, line: str) -> None:
         """Watch [SECONDS]: show rates, queues and losses of links, and windows of connections, until Ctrl-C or for that long. Start traffic with & first."""
         until = time.monotonic() + float(line) if line.strip().replace(".", "", 1).isdigit() else None
-        watch = Watch(self.network)
+        watch, view = Watch(self.network), View()
         shown = 0
         try:
             while until is None or time.monotonic() < until:
                 with _uninterrupted():
-                    lines = watch.lines()
+                    lines = view.lines(watch.look())
                 # A terminal that supports it shows every sample in the place of the one before.
                 sys.stdout.write(UP * shown if os.environ.get("TERM", "dumb") != "dumb" else "")
                 sys.stdout.writelines(f"{text}\x1b[K\n" if shown else f"{text}\n" for text in lines)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import socket
 
 from scpslab.core.names import file_name
-from scpslab.lab.netlink import Netlink
+from scpslab.lab.netlink import ROOT, Netlink
 from scpslab.lab.probes import Sampler
 from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.queue import plan as planned
-
-ROOT = 0xFFFFFFFF
 
 
 class QueueDepth(Sampler[planned.QueueDepth]):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
-import struct
 from collections.abc import Iterator
 from typing import Any
 
 from scpslab.core.names import file_name
 from scpslab.lab.clock import SECOND_NS
-from scpslab.lab.netlink import NLM_DUMP, Netlink, attributes, inside
+from scpslab.lab.netlink import Netlink, inside
 from scpslab.lab.probes import Sampler
 from scpslab.lab.records import Records, Trace
+from scpslab.lab.watch import INET_DIAG, connections
 
 from scpslab.kinds.probes.tcp_info import plan as planned
 
@@ -59,32 +58,20 @@ def _fields(line: dict[str, Any], mss_bytes: int) -> dict[str, Any]:
     }
 
 
-SOCK_DIAG_BY_FAMILY = 20
-INET_DIAG_INFO = 2
-# ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING: the states in which data can be under way.
-STATES = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11
-STATE_NAMES = {1: "established", 4: "fin-wait-1", 5: "fin-wait-2", 8: "close-wait", 9: "last-ack", 11: "closing"}
-CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
-
-
 class TcpInfo(Sampler[planned.TcpInfo]):
     """One line per connection and sample: cwnd, ssthresh, srtt and the rest."""
 
     def prepare(self) -> None:
         """Opens a sock_diag socket in the node."""
         with inside(self.network.pid(self.spec.node)):
-            self.netlink = Netlink(socket.NETLINK_INET_DIAG if hasattr(socket, "NETLINK_INET_DIAG") else 4)
+            self.netlink = Netlink(INET_DIAG)
         self.records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
 
     def sample(self) -> None:
         """Asks for all connections and their tcp_info."""
-        request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 1 << (INET_DIAG_INFO - 1), STATES) + bytes(48)
         t_s = self.context.epoch.now_s()
-        for _, body in self.netlink.ask(SOCK_DIAG_BY_FAMILY, NLM_DUMP, request):
-            info = attributes(body[72:]).get(INET_DIAG_INFO, b"").ljust(256, b"\0")
-            source_port, destination_port = struct.unpack_from(">HH", body, 4)
-            source, destination = socket.inet_ntoa(body[8:12]), socket.inet_ntoa(body[24:28])
-            self.records.write(t_s=t_s, local=f"{source}:{source_port}", remote=f"{destination}:{destination_port}", **fields(body[1], info))
+        for connection in connections(self.netlink):
+            self.records.write(t_s=t_s, local=connection.local, remote=connection.remote, **connection.info)
 
     def stop(self) -> None:
         """Adds what SCPS programs on the node traced; closes socket and file."""
@@ -95,36 +82,6 @@ class TcpInfo(Sampler[planned.TcpInfo]):
             for sample in samples(trace, lines, self.spec.interval_ns / SECOND_NS):
                 self.records.write(**sample)
         self.records.close()
-
-
-def fields(state: int, info: bytes) -> dict[str, object]:
-    """The members of struct tcp_info that an analysis asks for, with units in their names."""
-
-    def u32(offset: int) -> int:
-        return int(struct.unpack_from("=I", info, offset)[0])
-
-    def u64(offset: int) -> int:
-        return int(struct.unpack_from("=Q", info, offset)[0])
-
-    return {
-        "state": STATE_NAMES.get(state, str(state)),
-        "cwnd_segments": u32(80),
-        "ssthresh_segments": u32(76),
-        "srtt_ms": u32(68) / 1000,
-        "rttvar_ms": u32(72) / 1000,
-        "rto_ms": u32(8) / 1000,
-        "unacked": u32(24),
-        "sacked": u32(28),
-        "lost": u32(32),
-        "retrans_total": u32(100),
-        "mss_bytes": u32(16),
-        "pacing_bps": u64(104) * 8 if u64(104) < 1 << 60 else None,
-        "delivery_bps": u64(160) * 8,
-        "min_rtt_ms": u32(148) / 1000,
-        "bytes_acked": u64(120),
-        "snd_wnd_bytes": u32(228),
-        "ca_state": CA_STATES[info[1]] if info[1] < len(CA_STATES) else str(info[1]),
-    }
 
 
 KIND = TcpInfo
