@@ -6,12 +6,14 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from scpslab import plan as plans
 from scpslab.core.names import UNFINISHED
 from scpslab.lab.place import OUT
+from scpslab.lab.records import Status
 from scpslab.plan import Plan
 from scpslab.runs import CellFiles
 
@@ -98,6 +100,10 @@ class CellFolder:
             return status
         reason = ended or f"{lab} ended without a result: {self.console_tail() or 'nothing on its console'}"
         reason += "".join(f". {advice}" for words, advice in ADVICE.items() if words in reason)
-        status = {"status": "failed", "reason": reason, "epoch_realtime_ns": None, "virtual_s": None}
+        return self.fail(reason)
+
+    def fail(self, reason: str) -> dict[str, Any]:
+        """Writes the status of a cell without a result, and returns it."""
+        status = asdict(Status("failed", reason))
         self.out.write_status(status)
         return status

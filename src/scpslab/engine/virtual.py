@@ -130,8 +130,7 @@ def _leave_what_it_says(held: Held, folder: CellFolder) -> None:
     home = CellFolder(held.folder / HOME, folder.plan)
     if held.template.is_alive:
         limit_s, busy = folder.plan.cell.limits.wall_s, standstill(held.template.pid)
-        why = f"the wall limit of {limit_s} s came before the network was up{busy}"
-        home.out.write_status({"status": "failed", "reason": why, "epoch_realtime_ns": None, "virtual_s": None})
+        home.fail(f"the wall limit of {limit_s} s came before the network was up{busy}")
     held.template.close()
     sweep(home.out.path)
     shutil.copytree(home.out.path, folder.out.path, dirs_exist_ok=True)

@@ -67,6 +67,16 @@ class Workload(Generic[Planned]):
         if not self.outcome:
             self.outcome, self.reason = outcome, reason
 
+    def give_up_after(self, patience_ns: int) -> None:
+        """Gives up when so much time has passed, unless there is an outcome by then."""
+        self.context.loop.at(self.context.now_ns() + patience_ns, self.give_up)
+
+    def give_up(self) -> None:
+        """Ends without success, unless there is an outcome."""
+        if not self.outcome:
+            self.finish("incomplete", f"{self.name}: patience ran out")
+            self.stop()
+
     def serve(self, service: Service, *, wait: bool = True) -> None:
         """Starts a service of the workload's own, and waits until it serves. It ends with the workload."""
         self.context.services.start(service, wait=wait)

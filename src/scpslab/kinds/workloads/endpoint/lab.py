@@ -40,7 +40,7 @@ class Endpoint(Workload[planned.Endpoint]):
             return
         self.records.write(event="start", role="send", t_s=self.context.epoch.t_s(self.context.now_ns()))
         self._do("send", self.spec.from_, self.spec.patience_ns)
-        self.context.loop.at(self.context.now_ns() + self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS, self._give_up)
+        self.give_up_after(self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS)
 
     def _do(self, role: str, host: str, patience_ns: int) -> None:
         spec = self.spec
@@ -97,11 +97,6 @@ class Endpoint(Workload[planned.Endpoint]):
             self.finish("completed")
         else:
             self.finish("incomplete", f"{self.name}: found {found} bytes in the receiver's last line; expected {expected}")
-
-    def _give_up(self) -> None:
-        if not self.outcome:
-            self.finish("incomplete", f"{self.name}: patience ran out")
-            self.stop()
 
 
 KIND = Endpoint

@@ -102,7 +102,7 @@ class Fp(Workload[planned.Fp]):
         self._start_client(first)
         if spec.stop in ("kill-client", "kill-server"):
             self._watch()
-        self.context.loop.at(self.context.now_ns() + spec.patience_ns, self._give_up)
+        self.give_up_after(spec.patience_ns)
 
     def _write_files(self) -> None:
         """The file at its source; for a record the file before the edit at both ends, or the whole one to read from."""
@@ -196,11 +196,11 @@ class Fp(Workload[planned.Fp]):
         if not self.outcome and self.spec.stop == "kill-server" and self.starts["server"] == 1:
             self.context.loop.at(self.context.now_ns() + SERVER_PAUSE_NS, lambda: self._start_server(wait=False))
 
-    def _give_up(self) -> None:
+    def give_up(self) -> None:
+        """Writes what has come, and gives up."""
         if not self.outcome:
             self._write_file()
-            self.finish("incomplete", f"{self.name}: patience ran out")
-            self.stop()
+        super().give_up()
 
     def _client_exit(self, code: int) -> None:
         reports = [{key: line[key] for key in KEPT if key in line} for line in map(json.loads, self.text)]

@@ -117,12 +117,7 @@ class Ftp(Workload[planned.Ftp]):
         self.start_t_s = self.context.epoch.now_s()
         self.timeouts_before = self.kernel_timeouts(spec.from_)
         self.run(self.client, argv, self.text.append, self._client_exit)
-        self.context.loop.at(self.context.now_ns() + spec.patience_ns, self._give_up)
-
-    def _give_up(self) -> None:
-        if not self.outcome:
-            self.finish("incomplete", f"{self.name}: patience ran out")
-            self.stop()
+        self.give_up_after(spec.patience_ns)
 
     def _client_exit(self, code: int) -> None:
         end_t_s = self.context.epoch.now_s()

@@ -47,7 +47,7 @@ class Iperf3(Workload[planned.Iperf3]):
         if spec.reverse:
             argv.append("--reverse")
         self.run(spec.from_, argv, self.text.append, self._client_exit)
-        self.context.loop.at(self.context.now_ns() + spec.patience_ns, self._give_up)
+        self.give_up_after(spec.patience_ns)
 
     @property
     def _sends_size(self) -> bool:
@@ -69,11 +69,6 @@ class Iperf3(Workload[planned.Iperf3]):
 
     def _server_exit(self, code: int) -> None:
         self.server_exit = code
-
-    def _give_up(self) -> None:
-        if not self.outcome:
-            self.finish("incomplete", f"{self.name}: patience ran out")
-            self.stop()
 
     def _client_exit(self, code: int) -> None:
         try:
