@@ -7,9 +7,11 @@ from datetime import date
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from scpslab.core.choices import one_of
+from scpslab.documents.parts import PartOfKinds
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import KeyPath
 
@@ -192,7 +194,11 @@ def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
             models = [
                 model for model in models if tag in model.model_fields and here.get(tag, model.model_fields[tag].default) in _choices(model, tag)
             ] or models
-    return sorted({field.alias or name for model in models for name, field in model.model_fields.items()})
+    return sorted({field.alias or name for model in models for name, field in _fields(model).items()})
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return model.keys() if issubclass(model, PartOfKinds) else model.model_fields
 
 
 def _choices(model: type[BaseModel], tag: str) -> tuple[Any, ...]:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
-from pydantic_core import core_schema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, core_schema
 
 
 class Part(BaseModel):
@@ -20,12 +35,63 @@ def key(default: Any = ..., *, says: str, example: Any = None, alias: str | None
     return Field(default, description=says, examples=None if example is None else [example], alias=alias, ge=least, le=most)
 
 
-def bases(first: type[Part], kinds: Iterable[type[Part]]) -> tuple[type[Part], ...]:
-    """Base classes of a part that has the keys of `first` and then those of every kind, in their order; what kinds share stands once."""
-    wanted = list(dict.fromkeys(kinds))
-    own = [kind for kind in wanted if not any(kind is not other and issubclass(other, kind) for other in (*wanted, first))]
-    # Pydantic puts the keys of the last base first.
-    return (*reversed(own), first)
+class PartOfKinds(Part):
+    """A part with keys of its own and, flat beside them, those of all kinds of a registry; its own choose a kind.
+
+    `KINDS`: each kind's own model. What is said of kinds that are not chosen waits for a sweep that chooses them.
+    """
+
+    KINDS: ClassVar[Mapping[str, type[Part]]] = {}
+    _parts: dict[str, Part] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def keys(cls) -> dict[str, FieldInfo]:
+        """Its own keys, then those of the kinds; what kinds share stands once."""
+        of_kinds = (field for kind in cls.KINDS.values() for field in kind.model_fields.items())
+        return cls.model_fields | dict(of_kinds)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _divide(cls, data: object, read_own: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(data, Mapping):
+            return read_own(data)
+        of_kinds = {name for kind in cls.KINDS.values() for name in kind.model_fields}
+        readers: dict[str, Callable[[object], Part]] = {name: kind.model_validate for name, kind in cls.KINDS.items()}
+        parts, wrong = {}, []
+        for name, read in {"": read_own, **readers}.items():
+            wanted = cls.KINDS[name].model_fields.keys() if name else data.keys() - of_kinds
+            try:
+                parts[name] = read({key: value for key, value in data.items() if key in wanted})
+            except ValidationError as error:
+                wrong += error.errors(include_url=False)
+        if wrong:
+            raise ValidationError.from_exception_data(cls.__name__, [_again(one) for one in wrong])
+        self = parts.pop("")
+        assert isinstance(self, cls)  # what its own reader makes
+        self._parts.update(parts)
+        return self
+
+    @model_serializer(mode="wrap")
+    def _flat(self, own: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        kinds = (part.model_dump(mode=info.mode, exclude_none=info.exclude_none) for part in self._parts.values())
+        flat: dict[str, Any] = own(self)
+        return flat | {name: value for kind in kinds for name, value in kind.items()}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler.resolve_ref_schema(handler(core))
+        for kind in cls.KINDS.values():
+            schema["properties"] |= kind.model_json_schema()["properties"]
+        return schema
+
+    def of(self, kind: str) -> Part:
+        """What is said of a kind: its own model, with the kind's defaults."""
+        return self._parts[kind]
+
+
+def _again(error: ErrorDetails) -> InitErrorDetails:
+    """An error of a part as one of the whole."""
+    return InitErrorDetails(type=error["type"], loc=error["loc"], input=error["input"], ctx=error.get("ctx", {}))
 
 
 class OneOf:

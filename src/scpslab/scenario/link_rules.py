@@ -85,9 +85,9 @@ def _serial_direction(given: Direction) -> Iterator[Problem]:
 
 
 def _errors(given: Direction, folder: Path) -> Iterator[Problem]:
-    for model in MODELS.values() if given.errors is not None else ():
-        for key, text in model.problems(given.errors, folder):
-            yield ("errors", *key), text
+    if given.errors is not None:
+        for name, model in MODELS.items():
+            yield from ((("errors", *key), text) for key, text in model.problems(given.errors.of(name), folder))
 
 
 def _direction(given: Direction, described: topology.Direction, has_relay: bool) -> Iterator[Problem]:
@@ -134,14 +134,17 @@ def _queue(given: Direction, described: topology.Direction) -> Iterator[Problem]
         yield ("queue", "limit"), text
     if queue.ecn and not DISCIPLINES[name].marks:
         yield ("queue", "ecn"), f"found ECN marking on a queue of discipline {name}; expected discipline {_either(MARKING)}. Choose one of these."
-    for key, text in DISCIPLINES[name].problems(queue, _room_bytes(queue, described)):
+    for key, text in DISCIPLINES[name].problems(queue.of(name), _room_bytes(queue, described)):
         yield ("queue", *key), text
 
 
 def _room_bytes(queue: Queue, described: topology.Direction) -> int | None:
-    if queue.limit is None and described.queue is None:
+    if queue.limit is not None:
+        limits = limit_of(queue.limit)
+    elif described.queue is not None:
+        limits = described.queue.limit_bytes, described.queue.limit_packets
+    else:
         return None
-    limits = limit_of(queue.limit) if queue.limit is not None or described.queue is None else (described.queue.limit_bytes, described.queue.limit_packets)
     return disciplines.without_settings(limit_bytes=limits[0], limit_packets=limits[1]).room_bytes
 
 

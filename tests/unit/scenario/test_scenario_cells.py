@@ -27,7 +27,20 @@ def test_cases_set_all_their_paths(load, small):
 
 def test_star_means_both_directions_even_those_not_named(load, small):
     last = cells_of(load, small)[-1].model
-    assert {name: direction.errors.ber for name, direction in last.links["hop"].items()} == {"data": 1e-5, "ack": 1e-5}
+    rates = {name: direction.errors.settings.ber for name, direction in last.links["hop"].items()}
+    assert rates == {"data": 1e-5, "ack": 1e-5}
+
+
+def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_the_resolved_scenario(load, small):
+    text = small.replace("ber: 1e-6}", "ber: 1e-6, p_good_bad: 1e-6, p_bad_good: 1e-3, ber_bad: 0.5}")
+    axis = "model: {set: [links.hop.data.errors.model], values: [none, gilbert-elliott]}"
+    text = text.replace("sweep:\n", f"sweep:\n  {axis}\n")
+    loaded = load(text)
+    again = load(scenario.resolved_yaml(loaded))
+    assert loaded.model.links["hop"]["data"].errors.settings.model_dump() == {"ber": 1e-6}
+    for cells in (scenario.cells(loaded), scenario.cells(again)):
+        settings = cells[-1].model.links["hop"]["data"].errors.settings
+        assert settings.model_dump() == {"p_good_bad": 1e-6, "p_bad_good": 1e-3, "ber_good": 0.0, "ber_bad": 0.5}
 
 
 def test_one_direction_can_be_swept_alone(load, small):

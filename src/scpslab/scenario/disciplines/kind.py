@@ -27,11 +27,14 @@ class Discipline:
     marks: ClassVar[bool] = False
 
     def problems(self, given: Any, room_bytes: int | None) -> Iterator[Problem]:
-        """What does not fit in a scenario's `queue` of this discipline, with the key; `room_bytes`: its limit, packets counted as full ones, if it has one."""
+        """What does not fit of a scenario's `keys`, with the key.
+
+        `room_bytes`: the queue's limit, packets counted as full ones, if it has one.
+        """
         yield from ()
 
     def settings(self, given: Any, queue: Queue) -> QueueSettings:
-        """The plan's settings of this discipline, with what a scenario leaves out; `queue` has its limit."""
+        """The plan's settings of this discipline, with what a scenario's `keys` leave out; `queue` has its limit."""
         return self.planned()
 
     def doubts(self, settings: Any, packet_ns: int) -> Iterator[tuple[str, str]]:

@@ -37,7 +37,7 @@ class ErrorModel:
         return tuple(self.keys.model_fields)
 
     def incomplete(self, errors: Any) -> str | None:
-        """What a scenario's `errors` of this model lack, if anything."""
+        """What a scenario's `keys` of this model lack, if anything."""
         return None
 
     def problems(self, errors: Any, folder: Path) -> Iterator[Problem]:

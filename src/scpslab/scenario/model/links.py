@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scpslab.documents.parts import OneOf, Part, bases, key
+from scpslab.documents.parts import OneOf, Part, PartOfKinds, key
 from scpslab.documents.quantities import Count, Duration, PositiveDuration, Probability, QueueLimit, Rate, SizeOrZero
 from scpslab.scenario.disciplines import DISCIPLINES, MARKING
 from scpslab.scenario.errors import MODELS
@@ -25,23 +25,20 @@ class Outage(Part):
         return self
 
 
-class ErrorChoice(Part):
-    """Which error model."""
-
-    model: Annotated[str, OneOf(MODELS)] = key(
-        "independent",
-        says="The model that gives the distances between bit errors, or between lost packets (packet-loss).",
-        example="clustered",
-    )
-
-
-class Errors(*bases(ErrorChoice, (model.keys for model in MODELS.values()))):  # type: ignore[misc]  # the models of the registry
+class Errors(PartOfKinds):
     """Stage 3 of a direction: bit errors, drop lists and outages.
 
     Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model. On a serial link the wrong bits are changed
     in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` and packet-loss are for links of packets.
     """
 
+    KINDS: ClassVar = {name: model.keys for name, model in MODELS.items()}
+
+    model: Annotated[str, OneOf(MODELS)] = key(
+        "independent",
+        says="The model that gives the distances between bit errors, or between lost packets (packet-loss).",
+        example="clustered",
+    )
     action: Literal["drop", "flip"] = key(
         "drop", says="drop: the frame check discards a packet with errors; flip: its bits are changed, and checksums must detect the change.", example="flip"
     )
@@ -53,9 +50,14 @@ class Errors(*bases(ErrorChoice, (model.keys for model in MODELS.values()))):  #
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        if found := MODELS[self.model].incomplete(self):
+        if found := MODELS[self.model].incomplete(self.settings):
             raise ValueError(found)
         return self
+
+    @property
+    def settings(self) -> Part:
+        """What is said of the chosen model."""
+        return self.of(self.model)
 
 
 class DelayStep(Part):
@@ -70,16 +72,14 @@ def _of_each(word: str) -> str:
     return "".join(f"; {name}: {said}" for name, discipline in DISCIPLINES.items() if (said := getattr(discipline, word)))
 
 
-class AnyQueue(Part):
-    """What every discipline has."""
+class Queue(PartOfKinds):
+    """The queue of stage 1. Missing keys keep the topology's values."""
+
+    KINDS: ClassVar = {name: discipline.keys for name, discipline in DISCIPLINES.items()}
 
     discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(None, says=f"Queue discipline{_of_each('says')}.", example="red")
     limit: QueueLimit | None = key(None, says=f"Most that may wait: bytes on the wire, or packets{_of_each('limit_says')}.", example="132.5 kB")
     ecn: bool | None = key(None, says=f"Mark packets instead of dropping them ({', '.join(MARKING)}).", example=True)
-
-
-class Queue(*bases(AnyQueue, (discipline.keys for discipline in DISCIPLINES.values()))):  # type: ignore[misc]  # those of the registry
-    """The queue of stage 1. Missing keys keep the topology's values."""
 
 
 class Direction(Part):

@@ -62,7 +62,7 @@ def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
     """The keys of disciplines that a scenario gives a queue, and why this one has no use for them."""
     for owner, discipline in DISCIPLINES.items():
         for name in discipline.keys.model_fields:
-            if getattr(given, name) is not None:
+            if getattr(given.of(owner), name) is not None:
                 found = f"found {name} on a queue of discipline {queue.discipline}, which does not use it; expected discipline {owner}"
                 yield name, "" if name in DISCIPLINES[queue.discipline].keys.model_fields else f"{found}. Remove the key, or choose {owner}."
 
@@ -71,8 +71,8 @@ def _errors(given: model.Direction) -> Iterator[Use]:
     """The keys of error models that a scenario gives a direction, and why its own model has no use for them."""
     if (errors := given.errors) is None:
         return
-    for owner, kind in MODELS.items():
-        for name in sorted(kind.keys.model_fields.keys() & errors.model_fields_set - {"model"}):
+    for owner in MODELS:
+        for name in sorted(errors.of(owner).model_fields_set):
             found = f"found {name} with the error model {errors.model}, which does not use it; expected model {owner}"
             yield ("errors", name), "" if name in MODELS[errors.model].keys.model_fields else f"{found}. Remove the key, or choose {owner}."
 

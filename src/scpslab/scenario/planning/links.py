@@ -102,19 +102,19 @@ def plan_queue(planned: Queue, given: model.Queue) -> Queue:
         limit_packets=limits[1],
         ecn=given.ecn if given.ecn is not None else planned.ecn,
     )
-    return replace(queue, settings=DISCIPLINES[queue.discipline].settings(given, queue))
+    return replace(queue, settings=DISCIPLINES[queue.discipline].settings(given.of(queue.discipline), queue))
 
 
 def plan_errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
     """The plan's `errors`. The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR 0011)."""
     chosen = MODELS[errors.model]
-    drawn_from = {name: getattr(errors, name) for name in chosen.drawn_from()}
+    drawn_from = {name: getattr(errors.settings, name) for name in chosen.drawn_from()}
     seed = stream(cell.scenario.seed, "errors", *place, errors.model, json.dumps(drawn_from, sort_keys=True), cell.repeat)
-    has_errors = chosen.has_errors(errors)
+    has_errors = chosen.has_errors(errors.settings)
     return Errors(
         model=errors.model if has_errors else NO_MODEL,
         action=errors.action,
-        settings=chosen.plan(errors, cell.scenario.path.parent) if has_errors else NoErrors(),
+        settings=chosen.plan(errors.settings, cell.scenario.path.parent) if has_errors else NoErrors(),
         seed=seed,
         vector_errors=VECTOR_ERRORS,
         drop_packets=tuple(sorted(set(errors.drop_packets))),
