@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from scpslab.core import names
+from scpslab.core import names, units
 from scpslab.plan.cell import CellPlan, Limits
-from scpslab.plan.disciplines import Queue
+from scpslab.plan.disciplines import DISCIPLINES, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
@@ -20,6 +20,9 @@ from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 
+LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+LARGEST_OVERHEAD_BYTES = 65_535  # RFC 791 §3.1, Total Length
+SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
 # Records of the lab's own.
 RECORDS = ("lab", "accounting", "script")
 
@@ -92,30 +95,71 @@ def _links(network: NetworkPlan) -> Iterator[Problem]:
         if link.via is not None and not isinstance(nodes.get(link.via), Switch):
             yield f"{at}.via", one_of(link.via, [node.name for node in network.nodes if isinstance(node, Switch)])
         for number, direction in enumerate(link.directions):
-            for key, text in _direction(direction, has_relay=link.via is not None):
+            for key, text in direction_problems(direction, has_relay=link.via is not None):
                 yield f"{at}.directions[{number}].{key}", text
 
 
-def _direction(direction: Direction, *, has_relay: bool) -> Iterator[Problem]:
-    if (direction.rate_bps is None) != (direction.queue is None):
-        yield "queue", "found one of rate_bps and queue; expected both or none of them"
-    if direction.rate_bps is not None and direction.rate_bps % 8:
-        yield "rate_bps", f"found {direction.rate_bps}; expected a multiple of 8"
-    if not has_relay and (direction.delay_ns or direction.delay_table is not None):
-        yield "delay_ns", "found a delay on a link without a relay; expected via"
-    if direction.delay_table is not None:
-        times = [t_ns for t_ns, _ in direction.delay_table]
+def direction_problems(direction: Direction, *, has_relay: bool) -> Iterator[Problem]:
+    """What does not fit of a direction of a link of packets, with its key in the plan, and what to do."""
+    rate_bps, queue, table = direction.rate_bps, direction.queue, direction.delay_table
+    if queue is not None and rate_bps is None:
+        yield "queue", "found a queue on a direction without a rate; expected a rate too. Add the rate."
+    if rate_bps is not None and queue is None:
+        yield "rate_bps", "found a rate on a direction without a queue; expected a queue too. Add queue: {limit: …}."
+    yield from rate_problems("rate_bps", rate_bps or 0)
+    if direction.overhead_bytes > LARGEST_OVERHEAD_BYTES:
+        found = f'found "{units.text("size", direction.overhead_bytes)}"; expected at most {LARGEST_OVERHEAD_BYTES} B'
+        yield "overhead_bytes", f"{found}, the length of the largest packet. Correct the value."
+    for key, word, said in (
+        ("delay_ns", "a delay", direction.delay_ns),
+        ("delay_table", "delays in steps", table is not None),
+        ("jitter_ns", "jitter", direction.jitter_ns),
+    ):
+        if said and not has_relay:
+            found = f"found {word} on a link without a relay"
+            yield key, f"{found}; expected a link that goes through a switch (via). Choose such a link."
+    yield from delay_problems("delay_ns", direction.delay_ns)
+    if table is not None:
+        times = [t_ns for t_ns, _ in table]
         if times[:1] != [0] or any(later <= earlier for earlier, later in pairwise(times)):
-            yield "delay_table", "found times that do not ascend from 0; expected them to"
-    if direction.queue is not None:
-        yield from _queue(direction.queue)
-    if direction.jitter_ns and not has_relay:
-        yield "jitter_ns", "found jitter on a link without a relay; expected via"
+            yield "delay_table", "found steps out of order; expected times that ascend from 0. Sort them."
+        yield from delay_problems("delay_table", max((delay_ns for _, delay_ns in table), default=0))
+    least_ns = min((delay_ns for _, delay_ns in table or ()), default=direction.delay_ns)
+    if has_relay and direction.jitter_ns > least_ns:
+        jitter, least = (units.text("duration", time_ns) for time_ns in (direction.jitter_ns, least_ns))
+        yield "jitter_ns", f"found jitter of {jitter}; expected at most the delay of {least}. Correct the value."
+    if queue is not None:
+        yield from _queue(queue, direction)
 
 
-def _queue(queue: Queue) -> Iterator[Problem]:
+def rate_problems(key: str, rate_bps: int) -> Iterator[Problem]:
+    """A rate that no serialiser has: it counts whole bytes."""
+    if rate_bps % 8:
+        yield key, f'found "{rate_bps} bit/s"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+
+
+def delay_problems(key: str, delay_ns: int) -> Iterator[Problem]:
+    """A delay that no queue of the kernel holds."""
+    if delay_ns > LONGEST_DELAY_NS:
+        delay, longest = (units.text("duration", time_ns) for time_ns in (delay_ns, LONGEST_DELAY_NS))
+        yield key, f"found a delay of {delay}; expected at most {longest}. Correct the value."
+
+
+def _queue(queue: Queue, direction: Direction) -> Iterator[Problem]:
+    if direction.jitter_ns and not queue.serialises:
+        found = "found jitter behind a managed queue, whose packets stage 2 keeps in order"
+        yield "jitter_ns", f"{found}; expected a drop-tail queue. Remove one of them."
+    if queue.ecn and not queue.settings.MARKS:
+        marking = " or ".join(name for name, settings in DISCIPLINES.items() if settings.MARKS)
+        found = f"found ECN marking on a queue of discipline {queue.discipline}"
+        yield "queue.ecn", f"{found}; expected discipline {marking}. Choose one of these."
     if (queue.limit_bytes is None) == (queue.limit_packets is None):
-        yield "queue", "found both or none of limit_bytes and limit_packets; expected one of them"
+        yield "queue", "found a queue with no limit, or two; expected one, in bytes or packets. Add limit."
+    elif queue.limit_bytes is not None and queue.limit_bytes < SMALLEST_PACKET_BYTES:
+        found = f"found a queue of {queue.limit_bytes} B, which drops every packet"
+        yield "queue.limit_bytes", f"{found}; expected at least {SMALLEST_PACKET_BYTES} B. Raise the limit."
+    else:
+        yield from ((f"queue.{key}", text) for key, text in queue.settings.problems(queue.room_bytes))
 
 
 def _ends(link: Link | SerialLink, at: str, nodes: list[str]) -> Iterator[Problem]:
@@ -147,6 +191,9 @@ def _serial_links(network: NetworkPlan) -> Iterator[Problem]:
         yield from _ends(link, at, np_routers if link.ppp is None else hosts)
         if (link.ppp is None) != (link.np_mtu_bytes is not None):
             yield f"{at}.ppp", "found both or none of ppp and np_mtu_bytes; expected one of them"
+        for number, direction in enumerate(link.directions):
+            for key, text in delay_problems("delay_ns", direction.delay_ns):
+                yield f"{at}.directions[{number}].{key}", text
         for number, end in enumerate(link.ends):
             if (end.ip is None or end.interface is None) != (link.ppp is None):
                 yield f"{at}.ends[{number}].ip", "found an address and interface without PPP, or PPP without them; expected both with PPP only"

@@ -9,10 +9,13 @@ from scpslab.core import units
 from scpslab.core.choices import one_of
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan.consistency import delay_problems, rate_problems
+from scpslab.plan.links import Link
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.np import LAN
 from scpslab.plan.topology import description as topology
-from scpslab.scenario import link_rules
-from scpslab.scenario.ends import with_routes
+from scpslab.scenario.ends import survey, with_routes
+from scpslab.scenario.links import problems as link_problems
 from scpslab.scenario.model import LinkStep, RunStep, ScenarioFile
 from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.service_rules import service_problems
@@ -75,10 +78,11 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     found += _containers(model, network)
     found += _hosts(model)
     found += images_of_others(model)
-    found += link_rules.problems(model, network, folder)
+    surveyed = survey(model, network)
+    found += link_problems(model, surveyed.network, folder)
     found += names_twice(model, network)
-    found += workload_problems(model, network, folder)
-    found += _script(model, network)
+    found += workload_problems(model, surveyed, folder)
+    found += _script(model, surveyed.network)
     found += service_problems(model, network)
     found += probe_problems(model, network)
     found += _sweep(model)
@@ -110,9 +114,9 @@ def _hosts(model: ScenarioFile) -> Iterator[Problem]:
             yield ("hosts", name, *at), text
 
 
-def _script(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
-    links = {link.name: link for link in network.links if link.serial is None}
-    nodes = [node.name for node in network.nodes if node.kind != "switch"]
+def _script(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
+    links = {link.name: link for link in network.links}
+    nodes = [node.name for node in network.speaking]
     for index, step in enumerate(model.script or ()):
         at: KeyPath = ("script", index)
         if text := too_late(step.at, model.limits.virtual):
@@ -121,26 +125,27 @@ def _script(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]
             if step.node not in nodes:
                 yield (*at, "node"), f'found "{step.node}"; {one_of(step.node, nodes)}'
             continue
-        yield from (((*at, *key), text) for key, text in _link_step(model, step, links))
+        yield from (((*at, *key), text) for key, text in _link_step(step, links))
 
 
-def _link_step(model: ScenarioFile, step: LinkStep, links: Mapping[str, topology.Link]) -> Iterator[Problem]:
+def _link_step(step: LinkStep, links: Mapping[str, Link]) -> Iterator[Problem]:
     """What does not fit of a step that changes a link, with its key."""
     if step.link not in links:
         yield ("link",), f'found "{step.link}"; {one_of(step.link, links)}'
         return
     link = links[step.link]
-    chosen = [direction for direction in (link.forward, link.reverse) if step.direction in (None, direction.name)]
+    chosen = [direction for direction in link.directions if step.direction in (None, direction.name)]
     if not chosen:
-        yield ("direction",), f'found "{step.direction}"; {one_of(str(step.direction), [link.forward.name, link.reverse.name])}'
+        names = [direction.name for direction in link.directions]
+        yield ("direction",), f'found "{step.direction}"; {one_of(str(step.direction), names)}'
     if step.delay is not None and link.via is None:
         yield ("delay",), f"found a delay of {step.link}, which has no relay; expected a link that goes through a switch. Choose another link."
-    if step.delay is not None and (text := link_rules.too_long(step.delay)):
-        yield ("delay",), text
-    if step.rate is not None and any(not link_rules.serialises(model, link, direction) for direction in chosen):
+    if step.delay is not None:
+        yield from (((key,), text) for key, text in delay_problems("delay", step.delay))
+    if step.rate is not None and any(direction.queue is None or not direction.queue.serialises for direction in chosen):
         yield ("rate",), f"found a rate of {step.link}, which has no serialiser with a drop-tail queue; expected one. Choose another link."
-    if step.rate is not None and step.rate % 8:
-        yield ("rate",), f'found "{step.rate.text}"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+    if step.rate is not None:
+        yield from (((key,), text) for key, text in rate_problems("rate", step.rate))
 
 
 def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:

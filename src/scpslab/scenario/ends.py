@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from scpslab.core.choices import one_of
 from scpslab.core.names import node_and_link
 from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host
 from scpslab.plan.paths import NoPathError, Paths
 from scpslab.plan.topology.description import Network
@@ -17,6 +18,7 @@ from scpslab.plan.topology.routes import RouteError, WordError, address, routes
 from scpslab.plan.ways import Way
 from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import workloads
+from scpslab.scenario.links import with_overrides
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.stacks import plan_node
 from scpslab.scenario.workloads import Workload
@@ -30,7 +32,12 @@ class Surveyed:
 
     hosts: tuple[str, ...]
     addresses: tuple[Address, ...]
-    paths: Paths
+    network: NetworkPlan
+
+    @property
+    def paths(self) -> Paths:
+        """The paths of packets through it."""
+        return self.network.paths
 
     def ip(self, end: str) -> str:
         """The address that an end means: the host's first, where it names no link."""
@@ -48,11 +55,11 @@ class Ends:
 
 
 def survey(model: ScenarioFile, network: Network) -> Surveyed:
-    """The network with the routes of its topology and of the scenario; of kernel settings it has those of hosts."""
-    found = layout(network)
+    """The network with the scenario's routes and links; of kernel settings it has those of hosts."""
+    found = with_overrides(layout(network), model)
     nodes = tuple(replace(node, sysctls=plan_node(model.host(node.name)).sysctls) if isinstance(node, Host) else node for node in found.nodes)
     hosts = tuple(node.name for node in network.nodes if node.kind == "host")
-    return Surveyed(hosts, tuple(addresses(network)), replace(found, nodes=nodes).paths)
+    return Surveyed(hosts, tuple(addresses(network)), replace(found, nodes=nodes))
 
 
 def ends_of(workload: Workload) -> Ends:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
+from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.topology import description as topology
+from scpslab.plan.ways import slowest
 from scpslab.scenario import probes, services, workloads
-from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, survey, there_and_back
+from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, there_and_back
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.probes import folder_of, name_of
-from scpslab.scenario.rates import mtu_bytes, slowest_bps
 from scpslab.scenario.workloads import Surroundings, Workload
 
 Problem = tuple[KeyPath, str]
@@ -22,16 +23,16 @@ SMALLEST_MEMORY_BYTES = 128 << 20
 LARGEST_MEMORY_BYTES = 1 << 40
 
 
-def workload_problems(model: ScenarioFile, network: topology.Network, folder: Path) -> Iterator[Problem]:
+def workload_problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterator[Problem]:
     """Workloads that do not fit their network, or each other; `folder` is where their files are looked for."""
-    surveyed = survey(model, network)
     wrong = False
     for index, workload in enumerate(model.workloads):
         if text := too_late(workload.start, model.limits.virtual):
             yield ("workloads", index, "start"), text
         ends = list(end_problems(workload, surveyed))
         wrong = wrong or bool(ends)
-        found = ends or workloads.KINDS[workload.kind].problems(workload, _surroundings(workload, model, surveyed, network, folder))
+        kind = workloads.KINDS[workload.kind]
+        found = ends or kind.problems(workload, _surroundings(workload, model, surveyed, folder))
         yield from ((("workloads", index, *at), text) for at, text in found)
     if not wrong:
         yield from sources_twice(model, surveyed)
@@ -51,15 +52,16 @@ def probe_problems(model: ScenarioFile, network: topology.Network) -> Iterator[P
         yield from ((("probes", index, *at), text) for at, text in probes.KINDS[probe.kind].problems(probe, network))
 
 
-def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, network: topology.Network, folder: Path) -> Surroundings:
+def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Surroundings:
     found, _ = there_and_back(workload, surveyed)
+    np_routers = {node.name for node in surveyed.network.nodes if isinstance(node, ScpsRouter)}
     return Surroundings(
         host=model.host,
         in_containers=model.containers == "docker",
-        mtu_bytes=mtu_bytes(found) or LARGEST_MTU,
-        slowest_bps=slowest_bps(model, found),
+        mtu_bytes=min((hop.mtu_bytes for hop in found), default=LARGEST_MTU),
+        slowest_bps=hop.direction.rate_bps if (hop := slowest(found)) else None,
         virtual=model.limits.virtual,
-        has_np_router=any(network.node(end.node).kind == "scps-router" for hop in found for end in hop.link.ends),
+        has_np_router=any(end.node in np_routers for hop in found for end in hop.link.ends),
         folder=folder,
     )
 

@@ -37,6 +37,13 @@ def plan_of(name):
 
 PLANS = [plan_of(name) for name in ("fy97/fig04:test", "sgls/factorial", "links/round-trip:test", "fp/restart")]
 BULK = PLANS[0]
+# Links of it, by their numbers: one without a relay, and one with.
+LAN, HOP = 0, 6
+
+
+def red(**changes):
+    """A queue of RED."""
+    return {"discipline": "red", "settings": {"min_bytes": 9000, "max_bytes": 18_000, "probability": 0.1} | changes}
 
 
 @pytest.mark.parametrize("name", scenario.names())
@@ -114,6 +121,39 @@ def test_a_value_that_cannot_be_is_named_with_its_place(value, path, says):
 
     assert says in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("link", "changes", "says"),
+    [
+        (LAN, {"rate_bps": 9601}, 'rate_bps: found "9601 bit/s"; expected a multiple of 8 bit/s'),
+        (LAN, {"rate_bps": None}, "queue: found a queue on a direction without a rate"),
+        (LAN, {"queue": None}, "rate_bps: found a rate on a direction without a queue"),
+        (LAN, {"overhead_bytes": 70_000}, 'overhead_bytes: found "70 kB"; expected at most 65535 B'),
+        (LAN, {"jitter_ns": 5}, "jitter_ns: found jitter on a link without a relay"),
+        (LAN, {"delay_ns": 5}, "delay_ns: found a delay on a link without a relay"),
+        (HOP, {"delay_ns": 10**13}, "delay_ns: found a delay of 10000 s; expected at most 2147.483648 s"),
+        (HOP, {"delay_table": [[0, 10**13]]}, "delay_table: found a delay of 10000 s; expected at most"),
+        (HOP, {"delay_table": [[5, 1], [4, 1]]}, "delay_table: found steps out of order"),
+        (HOP, {"jitter_ns": 10**12}, "jitter_ns: found jitter of 1000 s; expected at most the delay of"),
+        (HOP, {"jitter_ns": 5, "queue": {"discipline": "ack-filter"}}, "jitter_ns: found jitter behind a managed"),
+        (LAN, {"queue": {"ecn": True}}, "queue.ecn: found ECN marking on a queue of discipline drop-tail"),
+        (LAN, {"queue": {"limit_bytes": 27}}, "queue.limit_bytes: found a queue of 27 B, which drops every packet"),
+        (LAN, {"queue": {"limit_packets": 5}}, "queue: found a queue with no limit, or two; expected one"),
+        (LAN, {"queue": red(max_bytes=8)}, "queue.settings: found red_min 9000 B, red_max 8 B"),
+        (LAN, {"queue": red(probability=1e-9)}, "queue.settings.probability: found 1e-09 over 9000 B; expected 0"),
+    ],
+)
+def test_a_direction_of_a_plan_from_outside_keeps_the_rules_of_a_scenarios(link, changes, says):
+    fields = copy.deepcopy(BULK)
+    direction = fields["network"]["links"][link]["directions"][0]
+    for key, value in changes.items():
+        direction[key] = {**direction[key], **value} if isinstance(value, dict) else value
+
+    with pytest.raises(PlanError) as caught:
+        plans.read(fields)
+
+    assert str(caught.value).startswith(f"network.links[{link}].directions[0].{says}")
 
 
 def test_a_key_that_is_missing_is_named():

@@ -7,6 +7,6 @@ from scpslab.scenario.disciplines.kind import Discipline
 
 DISCIPLINES: Layer[Discipline] = Layer("disciplines", "scenario")
 # Those that can mark packets instead of dropping them.
-MARKING = tuple(name for name, discipline in DISCIPLINES.items() if discipline.marks)
+MARKING = tuple(name for name, discipline in DISCIPLINES.items() if discipline.planned.MARKS)
 
 __all__ = ["DISCIPLINES", "MARKING", "Discipline"]

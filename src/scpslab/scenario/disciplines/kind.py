@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from scpslab.documents.parts import Part
-from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.disciplines.base import QueueSettings
-
-Problem = tuple[KeyPath, str]
 
 
 class Discipline:
     """A queue discipline. Its `keys` stand flat in a scenario's `queue`, beside those of all others. `planned`: what a plan and the guest know of it.
 
     `says` and `limit_says`: what the reference says of it at the keys `discipline` and `limit`, if more than the name is needed.
-    `marks`: whether it can mark packets instead of dropping them (ECN).
+    `planned_as`: from keys of the plan's settings to those of a scenario, where the plan's rules are about one of them.
     """
 
     keys: ClassVar[type[Part]] = Part
     planned: ClassVar[type[QueueSettings]]
     says: ClassVar[str] = ""
     limit_says: ClassVar[str] = ""
-    marks: ClassVar[bool] = False
-
-    def problems(self, given: Any, room_bytes: int | None) -> Iterator[Problem]:
-        """What does not fit of a scenario's `keys`, with the key.
-
-        `room_bytes`: the queue's limit, packets counted as full ones, if it has one.
-        """
-        yield from ()
+    planned_as: ClassVar[Mapping[str, str]] = {}
 
     def settings(self, given: Any, queue: Queue) -> QueueSettings:
         """The plan's settings of this discipline, with what a scenario's `keys` leave out; `queue` has its limit."""

@@ -127,7 +127,7 @@ def _queues(plan: Plan) -> Iterator[Doubt]:
             found = f"found a queue of {queue.limit_bytes} B, where full packets have {packet_bytes} B"
             yield (*at, "limit"), f"{found} and are always dropped; expected room for one. Raise the limit."
         yield from (((*at, key), text) for key, text in DISCIPLINES[queue.discipline].doubts(queue.settings, packet_ns))
-        if DISCIPLINES[queue.discipline].marks and direction.from_ in hosts:
+        if queue.settings.MARKS and direction.from_ in hosts:
             found = f"found {queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a connection in its own queue"
             yield (*at, "discipline"), f"{found}; expected a queue that others send into. Use a topology with a router before this link, such as fy97."
 

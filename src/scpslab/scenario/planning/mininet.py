@@ -9,12 +9,12 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
 from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
+from scpslab.plan.consistency import direction_problems
 from scpslab.plan.disciplines import without_settings
 from scpslab.plan.error_models import Errors
 from scpslab.plan.mininet import Described, DescribedEnd, MininetScript
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.layout import layout
-from scpslab.scenario.link_rules import too_long
 from scpslab.scenario.planning.links import VECTOR_ERRORS
 
 from scpslab.kinds.errors.packet_loss.plan import PacketLoss
@@ -88,12 +88,7 @@ def _link(laid: links.Link, described: Described, number: int, seed: int) -> tup
 
 
 def _direction(laid: links.Direction, said: DescribedEnd) -> links.Direction:
-    text = too_long(said.delay_ns)
-    if said.jitter_ns > said.delay_ns:
-        text = f"found jitter of {said.jitter_ns} ns on a delay of {said.delay_ns} ns; expected at most the delay"
-    if text:
-        raise ValueError(f"{said.interface}: {text}")
-    return replace(
+    direction = replace(
         laid,
         name=f"to-{laid.to}",
         rate_bps=said.rate_bps,
@@ -102,6 +97,9 @@ def _direction(laid: links.Direction, said: DescribedEnd) -> links.Direction:
         delay_ns=said.delay_ns,
         jitter_ns=said.jitter_ns,
     )
+    for _, text in direction_problems(direction, has_relay=said.delay_ns > 0 or said.jitter_ns > 0):
+        raise ValueError(f"{said.interface}: {text}")
+    return direction
 
 
 def _errors(loss: float, seed: str) -> Errors:

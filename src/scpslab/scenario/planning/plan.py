@@ -16,10 +16,11 @@ from scpslab.plan.topology.interfaces import addresses
 from scpslab.plan.topology.layout import layout
 from scpslab.scenario import Cell, model, probes, services, workloads
 from scpslab.scenario.gateways import gateway_nodes
+from scpslab.scenario.links import with_overrides
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.planning.connected import with_connected
 from scpslab.scenario.planning.containers import DOCKER_MEMORY_MIB, with_containers
-from scpslab.scenario.planning.links import plan_impairments, with_overrides
+from scpslab.scenario.planning.links import plan_impairments
 from scpslab.scenario.planning.np import NpNetwork
 from scpslab.scenario.planning.scps import ScpsAddresses, with_routes
 from scpslab.scenario.planning.script import plan_script
@@ -61,7 +62,7 @@ class _Point:
         self._addresses = _addresses(cell)
         scps = ScpsAddresses(self._with_addresses)
         memory_mib = (model.limits.memory >> 20) + (DOCKER_MEMORY_MIB if model.containers == "docker" else 0)
-        network = with_routes(with_overrides(layout(cell.network, model.containers, memory_mib), cell), scps)
+        network = with_routes(with_overrides(layout(cell.network, model.containers, memory_mib), model), scps)
         network = _configured(network, self._hosts, model)
         self._np = _np(network, cell, self._hosts, scps, routers)
         if model.containers == "docker":

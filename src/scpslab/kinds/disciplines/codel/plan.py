@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scpslab.plan.disciplines.base import QueueSettings
 from scpslab.plan.values import Period
@@ -11,6 +12,8 @@ from scpslab.plan.values import Period
 @dataclass(frozen=True, kw_only=True)
 class Codel(QueueSettings):
     """The acceptable time in the queue, and for how long it may be missed."""
+
+    MARKS: ClassVar[bool] = True
 
     target_ns: Period
     interval_ns: Period

@@ -31,7 +31,6 @@ class Codel(Discipline):
 
     keys = Keys
     planned = Planned
-    marks = True
 
     def settings(self, given: Keys, queue: Queue) -> Planned:
         """RFC 8289 §4.4: 5 ms and 100 ms, for round trips of the Internet; a geostationary hop needs the scenario's own."""

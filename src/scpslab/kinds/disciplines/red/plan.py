@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scpslab.plan.disciplines.base import QueueSettings
+from scpslab.plan.places import Problem
 from scpslab.plan.values import Probability, Size
 
 # What tc takes for a packet when it makes the weight of the average from the thresholds.
@@ -20,9 +23,25 @@ AVERAGE_BITS = 31
 class Red(QueueSettings):
     """The average queue at which dropping begins, that at which every packet is dropped, and the probability just below it."""
 
+    MARKS: ClassVar[bool] = True
+
     min_bytes: Size
     max_bytes: Size
     probability: Probability
+
+    def problems(self, room_bytes: int) -> Iterator[Problem]:
+        """Thresholds that do not ascend to the limit, or that tc refuses, and probabilities too small for tc."""
+        least, most, probability = self.min_bytes, self.max_bytes, self.probability
+        found = f"found red_min {least} B, red_max {most} B"
+        smallest = (most - least) * SLOPE_LIMIT
+        if not least < most <= room_bytes:
+            yield "settings", f"{found} and a limit of {room_bytes} B; expected them to ascend. Correct them."
+        elif not is_possible(least, most):
+            advice = "The kernel's RED has no weight for these: correct them, or the limit."
+            yield "settings", f"{found}; expected {_possible(least)}. {advice}"
+        elif 0 < probability <= smallest:
+            found = f"found {probability:g} over {most - least} B"
+            yield "settings.probability", f"{found}; expected 0, or more than {smallest:.2g}. Correct the value."
 
 
 def burst_packets(least_bytes: int, most_bytes: int) -> int:
@@ -41,6 +60,24 @@ def is_possible(least_bytes: int, most_bytes: int) -> bool:
         if wanted <= -math.expm1(burst * math.log1p(-weight)) / weight:
             return max(least_bytes, most_bytes).bit_length() + exponent <= AVERAGE_BITS
     return False
+
+
+def _possible(least: int) -> str:
+    """The thresholds that there are beside one, in words."""
+    if least <= AVERAGE_PACKET_BYTES:
+        return f"a red_min of more than {AVERAGE_PACKET_BYTES} B"
+    possible = [most for most in _candidates(least) if is_possible(least, most)]
+    if not possible:
+        return "smaller thresholds"
+    return f"a red_max of {possible[0]} B to about {possible[-1]} B beside this red_min"
+
+
+def _candidates(least: int) -> list[int]:
+    """Upper thresholds, ascending: every one near the lower threshold, then in steps of a hundredth."""
+    near = list(range(least + 1, least + 4 * AVERAGE_PACKET_BYTES))
+    while near[-1] < 2**AVERAGE_BITS:
+        near.append(near[-1] + near[-1] // 100)
+    return near
 
 
 KIND = Red

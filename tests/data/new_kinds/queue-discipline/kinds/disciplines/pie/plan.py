@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scpslab.plan.disciplines.base import QueueSettings
 from scpslab.plan.values import Period
@@ -11,6 +12,8 @@ from scpslab.plan.values import Period
 @dataclass(frozen=True, kw_only=True)
 class Pie(QueueSettings):
     """The time in the queue that it aims at."""
+
+    MARKS: ClassVar[bool] = True
 
     target_ns: Period
 

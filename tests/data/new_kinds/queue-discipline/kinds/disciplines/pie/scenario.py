@@ -21,7 +21,6 @@ class PieDiscipline(Discipline):
 
     keys = Keys
     planned = Pie
-    marks = True
 
     def settings(self, given: Keys, queue: Queue) -> Pie:
         """RFC 8033 §5.1: 15 ms."""
