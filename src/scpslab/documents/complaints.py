@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from scpslab.core.choices import one_of
 from scpslab.documents.parts import PartOfKinds
 from scpslab.documents.places import Places
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.documents.yaml_lines import KeyPath, Problem
 
 LONGEST_SHOWN = 60
 EXPECTED = {
@@ -29,7 +29,7 @@ EXPECTED = {
     "invalid_key": "a word as key",
 }
 
-Complaint = tuple[KeyPath, str]
+Complaint = Problem
 Model = TypeVar("Model", bound=BaseModel)
 
 

@@ -15,6 +15,8 @@ import yaml
 from scpslab.core.errors import ScenarioError
 
 KeyPath = tuple[str | int, ...]
+# A key, and what was found, expected and is to be done.
+Problem = tuple[KeyPath, str]
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 # Above 0, as far as its digits say.

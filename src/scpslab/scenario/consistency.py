@@ -8,7 +8,7 @@ from pathlib import Path
 from scpslab.core import units
 from scpslab.core.choices import one_of
 from scpslab.documents.places import Places
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.documents.yaml_lines import KeyPath, Problem
 from scpslab.plan.consistency import delay_problems, rate_problems
 from scpslab.plan.links import Link
 from scpslab.plan.network import NetworkPlan
@@ -22,8 +22,6 @@ from scpslab.scenario.service_rules import service_problems
 from scpslab.scenario.stacks import STACKS
 from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.traffic import LARGEST_MTU, images_of_others, names_twice, probe_problems, too_late, too_little_memory, workload_problems
-
-Problem = tuple[KeyPath, str]
 
 SMALLEST_MTU = 68  # RFC 791
 

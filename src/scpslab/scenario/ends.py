@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from scpslab.core.choices import one_of
 from scpslab.core.names import node_and_link
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.documents.yaml_lines import KeyPath, Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host
 from scpslab.plan.paths import NoPathError, Paths
@@ -22,8 +22,6 @@ from scpslab.scenario.links import with_overrides
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.stacks import plan_node
 from scpslab.scenario.workloads import Workload
-
-Problem = tuple[KeyPath, str]
 
 
 @dataclass(frozen=True)

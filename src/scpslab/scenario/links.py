@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scpslab.core.choices import one_of
 from scpslab.documents.quantities import limit_of
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.documents.yaml_lines import KeyPath, Problem
 from scpslab.plan import links
 from scpslab.plan.consistency import delay_problems, direction_problems
 from scpslab.plan.disciplines import Queue as PlannedQueue
@@ -22,7 +22,6 @@ from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.model import Direction, Queue, ScenarioFile
 
-Problem = tuple[KeyPath, str]
 # From keys of a planned direction to those of a scenario; the others are the same.
 KEYS = {
     "rate_bps": "rate",

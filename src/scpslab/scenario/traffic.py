@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scpslab.documents.quantities import Quantity
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.documents.yaml_lines import KeyPath, Problem
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.topology import description as topology
 from scpslab.plan.ways import slowest
@@ -15,8 +15,6 @@ from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, there_a
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.probes import folder_of, name_of
 from scpslab.scenario.workloads import Surroundings, Workload
-
-Problem = tuple[KeyPath, str]
 
 LARGEST_MTU = 65_535  # what IPv4's length field holds
 SMALLEST_MEMORY_BYTES = 128 << 20

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scpslab.documents.parts import Part
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.error_models.base import ErrorSettings
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     GapVector = npt.NDArray[np.uint64]
 
-Problem = tuple[KeyPath, str]
 LONGEST_MAP_BITS = 1 << 28
 
 

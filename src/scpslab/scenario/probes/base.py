@@ -10,7 +10,7 @@ from scpslab.documents.parts import Part
 from scpslab.plan import probes as planned
 
 if TYPE_CHECKING:
-    from scpslab.documents.yaml_lines import KeyPath
+    from scpslab.documents.yaml_lines import Problem
     from scpslab.plan.network import NetworkPlan
     from scpslab.plan.topology.description import Network
 
@@ -25,8 +25,6 @@ class Observer(Part):
 
 Model = TypeVar("Model", bound=Observer)
 Planned = TypeVar("Planned", bound=planned.Observer)
-# Below a probe: the key, and what was found, expected and is to be done.
-Problem = tuple["KeyPath", str]
 
 
 def _no_problems(_probe: Any, _network: Network) -> Iterable[Problem]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from scpslab.core.choices import one_of
 
 if TYPE_CHECKING:
+    from scpslab.documents.yaml_lines import Problem
     from scpslab.plan.topology.description import Network
-    from scpslab.scenario.probes.base import Problem
 
 
 class AtDirection(Protocol):

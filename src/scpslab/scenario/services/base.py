@@ -10,14 +10,11 @@ from scpslab.documents.parts import Part
 from scpslab.plan.services import Daemon
 
 if TYPE_CHECKING:
-    from scpslab.documents.yaml_lines import KeyPath
+    from scpslab.documents.yaml_lines import Problem
     from scpslab.scenario.cells import Cell
     from scpslab.scenario.model import ScenarioFile
     from scpslab.scenario.planning.np import NpNetwork
     from scpslab.scenario.workloads import Setting
-
-# Below a service: the key, and what was found, expected and is to be done.
-Problem = tuple["KeyPath", str]
 
 
 class Service(Part):

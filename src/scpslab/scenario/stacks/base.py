@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scpslab.documents.parts import Part
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import STACKS, Carrier
 from scpslab.scenario.stacks.node import NodePlan
-
-Problem = tuple[KeyPath, str]
 
 
 class HostPart(Part):

@@ -17,7 +17,7 @@ from scpslab.scenario.stacks import HostPart, NodePlan, plan_node
 from scpslab.scenario.workloads.ends import End
 
 if TYPE_CHECKING:
-    from scpslab.documents.yaml_lines import KeyPath
+    from scpslab.documents.yaml_lines import Problem
     from scpslab.plan.np import NpEnd
     from scpslab.plan.paths import Paths
 
@@ -50,8 +50,6 @@ class Traffic(Part):
 
 Model = TypeVar("Model", bound=Traffic)
 Planned = TypeVar("Planned", bound=planned.Traffic)
-# Below a workload: the key, and what was found, expected and is to be done.
-Problem = tuple["KeyPath", str]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from scpslab.documents.quantities import PositiveDuration, Size
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 
 if TYPE_CHECKING:
-    from scpslab.scenario.workloads.base import Problem, Surroundings
+    from scpslab.documents.yaml_lines import Problem
+    from scpslab.scenario.workloads.base import Surroundings
 
 SECOND_NS = 10**9
 

@@ -16,9 +16,10 @@ from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import Way, slowest
 
 if TYPE_CHECKING:
+    from scpslab.documents.yaml_lines import Problem
     from scpslab.plan.values import AxisValue
     from scpslab.scenario.stacks import NodePlan
-    from scpslab.scenario.workloads.base import Problem, Setting, Surroundings, Traffic
+    from scpslab.scenario.workloads.base import Setting, Surroundings, Traffic
 
 # What PPP adds to an IP packet: protocol field (compressed), frame check, flag; flag and escape are always escaped, one byte each.
 PPP_BYTES, PPP_ALWAYS_ESCAPED, OCTETS = 4, 2, 256

@@ -11,7 +11,8 @@ from scpslab.plan.stacks import KERNEL
 from scpslab.scenario.workloads.scps_end import NP_HEADER_BYTES
 
 if TYPE_CHECKING:
-    from scpslab.scenario.workloads.base import Problem, Surroundings, Traffic
+    from scpslab.documents.yaml_lines import Problem
+    from scpslab.scenario.workloads.base import Surroundings, Traffic
 
 SMALLEST_TCP_MAXSEG = 88  # TCP_MIN_MSS of Linux: a smaller TCP_MAXSEG is refused
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from scpslab.documents.quantities import Quantity
 
 if TYPE_CHECKING:
-    from scpslab.scenario.workloads.base import Problem, Surroundings, Traffic
+    from scpslab.documents.yaml_lines import Problem
+    from scpslab.scenario.workloads.base import Surroundings, Traffic
 
 
 def gateways_fit(workload: Traffic, what: str, around: Surroundings) -> Iterator[Problem]:

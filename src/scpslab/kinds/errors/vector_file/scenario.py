@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import shown
 from scpslab.documents.parts import Part, key
-from scpslab.scenario.errors.kind import LONGEST_MAP_BITS, ErrorModel, Problem, bits_at
+from scpslab.documents.yaml_lines import Problem
+from scpslab.scenario.errors.kind import LONGEST_MAP_BITS, ErrorModel, bits_at
 
 from scpslab.kinds.errors.vector_file.plan import VectorFile
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from scpslab.core.choices import one_of
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, Snaplen
-from scpslab.scenario.probes.base import Kind, Observer, Problem
+from scpslab.documents.yaml_lines import Problem
+from scpslab.scenario.probes.base import Kind, Observer
 from scpslab.scenario.probes.filters import certain_mistake
 from scpslab.scenario.probes.watched import not_a_node
 

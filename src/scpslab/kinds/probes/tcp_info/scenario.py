@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
-from scpslab.scenario.probes.base import Kind, Observer, Problem
+from scpslab.documents.yaml_lines import Problem
+from scpslab.scenario.probes.base import Kind, Observer
 from scpslab.scenario.probes.watched import not_a_node, speaking
 
 from scpslab.kinds.probes.tcp_info import plan as planned

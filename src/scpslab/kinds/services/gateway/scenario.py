@@ -10,8 +10,9 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.seeds import stream
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration, Rate, Size
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.paths import NoPathError, Paths
-from scpslab.scenario.services.base import Kind, Problem, Service, Site
+from scpslab.scenario.services.base import Kind, Service, Site
 
 from scpslab.kinds.services.gateway import plan as planned
 

@@ -10,8 +10,9 @@ from pydantic import Field
 from scpslab.core.names import IMAGE
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Size
+from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.presets import PRESETS
-from scpslab.scenario.stacks.base import HostPart, Problem, Stack
+from scpslab.scenario.stacks.base import HostPart, Stack
 from scpslab.scenario.stacks.node import NodePlan, OwnImage
 
 from scpslab.kinds.stacks.kernel.scenario import sysctls

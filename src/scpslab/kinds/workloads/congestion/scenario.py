@@ -9,9 +9,10 @@ from pydantic import model_validator
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate, Size
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
 from scpslab.plan.ways import slowest
-from scpslab.scenario.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
+from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
 from scpslab.scenario.workloads.listening import at_receiver
 
 from scpslab.kinds.workloads.congestion import plan as planned

@@ -7,7 +7,8 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.scenario.workloads.base import Kind, Problem, Setting, Surroundings, Traffic, common
+from scpslab.documents.yaml_lines import Problem
+from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
 from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
 from scpslab.scenario.workloads.unmodified import gateways_fit
 
