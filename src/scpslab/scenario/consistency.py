@@ -14,11 +14,13 @@ from scpslab.plan.links import Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.np import LAN
 from scpslab.plan.topology import description as topology
+from scpslab.plan.topology.description import Network
+from scpslab.plan.topology.interfaces import addresses
 from scpslab.scenario.ends import survey, with_routes
 from scpslab.scenario.links import problems as link_problems
 from scpslab.scenario.model import LinkStep, RunStep, ScenarioFile
 from scpslab.scenario.model.sweep import axis_values
-from scpslab.scenario.service_rules import service_problems
+from scpslab.scenario.services import KINDS
 from scpslab.scenario.stacks import STACKS
 from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.traffic import LARGEST_MTU, images_of_others, names_twice, probe_problems, too_late, too_little_memory, workload_problems
@@ -81,7 +83,7 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     found += names_twice(model, network)
     found += workload_problems(model, surveyed, folder)
     found += _script(model, surveyed.network)
-    found += service_problems(model, network)
+    found += _services(model, network)
     found += probe_problems(model, network)
     found += _sweep(model)
     known = [workload.name for workload in model.workloads]
@@ -154,6 +156,35 @@ def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:
             known = [*axis_values(whole.sweep[axis]), *kept]
             if value not in known:
                 yield ("skip", index, axis), f'found "{value}", which matches nothing; {one_of(value, known)}'
+
+
+def _services(model: ScenarioFile, network: Network) -> Iterator[tuple[KeyPath, str]]:
+    """Nodes that are none of a kind's, names that others have, ports that two share, and what the kinds say."""
+    names = {workload.name for workload in model.workloads}
+    ports: set[tuple[str, int]] = set()
+    alone: set[tuple[str, str]] = set()
+    known = {str(one.ip.ip): one.node for one in addresses(network)} if model.services else {}
+    for index, service in enumerate(model.services):
+        kind = KINDS[service.kind]
+        nodes = [node.name for node in network.nodes if node.kind in kind.nodes]
+        if service.node not in nodes:
+            yield ("services", index, "node"), f'found "{service.node}"; {one_of(service.node, nodes)}'
+        if service.name in names:
+            found = f'found the name "{service.name}", which a workload or another service has'
+            yield ("services", index, "name"), f"{found}; expected a name of its own. Give it another name."
+        names.add(service.name)
+        if kind.is_alone and (service.kind, service.node) in alone:
+            found = f"found a second {service.kind} on {service.node}"
+            expected = "expected one, for both would have the same UDP port"
+            yield ("services", index, "node"), f"{found}; {expected}. Remove one."
+        alone.add((service.kind, service.node))
+        yield from ((("services", index, *at), text) for at, text in kind.problems(service, known))
+        if (port := kind.listens_at(service)) is not None:
+            if (service.node, port) in ports:
+                found = f"found {port}, which another service on {service.node} waits for"
+                expected = "expected a port of its own"
+                yield ("services", index, "ready_port"), f"{found}; {expected}. Let it listen at another port."
+            ports.add((service.node, port))
 
 
 def _sweep(model: ScenarioFile) -> Iterator[Problem]:

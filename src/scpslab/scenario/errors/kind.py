@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scpslab.documents.parts import Part
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Probability
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.error_models.base import ErrorSettings
 
@@ -65,6 +66,12 @@ class ErrorModel:
     def bit_map(self, settings: Any, n: int, draws: Draws, bits: int) -> bytes:
         """A map of `bits` bits, first bit first, in which 1 is an error: what a serial link repeats of a model that its channel does not know."""
         return bits_at(self.gaps(settings, n, draws), bits)
+
+
+class BitErrorRate(Part):
+    """Settings of a model whose mean bit error rate can be said."""
+
+    ber: Probability = key(0.0, says="Bit error rate, probability per bit (independent, clustered).", example=1e-6)
 
 
 def bits_at(gaps: GapVector, bits: int) -> bytes:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypedDict, TypeVar
+
+from pydantic import BeforeValidator, WithJsonSchema
 
 from scpslab.core.names import node_and_link
 from scpslab.core.seeds import stream, uniform
@@ -14,7 +17,6 @@ from scpslab.documents.quantities import Duration, Name, PositiveDuration
 from scpslab.plan import workloads as planned
 from scpslab.plan.ways import Way
 from scpslab.scenario.stacks import HostPart, NodePlan, plan_node
-from scpslab.scenario.workloads.ends import End
 
 if TYPE_CHECKING:
     from scpslab.documents.yaml_lines import Problem
@@ -23,6 +25,18 @@ if TYPE_CHECKING:
 
 # 48 bits: whole numbers that every language and JSON reader keeps exactly.
 SEED_DIGITS = 12
+# A host, or HOST.LINK.
+END_PATTERN = r"^[a-z][a-z0-9_-]{0,39}(\.[A-Za-z0-9_][A-Za-z0-9_+=,-]{0,99})?$"
+
+
+def _is_end(value: object) -> object:
+    if isinstance(value, str) and not re.fullmatch(END_PATTERN, value):
+        expected = 'a host, or HOST.LINK for its address on a link, such as "ws2" or "ws2.hop"'
+        raise ValueError(f'found "{value[:60]}"; expected {expected}')
+    return value
+
+
+End = Annotated[str, BeforeValidator(_is_end), WithJsonSchema({"type": "string", "pattern": END_PATTERN})]
 
 
 class Traffic(Part):
@@ -177,3 +191,20 @@ class Kind(Generic[Model, Planned]):
     knows_images: bool = False
     needs_file: bool = False
     is_load: bool = False
+
+
+class HasPort(Protocol):
+    """A workload with two hosts and a port."""
+
+    @property
+    def receiver(self) -> str:
+        """Host that receives."""
+
+    @property
+    def port(self) -> int:
+        """Port of whoever listens."""
+
+
+def at_receiver(workload: HasPort) -> tuple[str, int]:
+    """The receiving host listens."""
+    return workload.receiver, workload.port

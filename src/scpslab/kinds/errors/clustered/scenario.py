@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
-from scpslab.scenario.errors.bit_error_rate import BitErrorRate
-from scpslab.scenario.errors.kind import ErrorModel
+from scpslab.scenario.errors.kind import BitErrorRate, ErrorModel
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scpslab.scenario.errors.bit_error_rate import BitErrorRate
-from scpslab.scenario.errors.kind import ErrorModel
+from scpslab.scenario.errors.kind import BitErrorRate, ErrorModel
 
 from scpslab.kinds.errors.independent.plan import Independent
 

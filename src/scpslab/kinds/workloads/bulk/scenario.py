@@ -9,9 +9,8 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import KERNEL
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
+from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
 from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send
-from scpslab.scenario.workloads.listening import at_receiver
 from scpslab.scenario.workloads.scps_end import same_network, scps_ends
 from scpslab.scenario.workloads.segments import fits_mtu
 

@@ -12,8 +12,7 @@ from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate,
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
 from scpslab.plan.ways import slowest
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
-from scpslab.scenario.workloads.listening import at_receiver
+from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
 
 from scpslab.kinds.workloads.congestion import plan as planned
 

@@ -10,9 +10,8 @@ from pydantic import model_validator
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
+from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
 from scpslab.scenario.workloads.in_time import SECOND_NS, ns_to_send, packets_to_send
-from scpslab.scenario.workloads.listening import at_receiver
 from scpslab.scenario.workloads.unmodified import gateways_fit, kernel_setting
 
 from scpslab.kinds.stacks.kernel.scenario import Congestion

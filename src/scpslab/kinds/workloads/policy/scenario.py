@@ -14,9 +14,8 @@ from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import KERNEL
 from scpslab.plan.values import LONGEST_TEXT
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
+from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
 from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send
-from scpslab.scenario.workloads.listening import at_receiver
 
 from scpslab.kinds.workloads.policy import plan as planned
 

@@ -8,8 +8,7 @@ from typing import Literal
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
-from scpslab.scenario.workloads.listening import at_receiver
+from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
 
 from scpslab.kinds.workloads.burst import plan as planned
 
