@@ -21,6 +21,7 @@ from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.scenario import planning
+from scpslab.setup import silent
 from scpslab.setup.images import DOCKER, cache_dir, find
 
 ROUNDS, FURTHER = 3, 4
@@ -49,7 +50,7 @@ def main() -> None:
         plans["FY97 network of Docker nodes, 50 kB"] = plan_of(DOCKER_CELL)
     else:
         print("Docker nodes: not measured; their images are not built. Run first: scpslab run fy97/fig04:test --set containers=docker")
-    VirtualEngine().prepare(print, plans.values())
+    VirtualEngine().prepare(silent, plans.values())
     found: dict[tuple[str, str], list[Cost]] = {}
     for _ in range(ROUNDS):
         for name, plan in plans.items():
@@ -69,7 +70,7 @@ def plan_of(words: tuple[str, ...]) -> Plan:
 def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
     """Of cells that differ in their seed, one after the other, with an engine of their own."""
     engine = VirtualEngine(snapshots=snapshots)
-    engine.prepare(print, [plan])
+    engine.prepare(silent, [plan])
     core = min(os.sched_getaffinity(0))
     with Meter() as meter, tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder:
         for number in range(count):

@@ -23,6 +23,7 @@ from scpslab import scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.scenario import planning
+from scpslab.setup import silent
 
 SIZES = (4_000_000, 40_000_000)
 ROUNDS = 3
@@ -56,7 +57,7 @@ def main() -> None:
     core = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder:
         plans = {(name, size): plan_of(words, size) for name, words in LABS.items() for size in SIZES}
-        engine.prepare(print, plans.values())
+        engine.prepare(silent, plans.values())
         contenders = [Contender("ns-3, its own TCP model", ns3(sys.argv[1], core), {})]
         for name in LABS:
             contenders.append(Contender(name, partial(cell, engine, {size: plans[name, size] for size in SIZES}, Path(folder) / "cell", core), {}))

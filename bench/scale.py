@@ -81,13 +81,12 @@ def overhead(folder: Path, cells: float = 1500) -> None:
 
 def plans(folder: Path, cells: float = 10**5) -> None:
     """Plans CELLS: planning and dividing alone."""
-    from scpslab.running import RunOptions  # noqa: PLC0415
-    from scpslab.running.parts import cut  # noqa: PLC0415
-    from scpslab.running.runner import ScenarioRun  # noqa: PLC0415
+    from scpslab.running import RunOptions, plan_run  # noqa: PLC0415
+    from scpslab.running.shard import cut  # noqa: PLC0415
 
     Bench(folder)
     began = time.monotonic()
-    made = ScenarioRun("links/transfer", RunOptions(overrides=_of(int(cells)), out=folder / "runs"))
+    made = plan_run("links/transfer", RunOptions(overrides=_of(int(cells)), out=folder / "runs"))
     print(f"planned: {1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB", flush=True)
     began = time.monotonic()
     sizes = sorted(len(part) for part in cut(made.plans, 1000))

@@ -64,7 +64,7 @@ ENGINES["virtual"] = FakeElsewhere
 if how := os.environ.get("FAKE_EVIL"):
     from distributed import worker
 
-    from scpslab.running.executors import dask
+    from scpslab.running import dask
 
     dask._carry_out = answer if how == "answer" else evil_error
     if how == "message":

@@ -21,6 +21,7 @@ from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.layout import layout
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.runner import RunResult
+from scpslab.setup import silent
 from tests.lab import forks
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
@@ -39,7 +40,7 @@ def point_to_point(**parameters: str) -> NetworkPlan:
 def engine() -> Iterator[VirtualEngine]:
     """The engine, prepared once."""
     engine = VirtualEngine()
-    engine.prepare(print, [Plan(network=point_to_point(), cell=CELL)])
+    engine.prepare(silent, [Plan(network=point_to_point(), cell=CELL)])
     yield engine
     engine.close()
 

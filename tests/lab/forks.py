@@ -15,8 +15,9 @@ from scpslab import scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
-from scpslab.running.executors.local import LocalExecutor
+from scpslab.running.executors import LocalExecutor
 from scpslab.scenario import planning
+from scpslab.setup import silent
 
 PLANS = Path(__file__).parents[1] / "same_bytes"
 MEMORY = Path("/dev/shm")
@@ -71,7 +72,7 @@ class Statuses(dict[str, str]):
 def prepared(plans: Mapping[str, Plan], *, snapshots: bool = True) -> Iterator[VirtualEngine]:
     """An engine without templates; without `snapshots` it makes none."""
     engine = VirtualEngine(snapshots=snapshots)
-    engine.prepare(print, plans.values())
+    engine.prepare(silent, plans.values())
     try:
         yield engine
     finally:

@@ -19,6 +19,7 @@ from scpslab.engine.terminal import SessionConsole
 from scpslab.engine.uml import UmlEngine
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
+from scpslab.setup import silent
 from tests.lab.forks import is_completed, plans_of_file, run
 
 pytestmark = pytest.mark.lab
@@ -103,7 +104,7 @@ class FreshEngine(VirtualEngine):
 def reading(plans: dict[str, Plan], folder: Path, kind: type[VirtualEngine] = VirtualEngine, *, snapshots: bool = True) -> Iterator[VirtualEngine]:
     """An engine whose guests also say what their network is."""
     engine = kind(snapshots=snapshots)
-    engine.prepare(print, plans.values())
+    engine.prepare(silent, plans.values())
     for number, (needs, (program, digest)) in enumerate(engine._bundles.items()):
         copied = folder / f"lab-{number}"
         if not copied.exists():

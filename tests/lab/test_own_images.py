@@ -10,10 +10,10 @@ import pytest
 
 from scpslab.analysis.run import open_run
 from scpslab.analysis.table import as_csv, read_results, summarise
-from scpslab.core.version import version
+from scpslab.core.installation import version
 from scpslab.engine import ENGINES
 from scpslab.running import RunOptions, run_scenario
-from scpslab.setup.images import ensure
+from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest
 
 pytestmark = pytest.mark.lab
@@ -39,7 +39,7 @@ def scenario_file(tmp_path_factory):
             pytest.skip("no Docker Engine here to build an image with")
     except FileNotFoundError:
         pytest.skip("no Docker here to build an image with")
-    ensure(lambda _text: None, with_docker=True)
+    ensure(silent, with_docker=True)
     if docker("image", "inspect", f"scpslab/base:{version()}").returncode:
         pytest.skip("the images of nodes come from the cache, and this Docker has none to build upon")
     folder = tmp_path_factory.mktemp("image")

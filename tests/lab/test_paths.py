@@ -19,6 +19,7 @@ from scpslab.plan.paths import Flow, Paths, flow
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.interfaces import addresses
 from scpslab.scenario import planning
+from scpslab.setup import silent
 from tests.lab.conftest import Outcome
 from tests.lab.guest_machine import HostInGuest
 
@@ -47,7 +48,7 @@ def run(engine: VirtualEngine, tmp_path: Path) -> Run:
     """Runs a plan."""
 
     def ran(plan: Plan) -> Outcome:
-        engine.prepare(print, [plan])
+        engine.prepare(silent, [plan])
         return Outcome(tmp_path / "cell", engine.run(CellRun(plan, tmp_path / "cell")))
 
     return ran
@@ -151,7 +152,7 @@ def test_engine_host_takes_the_same_paths_on_a_machine_that_filters_by_them(plan
     # Paths are what is looked at, on a machine that may have other work: how late the lab is does not matter.
     plan = planned(text.replace("virtual: 600 s", "virtual: 600 s, lateness: 5 s").replace("patience: 300 s", "patience: 30 s"))
     engine = HostInGuest()
-    engine.prepare(print, [plan])
+    engine.prepare(silent, [plan])
     outcome = Outcome(tmp_path / "cell", engine.run(CellRun(plan, tmp_path / "cell")))
 
     assert outcome.status["status"] == "completed"

@@ -19,6 +19,7 @@ from scpslab.plan import Plan, read_network, schema
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.layout import layout
 from scpslab.running import RunOptions, run_scenario
+from scpslab.setup import silent
 from tests.lab.conftest import CELL, ERRORS, Outcome, capture, datagrams, run_network
 from tests.lab.test_determinism import digests
 
@@ -48,7 +49,7 @@ def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         impairments = [{"link": "serial", "direction": name, "errors": ERRORS | (errors or {})} for name, errors in both]
         for end in network["serial_links"][0]["ends"]:
             end["route"] |= route or {}
-        engine.prepare(print, [Plan(network=read_network(network), cell=CELL)])
+        engine.prepare(silent, [Plan(network=read_network(network), cell=CELL)])
         return run_network(engine, tmp_path, network, {"workloads": workloads, "probes": list(probes), "impairments": impairments})
 
     return run

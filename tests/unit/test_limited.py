@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from scpslab.core.errors import ResultError
-from scpslab.core.limited import LimitError, Limits, limited
-from scpslab.runs import NewerFormat
+from scpslab.core.errors import LimitError, NewerFormat, ResultError
+from scpslab.core.limited import Limits, limited
 
 SMALL = Limits(memory_bytes=128 << 20, cpu_s=1, wall_s=20, answer_bytes=1 << 20)
 

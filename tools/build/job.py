@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import IO
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import PACKAGES
-from scpslab.setup.images import UNDER_WAY
+from scpslab.setup import Say
 
 LAST_LINES = 6
 # How long the programs of an interrupted build may take to end.
@@ -47,7 +47,7 @@ class Job:
     recipe: Path
     target: Path
     log: Path
-    say: Callable[[str], None]
+    say: Say
     steps: list[tuple[str, float]] = field(default_factory=list)
     # Where other versions had to be taken than those that the recipe was published with.
     differs: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Job:
     def step(self, title: str) -> Iterator[None]:
         """Measures the time of a step; says that it begins, and how long it took."""
         started = time.monotonic()
-        self.say(f"{self.title}: {title}{UNDER_WAY}")
+        self.say(f"{self.title}: {title}", is_under_way=True)
         try:
             yield
         except BaseException:

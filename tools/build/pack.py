@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
-from scpslab.core.version import commit
-from scpslab.setup import packed
+from scpslab.core.installation import commit
+from scpslab.setup import Say, packed
 from scpslab.setup.images import APPLIANCE, CARRIED, MADE, Part, cache_dir, ensure, ensure_appliance, ensure_stack, find, link_or_copy, made, place
 from scpslab.setup.packed import Packed
 from tools.build import notices
@@ -22,7 +21,7 @@ SUFFIX = ".tar.xz"
 APPLIANCE_TIME = "building it takes 10 to 30 minutes on two cores"
 
 
-def pack(folder: Path, say: Callable[[str], None], *, with_appliance: bool = True) -> None:
+def pack(folder: Path, say: Say, *, with_appliance: bool = True) -> None:
     """Builds the parts that a wheel carries, and packs them into `folder`, which is emptied.
 
     `with_appliance`: also the kernel with which cells run on arm64, and where ptrace is forbidden.
@@ -44,7 +43,7 @@ def pack(folder: Path, say: Callable[[str], None], *, with_appliance: bool = Tru
     say(f"{folder}: {sum((folder / part.archive).stat().st_size for part in parts) / 1e6:.1f} MB")
 
 
-def _pack(part: Part, folder: Path, say: Callable[[str], None]) -> Packed:
+def _pack(part: Part, folder: Path, say: Say) -> Packed:
     """Packs one part: its product, the notices of copyright, and the note of what it was made with."""
     cache = cache_dir()
     base = place(part, cache)

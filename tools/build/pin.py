@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from scpslab.core.scratch import replace_text, scratch
-from scpslab.setup import published
+from scpslab.setup import Say, published
 from scpslab.setup.images import CARRIED, GUEST, KERNEL, PROJECT, PUBLISHED, Part, cache_dir, made
 from tools.build import guest, kernel, versions
 from tools.build.apt import Apt, Place, mirror, sources_line
@@ -18,13 +17,13 @@ from tools.build.versions import Package, Versions
 COMMENT = "written by make pin; docs/decisions/0021-versions-and-hashes-in-the-recipes.md says how it is used."
 
 
-def pin(say: Callable[[str], None]) -> None:
+def pin(say: Say) -> None:
     """Writes the versions that the mirror has today into the recipes. It installs a guest, because only that says which packages one has."""
     with scratch() as folder:
         _pin(folder, say)
 
 
-def _pin(folder: Path, say: Callable[[str], None]) -> None:
+def _pin(folder: Path, say: Say) -> None:
     date = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     place = Place(mirror(), sources_line(), needed=True)
     (folder / "kernel").mkdir()
@@ -36,7 +35,7 @@ def _pin(folder: Path, say: Callable[[str], None]) -> None:
     _write(GUEST, Versions(date, tuple(Package(name, version) for name, version in sorted(installed.items()))), "Every package of the guest image", say)
 
 
-def publish(say: Callable[[str], None]) -> None:
+def publish(say: Say) -> None:
     """Puts the parts that are built here into the file of published parts, in place of those of earlier recipes."""
     file = PROJECT / PUBLISHED
     mine = [found[0] for part in CARRIED if (found := made(part, cache_dir())) and not found[1]]
@@ -47,11 +46,11 @@ def publish(say: Callable[[str], None]) -> None:
     say(f"{file}: {', '.join(entry.part for entry in mine) or 'no part is built here with the versions of its recipe'}")
 
 
-def _job(part: Part, folder: Path, say: Callable[[str], None]) -> Job:
+def _job(part: Part, folder: Path, say: Say) -> Job:
     return Job(part.title, PROJECT / part.recipe, folder / part.product, cache_dir() / "pin.log", say)
 
 
-def _write(part: Part, found: Versions, title: str, say: Callable[[str], None]) -> None:
+def _write(part: Part, found: Versions, title: str, say: Say) -> None:
     file = PROJECT / part.recipe / versions.FILE
     changed = versions.differences(versions.read(file), {package.name: package.version for package in found.packages}) if file.exists() else []
     if file.exists() and not changed:

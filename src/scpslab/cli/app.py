@@ -13,9 +13,8 @@ import typer
 
 from scpslab.cli.terminal import harmless
 from scpslab.core.choices import one_of
-from scpslab.core.errors import CapabilityError, ScpslabError, UsageError
-from scpslab.core.installation import add_extra
-from scpslab.core.version import version
+from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
+from scpslab.core.installation import add_extra, version
 
 # Command to the module that registers it, and the first line of its help; in the order of --help.
 COMMANDS = {
@@ -56,8 +55,6 @@ WRONG_PATH = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENA
 WRONG_PATH_ADVICE = "Choose another path, or move what is there."
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NOT_ALLOWED_ADVICE = "Choose a folder in which you may write, or change its permissions."
-LAB_EXIT = 4
-INTERRUPTED_EXIT = 130
 EPILOG = (
     "Exit codes: 0 done; 1 some cells failed or violated a check, or verify found other bytes; 2 invalid command line or scenario; "
     "3 this machine lacks something; 4 the lab broke; 5 a run folder cannot be read; 130 interrupted (finished cells are kept)."
@@ -134,7 +131,7 @@ def main() -> None:
         place = harmless(f"{error.filename}: ") if error.filename else ""
         advice = _advice(error)
         print(f"error: {place}found {error.strerror or error}; expected the system to allow it. {advice}", file=sys.stderr)
-        sys.exit(LAB_EXIT)
+        sys.exit(LabError.exit_code)
 
 
 def _advice(error: OSError) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from scpslab import scenario
+from scpslab.cli.options import choice
 from scpslab.cli.tables import table_console
 from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
@@ -16,22 +16,14 @@ from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.stacks import STACKS
 
 
-class What(StrEnum):
-    """What is listed."""
-
-    SCENARIOS = "scenarios"
-    CAMPAIGNS = "campaigns"
-    TOPOLOGIES = "topologies"
-    PRESETS = "presets"
-    ALL = "all"
-
-
 def register(app: typer.Typer) -> None:
     """Adds the command to the program."""
     app.command("list")(show)
 
 
-def show(what: Annotated[What, typer.Option(help="What to list.")] = What.SCENARIOS) -> None:
+def show(
+    what: Annotated[str, choice("--what", (*TABLES, "all"), "What to list.")] = "scenarios",
+) -> None:
     """List scenarios, campaigns, topologies or presets.
 
     The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some hundred virtual seconds per second.
@@ -39,10 +31,9 @@ def show(what: Annotated[What, typer.Option(help="What to list.")] = What.SCENAR
     Examples: scpslab list · scpslab list --what topologies
     """
     console = table_console()
-    tables = {What.SCENARIOS: _scenarios, What.CAMPAIGNS: _campaigns, What.TOPOLOGIES: _topologies, What.PRESETS: _presets}
-    for index, (kind, table) in enumerate(tables.items()):
-        if what in (kind, What.ALL):
-            if index and what is What.ALL:
+    for index, (name, table) in enumerate(TABLES.items()):
+        if what in (name, "all"):
+            if index and what == "all":
                 console.print()
             console.print(table())
 
@@ -95,3 +86,6 @@ def _presets() -> Table:
         for preset, title in stack.presets.items():
             table.add_row(name, preset, title)
     return table
+
+
+TABLES = {"scenarios": _scenarios, "campaigns": _campaigns, "topologies": _topologies, "presets": _presets}

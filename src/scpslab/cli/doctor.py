@@ -10,11 +10,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from scpslab.cli.options import choice
 from scpslab.cli.tables import plain_console
-from scpslab.core.errors import CapabilityError, UsageError
+from scpslab.core.errors import CapabilityError
 from scpslab.doctor import examine
 from scpslab.engine import ENGINES
 
+ENGINE = choice("--engine", ENGINES, "The engine to check for: virtual, live (which needs the same), or host.")
 COLOURS = {"ok": "green", "warning": "yellow", "missing": "red"}
 
 
@@ -25,14 +27,12 @@ def register(app: typer.Typer) -> None:
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False,
-    engine: Annotated[str, typer.Option(help="The engine to check for: virtual, live (which needs the same), or host.")] = "virtual",
+    engine: Annotated[str, ENGINE] = "virtual",
 ) -> None:
     """Check this machine, and show how to fix what is missing.
 
     The command checks everything that an engine needs, before anything starts.
     """
-    if engine not in ENGINES:
-        raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')
     findings = examine(engine)
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))

@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.notes import Notes, warn
+from scpslab.cli.options import choice
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless
 from scpslab.core import names, strict_json, units
-from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.errors import INTERRUPTED_EXIT, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
 from scpslab.engine import INTERACTIVE
 from scpslab.engine.base import CellRun, Engine, Interrupted
@@ -27,11 +28,12 @@ from scpslab.runs import CellFiles
 from scpslab.scenario.planning.mininet import EMPTY, plan_of
 
 ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": INTERACTIVE["live"]}
+ENGINE = choice("--engine", ENGINES, "virtual, or live: on the wall clock, with CLI(net) at your terminal.")
 # The first run only builds objects; a script that computes for longer, or for ever, is ended.
 FIRST_RUN_WALL_S = 60
 LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
 TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
-FAILED_EXIT, INTERRUPTED_EXIT = 1, 130
+FAILED_EXIT = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -42,9 +44,9 @@ def register(app: typer.Typer) -> None:
 def mn(
     script: Annotated[Path, typer.Argument(help="A Python file that makes a Mininet network, or has topos.")],
     topo: Annotated[str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")] = None,
-    test: Annotated[str, typer.Option(help="What to do with a topo: cli, pingall or iperf.")] = "cli",
+    test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
-    engine: Annotated[str, typer.Option(help="virtual, or live: on the wall clock, with CLI(net) at your terminal.")] = "virtual",
+    engine: Annotated[str, ENGINE] = "virtual",
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
     limit: Annotated[str, typer.Option(help="End the script after this time on the wall clock.")] = "30 min",
     keep: Annotated[Path | None, typer.Option(help="Keep the plan, the accounts of all links and the script's files in this new folder.")] = None,
@@ -56,9 +58,6 @@ def mn(
 
     Examples: scpslab mn bottleneck.py · scpslab mn mytopo.py --topo mytopo,3 --test pingall · scpslab mn net.py --engine live
     """
-    for name, value, known in (("engine", engine, ENGINES), ("test", test, TESTS)):
-        if value not in known:
-            raise UsageError(f'--{name}: found "{value}"; expected one of {", ".join(known)}. Choose one of these.')
     if keep and keep.exists():
         raise UsageError(f"--keep: found {keep}; expected a folder that is not there yet. Choose another name.")
     try:

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.status import Status
 
 from scpslab.cli.terminal import harmless
-from scpslab.setup.images import UNDER_WAY
 
 
 def warn(text: str) -> None:
@@ -18,19 +17,19 @@ def warn(text: str) -> None:
 
 
 class Notes:
-    """Prints notes. A note that ends with "…" is about work that has begun: it stands beside a spinner until something else happens."""
+    """Prints notes. One about work that is under way stands beside a spinner until something else happens."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self._status: Status | None = None
 
-    def __call__(self, text: str) -> None:
+    def __call__(self, text: str, /, *, is_under_way: bool = False) -> None:
         """Shows a note."""
         self.settle()
-        if not text.endswith(UNDER_WAY):
+        if not is_under_way:
             self.console.print(text, highlight=False, soft_wrap=True)
         elif self.console.is_terminal:
-            self._status = self.console.status(text)
+            self._status = self.console.status(f"{text} …")
             self._status.start()
 
     def settle(self) -> None:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scpslab import plan as plans
 from scpslab import scenario
-from scpslab.cli.cost import cost_text
+from scpslab.cli.remaining import in_words
 from scpslab.cli.terminal import harmless
 from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, TRUST_HELP, todays_name
 from scpslab.core.choices import one_of
-from scpslab.core.errors import UsageError
+from scpslab.core.errors import ResultError, UsageError
+from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured
+from scpslab.runs import RunFolder
+from scpslab.runs.find import RUNS
 from scpslab.scenario import planning
+from scpslab.scenario.campaign import Member, is_campaign, load_campaign
+from scpslab.scenario.planning import Cost
+from scpslab.scenario.planning.estimate import PACKET_S, START_S
 from scpslab.scenario.topologies import OnDisk
+
+CORES = (1, 4, 16, 64, 256)
+# Of a run with many cells, the size of these is measured.
+MOST_MEASURED = 200
 
 
 def register(app: typer.Typer) -> None:
@@ -52,3 +64,54 @@ def plan(
         typer.echo("\n".join(cells))
     else:
         typer.echo(plans.text(planning.plan(cells[cell])), nl=False)
+
+
+def cost_text(name: str, settings: list[str], *, trust: bool = False, runs: Path = RUNS) -> str:
+    """The cost of a scenario or campaign; `runs`: where finished runs are.
+
+    Raises:
+        ScenarioError: it is not valid.
+    """
+    topologies = OnDisk(is_trusted=trust)
+    members = load_campaign(name).members if is_campaign(name) else [Member(name, ())]
+    loaded = [member.load(settings, topologies) for member in members]
+    times, measured = Measured.of(runs), _measured(runs)
+    costs = [(one.name, Cost.of(planning.plans(scenario.cells(one)).values(), partial(times.wall_s, one.name))) for one in loaded]
+    total = sum((cost for _, cost in costs[1:]), costs[0][1])
+    lines = [f"{total.cells} cells in {len(costs)} scenario{'s' if len(costs) > 1 else ''}, {in_words(total.virtual_s)} of virtual time at least"]
+    lines.append(f"CPU time: {in_words(total.busy_s)}, the longest cell {in_words(total.longest_s)}")
+    lines.append(f"memory: at most {total.memory_mib(1)} MiB with one core, {total.memory_mib(2) - total.memory_mib(1)} MiB more for each further core")
+    known = [(cost.cells, measured[one]) for one, cost in costs if one in measured]
+    if known:
+        size, cells = sum(number * each for number, each in known), sum(number for number, _ in known)
+        lines.append(f"storage: {size / 10**6:.3g} MB for {cells} of the {total.cells} cells; of the others, {runs} has no run of their scenario")
+    else:
+        lines.append(f"storage: not known; {runs} has no run of these scenarios")
+    lines += [f"on {cores} core{'s' if cores > 1 else ''}: {in_words(total.wall_s(cores))}" for cores in CORES]
+    lines.append(f"The times: {_sources(times)}. Storage is measured.")
+    return "\n".join(lines) + "\n"
+
+
+def _sources(times: Measured) -> str:
+    """What the times rest on, in words."""
+    words = {
+        EXACT: "as they took in earlier runs",
+        ALIKE: "by their plans and earlier runs of their scenario",
+        OTHERS: "by their plans and earlier runs of other scenarios",
+        PLAN: f"by their plans alone, {START_S:g} s and {PACKET_S * 1e6:g} µs for each packet of data, when nothing is lost",
+    }
+    return "; ".join(f"{number} cell{'s' if number > 1 else ''} {words[source]}" for source, number in times.counts.items() if number)
+
+
+def _measured(runs: Path) -> dict[str, float]:
+    """The mean bytes of a cell, for each scenario that has a run in a folder."""
+    found: dict[str, float] = {}
+    for folder in RunFolder.all_in(runs):
+        cells = folder.planned_cells()[:MOST_MEASURED]
+        try:
+            name = folder.manifest().get("scenario")
+        except ResultError:
+            continue
+        if cells and isinstance(name, str):
+            found[name] = sum(path.stat().st_size for cell in cells for path in cell.path.rglob("*") if path.is_file()) / len(cells)
+    return found

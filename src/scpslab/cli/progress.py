@@ -70,7 +70,7 @@ class ConsoleProgress:
             self.is_virtual = event.engine not in INTERACTIVE
         match event:
             case Note():
-                self.notes(event.text)
+                self.notes(event.text, is_under_way=event.is_under_way)
             case CampaignStarted():
                 self.scenarios = event.scenarios
                 self._begin(event.cells)

@@ -11,24 +11,27 @@ from rich.console import Console
 
 from scpslab import analysis as results
 from scpslab.analysis import figures
-from scpslab.cli.consent import ask_for_host
 from scpslab.cli.notes import warn
-from scpslab.cli.options import Jobs
+from scpslab.cli.options import Jobs, choice
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.validate import todays_name
-from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.ownership import somebody_elses
 from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
 from scpslab.running import RunOptions, run_campaign, run_scenario
-from scpslab.running.command import DEFAULT_ENGINE
-from scpslab.running.executors import EXECUTORS
+from scpslab.running.run_plan import DEFAULT_ENGINE, EXECUTORS
 from scpslab.running.runner import RunResult
 from scpslab.running.shard import Shard
-from scpslab.scenario.campaign import is_campaign
+from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
+from scpslab.scenario.load import find
 
 FAILED_CELLS_EXIT = 1
+KINDS = "virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root)"
+ENGINE = choice("--engine", ENGINES, f"Engine to run cells in: {KINDS}.")
+WHERE = "Where cells run: local (this machine) or dask (the workers of --cluster)."
+EXECUTOR = choice("--executor", EXECUTORS, WHERE)
 
 
 def register(app: typer.Typer) -> None:
@@ -38,9 +41,7 @@ def register(app: typer.Typer) -> None:
 
 def run(  # typer calls it by name
     scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:kernel-demo.")],
-    engine: Annotated[
-        str, typer.Option(help="Engine to run cells in: virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root).")
-    ] = DEFAULT_ENGINE,
+    engine: Annotated[str, ENGINE] = DEFAULT_ENGINE,
     jobs: Jobs = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell again.")] = True,
     snapshots: Annotated[
@@ -61,7 +62,7 @@ def run(  # typer calls it by name
     shard: Annotated[
         str | None, typer.Option(metavar="K/N", help="Run only part K of N, and keep its results; a run without it takes them all (docs/scale.md).")
     ] = None,
-    executor: Annotated[str, typer.Option(help="Where cells run: local (this machine) or dask (the workers of --cluster).")] = "local",
+    executor: Annotated[str, EXECUTOR] = "local",
     cluster: Annotated[
         str | None,
         typer.Option(metavar="CLUSTER", help="With --executor dask: a scheduler's address, or local (docs/scale.md)."),
@@ -72,10 +73,6 @@ def run(  # typer calls it by name
     The command runs every cell, draws the figures and prints the run folder last. It is safe to interrupt: finished cells are kept.
     A campaign (campaigns/papers) runs several scenarios; its folder links to their runs, and "scpslab report" makes one page of them.
     """
-    if engine not in ENGINES:
-        raise UsageError(f'--engine: found "{engine}"; expected one of {", ".join(ENGINES)}. Choose one of these.')
-    if executor not in EXECUTORS:
-        raise UsageError(f'--executor: found "{executor}"; {one_of(executor, EXECUTORS)}')
     console = table_console(stderr=True)
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
@@ -116,3 +113,30 @@ def _checks_hold(result: RunResult, console: Console) -> bool:
     for verdict in verdicts:
         console.print(str(verdict), highlight=False, soft_wrap=True)
     return not any(verdict.missed for verdict in verdicts)
+
+
+def ask_for_host(scenario: str, is_trusted: bool, console: Console) -> None:
+    """Says what engine host lets a scenario do, and refuses a file that anybody but root and the user owns or may write.
+
+    Raises:
+        UsageError: there is such a file, and the user has not given --trust.
+    """
+    console.print("engine host: a scenario's commands run as root of this machine and can change all of it (docs/security.md).", highlight=False)
+    for path in _files(scenario):
+        if not is_trusted and (found := somebody_elses(path)):
+            raise UsageError(
+                f"{path}: found {found}; expected a file that you or root own and nobody else may write, because its commands run as root. "
+                "Read it, then run it with --trust; or run it with --engine virtual, where it can do no harm."
+            )
+
+
+def _files(scenario: str) -> list[Path]:
+    """The files from which a run takes commands: the scenario, or the campaign and its scenarios."""
+    campaign = campaign_path(scenario) if is_campaign(scenario) else None
+    if campaign is None:
+        return [_scenario_file(scenario)]
+    return [campaign, *(_scenario_file(member.name) for member in load_campaign(scenario).members)]
+
+
+def _scenario_file(name: str) -> Path:
+    return find(name if Path(name).is_file() else name.partition(":")[0])

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 import yaml
 
 from scpslab import scenario
 from scpslab.cli.notes import Notes
+from scpslab.cli.options import choice
 from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import plain_console
 from scpslab.cli.validate import TRUST_HELP
 from scpslab.core import units
-from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.errors import INTERRUPTED_EXIT, LabError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.engine.base import Interrupted
@@ -27,8 +28,9 @@ from scpslab.plan.nodes import Host
 from scpslab.scenario import planning
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 
+ENGINE = choice("--engine", ENGINES, "Engine: live, or host (this machine's kernel, as root).")
+CONTAINERS = choice("--containers", get_args(Containers), "Kind of nodes: process or docker.")
 LIMITS = Limits(virtual_s=10**9, wall_s=10**9)
-INTERRUPTED_EXIT = 130
 
 
 def register(app: typer.Typer) -> None:
@@ -52,8 +54,8 @@ def shell(
             help="Give a host a stack, e.g. ws1=scps:fy97-rate; * is all hosts. Commands on a host of stack scps use SCPS-TP; may be repeated.",
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="Engine: live, or host (this machine's kernel, as root).")] = "live",
-    containers: Annotated[str, typer.Option(help="Kind of nodes: process or docker.")] = "process",
+    engine: Annotated[str, ENGINE] = "live",
+    containers: Annotated[str, CONTAINERS] = "process",
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -70,9 +72,6 @@ def shell(
 
     Examples: scpslab shell fy97 · then: ws1 ping -c 3 ws2 · or: iperf ws1 ws2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c ws2 -t 60 &, link hop ber 1e-5, watch
     """
-    for name, value, known in (("engine", engine, ENGINES), ("containers", containers, ("process", "docker"))):
-        if value not in known:
-            raise UsageError(f'--{name}: found "{value}"; expected one of {", ".join(known)}. Choose one of these.')
     given = _given(set_ or [])
     if bash and is_path(topology):
         raise UsageError(f"--bash: found {topology}, which is not in the guest; expected a topology of the project. Leave --bash out.")
@@ -97,7 +96,7 @@ def shell(
     for path in session.files:
         typer.echo(path)
     if code:
-        raise typer.Exit(INTERRUPTED_EXIT if code == INTERRUPTED_EXIT else 4)
+        raise typer.Exit(INTERRUPTED_EXIT if code == INTERRUPTED_EXIT else LabError.exit_code)
 
 
 def _given(texts: list[str]) -> dict[str, str]:

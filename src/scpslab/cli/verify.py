@@ -12,8 +12,7 @@ from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless, printable
 from scpslab.running import RunOptions
-from scpslab.running.sample import Sample
-from scpslab.running.verify import LONGEST_WALL_S, Comparison
+from scpslab.running.verify import LONGEST_WALL_S, Comparison, Sample
 from scpslab.running.verify import verify as run_again
 from scpslab.runs import find_run
 

@@ -5,14 +5,22 @@
     ├── ScenarioError       2  a scenario, topology or data file is not valid
     ├── CapabilityError     3  this machine lacks something; the message names the fix
     ├── LabError            4  the lab broke
-    └── ResultError         5  a run folder cannot be read
+    └── ResultError         5  a run folder, an archive or a stored result cannot be read
+        └── NewerFormat        a newer program wrote it
 
 Messages have one shape: `<where>: <what was found>; expected <what>. <what to do>.`
+
+Two are no ScpslabErrors, because only their reader knows the place and the advice: MemberError, of an archive from
+outside, and LimitError, of work in a child. The guest's program has its own (of units, names, JSON and plans) in its
+modules: a changed error here recomputes no cell.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+# Of a program that the user interrupted, as shells have it.
+INTERRUPTED_EXIT = 130
 
 
 class ScpslabError(Exception):
@@ -49,3 +57,15 @@ class ResultError(ScpslabError):
     """A result that cannot be read."""
 
     exit_code: ClassVar[int] = 5
+
+
+class NewerFormat(ResultError):
+    """A file that a newer program wrote: the file is intact, but this program cannot read it."""
+
+
+class MemberError(ValueError):
+    """An archive that is none, or one that no run has; the message says what was found."""
+
+
+class LimitError(Exception):
+    """Work in a child ended without an answer; the message is one line: `found …`."""

@@ -1,4 +1,4 @@
-"""What to type so that this scpslab gets what it lacks, in a clone and in an installation.
+"""Which scpslab this is: its version, its commit, and what to type so that it gets what it lacks.
 
 No package index has scpslab, and the name is free for a stranger: advice names the wheel's file, never the name alone.
 """
@@ -7,17 +7,69 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import subprocess
 import sys
+import tomllib
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from scpslab.core.project import IS_INSTALLED
-from scpslab.core.version import version
+from scpslab.core.project import IS_INSTALLED, PARTS_INDEX, ROOT
 
 # Builds, or unpacks, the parts that cells need.
 SETUP = f"{sys.executable} -m scpslab.setup" if IS_INSTALLED else "make setup"
 # Installs what builds them.
 PACKAGES = "install it; or install a wheel of scpslab that carries the built parts" if IS_INSTALLED else "make packages"
+# What decides results and pictures. A new file elsewhere, such as a scenario of the user, is no change of the program.
+PROGRAM = ("src", "stack", "images", "topologies", "scenarios", "analysis", "pyproject.toml", "requirements.lock")
+GIT_S = 20
+
+
+@cache
+def version() -> str:
+    """The version in pyproject.toml."""
+    found: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    return found
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit, and whether files of the program differ from it."""
+
+    id: str
+    changed: bool
+
+
+@cache
+def commit() -> Commit | None:
+    """The commit of the clone that runs, or from which the installed wheel was made; None if neither is known, or without git."""
+    if not IS_INSTALLED:
+        return commit_of(ROOT)
+    if not PARTS_INDEX.is_file():
+        return None
+    found = json.loads(PARTS_INDEX.read_text())["program"]
+    return Commit(found["commit"], found["changed"]) if found["commit"] else None
+
+
+def commit_of(root: Path) -> Commit | None:
+    """The commit of the clone `root`; None if `root` is none."""
+    top = _git(root, "rev-parse", "--show-toplevel")
+    found = _git(root, "rev-parse", "HEAD")
+    # An installation may lie in a clone of something else.
+    if top is None or found is None or Path(top).resolve() != root.resolve():
+        return None
+    return Commit(found, _git(root, "status", "--porcelain", "--", *PROGRAM) != "")
+
+
+def _git(root: Path, *words: str) -> str | None:
+    # No program that the clone's configuration names is started, and nothing is written.
+    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(root), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def pip_install(extra: str = "", options: str = "") -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from scpslab.core import errors
+from scpslab.core.errors import LimitError
 
 # Pages: all that are mapped, and those in memory (proc(5)).
 STATM = Path("/proc/self/statm")
@@ -31,10 +32,6 @@ class Limits:
     cpu_s: float = 60
     wall_s: float = 600
     answer_bytes: int = 64 << 20
-
-
-class LimitError(Exception):
-    """The work ended without an answer; the message is one line: `found …`."""
 
 
 def limited(work: Callable[[], Any], limits: Limits | None = None) -> Any:

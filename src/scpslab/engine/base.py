@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 from scpslab.core.errors import UsageError
 from scpslab.plan import Plan
 from scpslab.plan.stacks import STACKS
+from scpslab.setup import Say
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Engine(ABC):
         return []
 
     @abstractmethod
-    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
+    def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
         """Builds or finds what the engine needs for these plans.
 
         Raises:

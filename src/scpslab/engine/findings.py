@@ -22,7 +22,7 @@ from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, SLOWER, is_accelerated
 from scpslab.engine.base import Finding
 from scpslab.engine.confinement import protections
-from scpslab.setup import Images, ensure
+from scpslab.setup import Images, ensure, silent
 from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, TOOLS, cache_dir, carried, compare, find, place, system_cache
 
 # What a control group's path says of whoever made it.
@@ -337,7 +337,7 @@ def lock(run: RunInGuest) -> Finding:
         cell.mkdir()
         (lab / "run_lab.py").write_text(TRY)
         try:
-            console = run(ensure(lambda _: None), lab, cell, LOCK_LIMITS)
+            console = run(ensure(silent), lab, cell, LOCK_LIMITS)
         except (ScpslabError, OSError) as error:
             return Finding(name, "missing", str(error), SETUP)
         found = cell / "out" / "found"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from scpslab.engine.process import ProcessEngine
 from scpslab.engine.terminal import SessionConsole
 from scpslab.lab import docker
 from scpslab.plan import Plan
-from scpslab.setup import ensure_stack, ensure_tools, trust
+from scpslab.setup import Say, ensure_stack, ensure_tools, trust
 from scpslab.setup.own_images import find_image
 
 # Not under a folder that each node has for itself (/run, /tmp, /mnt).
@@ -42,7 +42,7 @@ class HostEngine(ProcessEngine):
         super().__init__(snapshots=snapshots)
         self._programs: dict[bool, Path] = {}
 
-    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
+    def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
         """Checks the machine, removes the remains of killed labs, builds the lab's programs."""
         plans = list(plans)
         lacking = missing(with_docker=any(Needs.of(plan).docker for plan in plans))
@@ -97,7 +97,7 @@ def _check_images(images: set[str]) -> None:
         )
 
 
-def _install(say: Callable[[str], None], with_stack: bool) -> Path:
+def _install(say: Say, with_stack: bool) -> Path:
     """The lab program's folder for this machine, made where it is missing."""
     tools = ensure_tools(say)
     programs = [*sorted(tools.iterdir()), *([ensure_stack(say, platform.machine()).path] if with_stack else [])]

@@ -11,7 +11,7 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -33,7 +33,7 @@ from scpslab.lab.place import OUT
 from scpslab.plan import NetworkPlan, Plan
 from scpslab.plan.cell import CellPlan, Limits
 from scpslab.runs import CellFiles
-from scpslab.setup import Images, cache_dir, ensure, ensure_stack
+from scpslab.setup import Images, Say, cache_dir, ensure, ensure_stack
 from scpslab.setup.images import parts_facts
 from scpslab.setup.own_images import OwnImage, archive, find_image, lend
 
@@ -135,7 +135,7 @@ class UmlEngine(ProcessEngine):
     def _input_hash(self) -> str:
         return input_hash()
 
-    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
+    def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
         """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
         self.check()
         plans = list(plans)
@@ -163,7 +163,7 @@ class UmlEngine(ProcessEngine):
         _check_processes()
         memory.choose()
 
-    def _bring_images(self, names: list[str], memory_mib: int, say: Callable[[str], None]) -> None:
+    def _bring_images(self, names: list[str], memory_mib: int, say: Say) -> None:
         for name in set(names) - set(self._own_images):
             image = find_image(name)
             self._own_images[name] = (image, archive(image, cache_dir(), say))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from scpslab.engine.terminal import SessionConsole
 from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine
 from scpslab.lab.template import FILE, Template
 from scpslab.plan import Plan
-from scpslab.setup import cache_dir, ensure_appliance
+from scpslab.setup import Say, cache_dir, ensure_appliance
 
 # Within a template's folder: where it boots, and its cells.
 HOME, CELLS = "home", "cells"
@@ -140,7 +140,7 @@ def _leave_what_it_says(held: Held, folder: CellFolder) -> None:
 class InAppliance:
     """Each cell's guest is in a machine of QEMU's, where the other two ways are."""
 
-    def __init__(self, kernel: Path, guest_mib: int, say: Callable[[str], None], *, snapshots: bool) -> None:
+    def __init__(self, kernel: Path, guest_mib: int, say: Say, *, snapshots: bool) -> None:
         """`kernel`: the machines' own. `guest_mib`: the memory of the largest guest."""
         self.machines: Machines | None = None
         self._kernel, self._guest_mib, self._say, self._snapshots = kernel, guest_mib, say, snapshots
@@ -184,7 +184,7 @@ class VirtualEngine(UmlEngine):
         self._forked, self._booted = Forked(), Booted()
         self.appliance: InAppliance | None = None
 
-    def prepare(self, say: Callable[[str], None], plans: Iterable[Plan]) -> None:
+    def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
         """See UmlEngine.prepare. Where the lab kernel cannot run, cells run in machines that can run it."""
         plans = list(plans)
         if (why := native.trouble()) and not (self.appliance and self.appliance.machines):
@@ -192,7 +192,7 @@ class VirtualEngine(UmlEngine):
             self.appliance = self._new_appliance(why, say, guest_mib)
         super().prepare(say, plans)
 
-    def _new_appliance(self, why: str, say: Callable[[str], None], guest_mib: int) -> InAppliance:
+    def _new_appliance(self, why: str, say: Say, guest_mib: int) -> InAppliance:
         """A way to run guests of up to so much memory in machines of QEMU's.
 
         Raises:

@@ -9,15 +9,16 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from scpslab.core.names import file_label, file_name
-from scpslab.running.command import command, program
-from scpslab.running.events import CampaignDone, CampaignFailed, CampaignInterrupted, CampaignStarted, Event, Listener, Note, Tally
-from scpslab.running.runner import RunOptions, RunResult, ScenarioRun
+from scpslab.running import events
+from scpslab.running.events import Listener, Note, Tally
+from scpslab.running.run_plan import RunOptions, asked, plan_run, program
+from scpslab.running.runner import RunResult, execute
 from scpslab.runs import CampaignFolder, held
-from scpslab.scenario.campaign import Campaign, load_campaign
+from scpslab.scenario.campaign import load_campaign
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class CampaignResult:
 
 
 def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> CampaignResult:
-    """Runs every scenario of a campaign (path or name, with or without a variant). All scenarios are planned before the first starts.
+    """Runs every scenario of a campaign (path or name, with or without a variant).
+
+    All scenarios are planned before the first starts. campaign.json states the outcome whatever happens.
 
     Raises:
         ScenarioError: a file is not valid; nothing was run.
@@ -43,71 +46,43 @@ def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] =
     campaign = load_campaign(name)
     tally = Tally()
     listeners = (tally, *listeners)
+    tell = events.to_all(listeners)
     for pattern in campaign.left_out:
-        _tell(listeners, Note(f"{campaign.name}: skipped {pattern}, because no scenario has this name"))
-    runs = [ScenarioRun(member.name, replace(options, overrides=[*member.overrides, *options.overrides]), listeners) for member in campaign.members]
-    own_name = file_name(file_label(campaign.name), _hash(runs))
+        tell(Note(f"{campaign.name}: skipped {pattern}, because no scenario has this name"))
+    runs = []
+    for member in campaign.members:
+        overrides = [*member.overrides, *options.overrides]
+        runs.append(plan_run(member.name, replace(options, overrides=overrides)))
+    digest = hashlib.sha256("\n".join(run.name for run in runs).encode()).hexdigest()[:8]
+    own_name = file_name(file_label(campaign.name), digest)
     folder = CampaignFolder(options.place(own_name))
-    asked: dict[str, Any] = {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides), "program": program()}
+    head = {"campaign": campaign.name, "title": campaign.title, **asked(name, options), "program": program()}
     if options.shard:
-        asked["shard"] = {"campaign": own_name, "number": options.shard.number, "of": options.shard.of}
+        head["shard"] = {"campaign": own_name, "number": options.shard.number, "of": options.shard.of}
+    entries = [
+        {"scenario": run.scenario, "overrides": run.options.overrides, "cells": len(run.plans), "run": path}
+        for run, path in ((run, folder.path_of(run.folder)) for run in runs)
+    ]
+
+    def write(**progress: object) -> None:
+        fields = {**head, **progress, "left_out": campaign.left_out, "runs": entries}
+        folder.write(fields, [run.folder for run in runs])
+
+    of_campaign = campaign.name, folder.path
+    failed = partial(events.CampaignFailed, *of_campaign)
     with held(folder.path):
-        return _run(campaign, runs, tally, listeners, _CampaignFile(folder, campaign, runs, asked))
-
-
-@dataclass(frozen=True)
-class _CampaignFile:
-    """campaign.json: what does not change while the campaign runs."""
-
-    folder: CampaignFolder
-    campaign: Campaign
-    runs: Sequence[ScenarioRun]
-    asked: dict[str, Any]
-
-    def write(self, facts: dict[str, Any]) -> None:
-        """Writes the file with how far the campaign has come."""
-        entries = [
-            {"scenario": run.scenario.name, "overrides": run.options.overrides, "cells": len(run.cells), "run": self.folder.path_of(run.folder)}
-            for run in self.runs
-        ]
-        head = {"campaign": self.campaign.name, "title": self.campaign.title, **self.asked}
-        self.folder.write({**head, **facts, "left_out": self.campaign.left_out, "runs": entries}, [run.folder for run in self.runs])
-
-
-def _run(campaign: Campaign, runs: Sequence[ScenarioRun], tally: Tally, listeners: Sequence[Listener], file: _CampaignFile) -> CampaignResult:
-    folder = file.folder
-    file.write({"status": "running"})
-    started = time.monotonic()
-    _tell(listeners, CampaignStarted(campaign.name, folder.path, tuple(run.scenario.name for run in runs), sum(len(run.cells) for run in runs)))
-    try:
-        results = _all(runs, tally, started, file)
-    except KeyboardInterrupt:
-        _tell(listeners, CampaignInterrupted(campaign.name, folder.path))
-        raise
-    except Exception as error:
-        _tell(listeners, CampaignFailed(campaign.name, folder.path, error))
-        raise
-    _tell(listeners, CampaignDone(campaign.name, folder.path, round(time.monotonic() - started, 2)))
+        write(status="running")
+        began = time.monotonic()
+        names = tuple(run.scenario for run in runs)
+        tell(events.CampaignStarted(*of_campaign, names, sum(len(run.plans) for run in runs)))
+        with events.endings(tell, events.CampaignInterrupted(*of_campaign), failed):
+            status = "interrupted"
+            try:
+                results = tuple(execute(run, listeners) for run in runs)
+                status = "completed"
+            finally:
+                wall_s = round(time.monotonic() - began, 2)
+                done = {"cells": tally.done, "cells_from_cache": tally.cached, "virtual_s": round(tally.virtual_s, 3)}
+                write(status=status, **done, wall_s=wall_s)
+        tell(events.CampaignDone(*of_campaign, wall_s))
     return CampaignResult(folder.path, results)
-
-
-def _all(runs: Sequence[ScenarioRun], tally: Tally, started: float, file: _CampaignFile) -> tuple[RunResult, ...]:
-    """Runs the scenarios one after the other; campaign.json states the outcome whatever happens."""
-    status = "interrupted"
-    try:
-        results = tuple(run.run() for run in runs)
-        status = "completed"
-    finally:
-        facts = {"status": status, "cells": tally.done, "cells_from_cache": tally.cached, "virtual_s": round(tally.virtual_s, 3)}
-        file.write({**facts, "wall_s": round(time.monotonic() - started, 2)})
-    return results
-
-
-def _tell(listeners: Sequence[Listener], event: Event) -> None:
-    for listener in listeners:
-        listener(event)
-
-
-def _hash(runs: Sequence[ScenarioRun]) -> str:
-    """The same for the same runs."""
-    return hashlib.sha256("\n".join(run.name for run in runs).encode()).hexdigest()[:8]

@@ -10,7 +10,8 @@ had started but was not done when its run ended has no result. A Note may come a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,35 @@ from scpslab.scenario.planning import Expected
 
 @dataclass(frozen=True)
 class Note:
-    """A line for people, for example about something that is built or was set aside. One that ends with " …" is about work which has begun."""
+    """A line for people, for example about something that is built. `is_under_way`: it is about work that has begun."""
 
     text: str
+    is_under_way: bool = False
 
 
 @dataclass(frozen=True)
-class RunStarted:
-    """A run begins in its folder, whose lock it holds, with all these cells; `expected`: what each takes, as far as its plan tells."""
+class OfRun:
+    """What happens to a run: the name of its scenario, and its folder."""
 
     scenario: str
     folder: Path
+
+
+@dataclass(frozen=True)
+class OfCampaign:
+    """What happens to a campaign: its name, and its folder."""
+
+    campaign: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class RunStarted(OfRun):
+    """A run begins in its folder, whose lock it holds, with all these cells.
+
+    `expected`: what each takes, as far as its plan tells.
+    """
+
     engine: str
     cells: tuple[str, ...]
     expected: Mapping[str, Expected] = field(default_factory=dict)
@@ -53,71 +72,74 @@ class CellDone:
 
 
 @dataclass(frozen=True)
-class RunDone:
+class RunDone(OfRun):
     """Every cell has a result, and results.csv is written."""
 
-    scenario: str
-    folder: Path
     wall_s: float
 
 
-@dataclass(frozen=True)
-class RunInterrupted:
+class RunInterrupted(OfRun):
     """The user ended the run; finished cells are kept."""
 
-    scenario: str
-    folder: Path
-
 
 @dataclass(frozen=True)
-class RunFailed:
+class RunFailed(OfRun):
     """The run broke; finished cells are kept."""
 
-    scenario: str
-    folder: Path
     error: Exception
 
 
 @dataclass(frozen=True)
-class CampaignStarted:
+class CampaignStarted(OfCampaign):
     """A campaign begins in its folder: the names of its scenarios, and the number of cells of all of them."""
 
-    campaign: str
-    folder: Path
     scenarios: tuple[str, ...]
     cells: int
 
 
 @dataclass(frozen=True)
-class CampaignDone:
+class CampaignDone(OfCampaign):
     """Every run is done."""
 
-    campaign: str
-    folder: Path
     wall_s: float
 
 
-@dataclass(frozen=True)
-class CampaignInterrupted:
+class CampaignInterrupted(OfCampaign):
     """The user ended the campaign; finished cells are kept."""
 
-    campaign: str
-    folder: Path
-
 
 @dataclass(frozen=True)
-class CampaignFailed:
+class CampaignFailed(OfCampaign):
     """One of the runs broke; finished cells are kept."""
 
-    campaign: str
-    folder: Path
     error: Exception
 
 
-Event = (
-    Note | RunStarted | CellStarted | CellDone | RunDone | RunInterrupted | RunFailed | CampaignStarted | CampaignDone | CampaignInterrupted | CampaignFailed
-)
+Event = Note | CellStarted | CellDone | OfRun | OfCampaign
 Listener = Callable[[Event], None]
+
+
+def to_all(listeners: Sequence[Listener]) -> Listener:
+    """Tells an event to every listener, in their order."""
+
+    def tell(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return tell
+
+
+@contextmanager
+def endings(tell: Listener, interrupted: Event, failed: Callable[[Exception], Event]) -> Iterator[None]:
+    """Tells how a block ends that does not end well."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        tell(interrupted)
+        raise
+    except Exception as error:
+        tell(failed(error))
+        raise
 
 
 class Tally:

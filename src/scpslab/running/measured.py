@@ -21,25 +21,8 @@ from scpslab.scenario.planning import expected
 SAMPLE = 10
 # Where a cell's time comes from: its own runs, those of its scenario, those of others, or its plan alone.
 EXACT, ALIKE, OTHERS, PLAN = "exact", "alike", "others", "plan"
+EVERY = "*"
 SOURCES = (EXACT, ALIKE, OTHERS, PLAN)
-
-
-@dataclass
-class _Pace:
-    """Seconds that cells took, and that their plans let expect."""
-
-    took_s: float = 0.0
-    expected_s: float = 0.0
-
-    def add(self, took_s: float, expected_s: float) -> None:
-        """One more cell."""
-        self.took_s += took_s
-        self.expected_s += expected_s
-
-    @property
-    def factor(self) -> float | None:
-        """How much longer cells take than their plans let expect; None if none is known."""
-        return self.took_s / self.expected_s if self.expected_s and self.took_s else None
 
 
 @dataclass
@@ -48,8 +31,8 @@ class Measured:
 
     _took_s: dict[str, list[float]] = field(default_factory=dict)
     _hashes: set[str] = field(default_factory=set)
-    _paces: dict[str, _Pace] = field(default_factory=dict)
-    _all: _Pace = field(default_factory=_Pace)
+    # Seconds that cells took, and that their plans let expect: by scenario, and of all (EVERY).
+    _paces: dict[str, tuple[float, float]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
 
     @classmethod
@@ -69,11 +52,11 @@ class Measured:
         if took:
             self.counts[EXACT] += 1
             return sum(took) / len(took)
-        pace = self._paces.get(_base(scenario))
-        for source, factor in ((ALIKE, pace.factor if pace else None), (OTHERS, self._all.factor)):
-            if factor:
+        for source, name in ((ALIKE, _base(scenario)), (OTHERS, EVERY)):
+            took_s, expected_s = self._paces.get(name, (0.0, 0.0))
+            if took_s and expected_s:
                 self.counts[source] += 1
-                return factor * expected(plan).wall_s
+                return took_s / expected_s * expected(plan).wall_s
         self.counts[PLAN] += 1
         return expected(plan).wall_s
 
@@ -86,14 +69,15 @@ class Measured:
         for cell_id, seconds in took.items():
             if isinstance(key := entries.get(cell_id, {}).get("key"), str):
                 self._took_s.setdefault(key, []).append(seconds)
-        pace = self._paces.setdefault(_base(str(manifest.get("scenario"))), _Pace())
+        names = (_base(str(manifest.get("scenario"))), EVERY)
         for cell_id in _spread(sorted(took), SAMPLE):
             try:
                 expected_s = expected(plans.parse(CellFiles(folder.cell(cell_id).path).plan.read_bytes())).wall_s
             except (OSError, PlanError):
                 continue
-            pace.add(took[cell_id], expected_s)
-            self._all.add(took[cell_id], expected_s)
+            for name in names:
+                before_s, known_s = self._paces.get(name, (0.0, 0.0))
+                self._paces[name] = before_s + took[cell_id], known_s + expected_s
 
 
 def _base(scenario: str) -> str:

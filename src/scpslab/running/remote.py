@@ -26,6 +26,7 @@ from scpslab.plan import Plan, PlanError, schema
 from scpslab.plan.schema import Range
 from scpslab.plan.values import LONGEST_TEXT, CellId, PlainText
 from scpslab.runs.store import cell_key, packed
+from scpslab.setup import silent
 
 # A batch that has become so long, or so large, ends: what is left of it becomes another one.
 MOST_S, MOST_BYTES = 60.0, 32 << 20
@@ -82,7 +83,7 @@ class Benches:
             fields = json.loads(zlib.decompress(order))
             run, cells = fields["run"], {cell_id: plans.read(written) for cell_id, written in fields["plans"].items()}
             bench = self._bench(fields)
-            bench.engine.prepare(lambda _: None, cells.values())
+            bench.engine.prepare(silent, cells.values())
             for cell_id, plan in cells.items():
                 if run in self._stopped or time.monotonic() - began > MOST_S or size > MOST_BYTES:
                     break
@@ -126,16 +127,20 @@ class Benches:
 
 def order(run: str, cells: Mapping[str, Plan], engine: Engine) -> bytes:
     """What a worker is sent: the plans, and the keys of the results that it must give."""
-    parts = {name: str(part["sha256"]) for name, part in engine.facts().get("parts", {}).items()}
     fields = {
         "run": run,
         "engine": engine.name,
         "snapshots": engine.snapshots,
-        "parts": parts,
+        "parts": _parts(engine),
         "keys": {cell_id: cell_key(plan, engine.hash(plan)) for cell_id, plan in cells.items()},
         "plans": {cell_id: plans.write(plan) for cell_id, plan in cells.items()},
     }
     return zlib.compress(json.dumps(fields).encode(), level=1)
+
+
+def _parts(engine: Engine) -> dict[str, str]:
+    """The SHA-256 of each built part of an engine."""
+    return {name: str(part["sha256"]) for name, part in engine.facts().get("parts", {}).items()}
 
 
 def _require_same(fields: Mapping[str, Any], cell_id: str, plan: Plan, engine: Engine) -> None:
@@ -146,7 +151,7 @@ def _require_same(fields: Mapping[str, Any], cell_id: str, plan: Plan, engine: E
     """
     if cell_key(plan, engine.hash(plan)) == fields["keys"][cell_id]:
         return
-    own = {name: str(part["sha256"]) for name, part in engine.facts().get("parts", {}).items()}
+    own = _parts(engine)
     differing = [
         f"another {name} ({own[name][:DIGITS]} instead of {wanted[:DIGITS]})" for name, wanted in fields["parts"].items() if name in own and own[name] != wanted
     ]

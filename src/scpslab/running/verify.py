@@ -3,35 +3,68 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
+import json
+import math
+import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from scpslab.analysis.collect import rows_as_csv
 from scpslab.analysis.run import each_cell
-from scpslab.core.errors import ResultError
-from scpslab.core.limited import LimitError, Limits, limited
+from scpslab.core.errors import LimitError, ResultError, UsageError
+from scpslab.core.limited import Limits, limited
 from scpslab.core.names import shown
 from scpslab.core.scratch import scratch
 from scpslab.engine import ENGINES
 from scpslab.engine.base import not_promised
-from scpslab.running.command import other_vectors
+from scpslab.plan import Plan
+from scpslab.plan.error_models import NO_MODEL
 from scpslab.running.events import Listener
 from scpslab.running.rebuilt import contradictions, stored_vectors, vectors_of
-from scpslab.running.runner import LARGEST_VECTOR, PlansRun, RunOptions
-from scpslab.running.sample import Sample
+from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan
+from scpslab.running.runner import execute
+from scpslab.runs import RunFolder
 from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
 from scpslab.runs.run import CELLS, RESULTS, VECTORS
+from scpslab.scenario.errors import VECTOR_RULES
+
+
+def shuffled(items: Iterable[tuple[str, ...]], key: bytes, context: str = "") -> list[tuple[str, ...]]:
+    """The items in an order that depends on a key and a context alone."""
+    return sorted(items, key=lambda item: hmac.digest(key, json.dumps([context, *item]).encode(), hashlib.sha256))
 
 
 @dataclass(frozen=True)
-class Described:
-    """A scenario's name and seed, from an archive."""
+class Sample:
+    """How many cells are taken: a share of them, or a number."""
 
-    name: str
-    seed: int
+    share: float | None
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The sample that a person writes as "5%" or "12".
+
+        Raises:
+            UsageError: it is none.
+        """
+        found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)", text.strip(), re.ASCII)
+        value = float(found[1]) if found else 0.0
+        is_share = bool(found and found[2])
+        if value <= 0 or (is_share and value > 100) or not (is_share or value.is_integer()):
+            raise UsageError(f'--sample: found "{text[:40]}"; expected a share or a number of cells, such as 5% or 12. Correct it.')
+        return cls(value / 100, 0) if is_share else cls(None, int(value))
+
+    def of(self, cells: Sequence[str], key: bytes) -> list[str]:
+        """The cells drawn with a key, at least one, in the order in which they are given."""
+        count = math.ceil(self.share * len(cells)) if self.share is not None else self.number
+        drawn = {cell for (cell,) in shuffled(((cell,) for cell in cells), key)[:count]}
+        return [cell for cell in cells if cell in drawn]
 
 
 @dataclass(frozen=True)
@@ -92,10 +125,9 @@ def verify(
     found = _within(path, limits, lambda: [contradictions(run, is_trusted=options.trust) for run in archived])
     folder = path if path.is_dir() else None
     chosen = {run.digest.run: tuple(sample.of(list(run.plans), secrets.token_bytes(32))) if sample else tuple(run.plans) for run in archived}
-    if keep is not None:
-        return [_one(run, chosen[run.digest.run], options, listeners, keep, folder, said) for run, said in zip(archived, found, strict=True)]
-    with scratch() as out:
-        return [_one(run, chosen[run.digest.run], options, listeners, out, folder, said) for run, said in zip(archived, found, strict=True)]
+    with scratch() if keep is None else nullcontext(keep) as out:
+        pairs = zip(archived, found, strict=True)
+        return [_one(run, chosen[run.digest.run], options, listeners, out, folder, wrong) for run, wrong in pairs]
 
 
 def _within(path: Path, limits: Limits, work: Callable[[], Any]) -> Any:
@@ -162,9 +194,10 @@ def _one(
     digest = archived.digest
     mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
     plans = {cell: archived.plans[cell] for cell in chosen}
-    run = PlansRun(Described(digest.scenario, digest.seed), archived.resolved, plans, mine, listeners, archived.own)
+    run = RunPlan(digest.scenario, digest.seed, archived.resolved, plans, mine, archived.own)
     with stored_vectors(archived):
-        found, expected = digests_of(run.run().folder), digest.files
+        again = execute(run, listeners).folder
+    found, expected = digests_of(again), digest.files
     if len(chosen) < len(archived.plans):
         found.pop(RESULTS)
         # Folders of cells have the cells' names.
@@ -178,13 +211,25 @@ def _one(
         tuple(name for name in expected if name in found and found[name] != expected[name]),
         tuple(name for name in expected if name not in found),
         tuple(name for name in found if name not in expected),
-        _keys(run.manifest, chosen) == _keys(archived.manifest, chosen),
+        _keys(RunFolder(again).manifest(), chosen) == _keys(archived.manifest, chosen),
         tuple(found_contradictions),
         tuple(_not_run(archived)) if not options.trust else (),
         chosen,
         len(archived.plans),
         other_vectors(archived.manifest, plans.values()) or not_promised(plans.values()),
     )
+
+
+def other_vectors(manifest: Mapping[str, Any], plans: Iterable[Plan]) -> str:
+    """Why a run cannot have the bytes of one of today, if its bit errors were drawn by older rules; "" otherwise."""
+    made = manifest.get("program")
+    facts = made if isinstance(made, dict) else {}
+    if facts.get("vectors") == VECTOR_RULES:
+        return ""
+    impairments = (impairment for plan in plans for impairment in plan.cell.impairments)
+    if all(one.errors is None or one.errors.model == NO_MODEL for one in impairments):
+        return ""
+    return f"made with {shown(facts.get('version', 'an older version'))[1:-1]}, whose error vectors began elsewhere: run again"
 
 
 def _not_run(archived: ArchivedRun) -> Iterator[str]:

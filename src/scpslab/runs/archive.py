@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import json
-import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -19,13 +17,13 @@ from typing import Annotated, Any
 
 from scpslab import plan as plans
 from scpslab.core import strict_json
-from scpslab.core.errors import ResultError
+from scpslab.core.archive import Limits, Members, is_member_name, pack, read_members
+from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.folders import TOPOLOGIES
 from scpslab.plan import Plan, schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
 from scpslab.runs import RunFolder
-from scpslab.runs.archive_members import Limits, MemberError, Members, is_member_name, read_members
 from scpslab.runs.cell import ENVIRONMENT, PLAN, STATUS
 from scpslab.runs.own import is_own
 from scpslab.runs.run import CELLS, MANIFEST, RESOLVED, RESULTS, VECTORS
@@ -98,12 +96,11 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
     contents = Contents(format_=FORMAT, how=HOW, runs=tuple(digests))
     part = target.with_name(f"{target.name}.part")
     try:
-        # No time stamps, owners or file order of this machine.
-        with part.open("wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
-            _add(archive, CONTENTS, (json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n").encode())
-            for run in runs:
-                for file in _packed(run, whole=whole):
-                    _add(archive, f"{run.name}/{file.relative_to(run).as_posix()}", file.read_bytes())
+        text = json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n"
+        files = [(run, file) for run in runs for file in _packed(run, whole=whole)]
+        members = [(f"{run.name}/{file.relative_to(run).as_posix()}", file) for run, file in files]
+        with part.open("wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as zipped:
+            pack(zipped, [(CONTENTS, text.encode()), *members])
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
@@ -209,12 +206,6 @@ def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
 
 def _files_of_cells(run: Path) -> list[Path]:
     return sorted(path for path in RunFolder(run).cells.rglob("*") if is_own(run, path))
-
-
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(content), 0o644
-    archive.addfile(entry, io.BytesIO(content))
 
 
 def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> ArchivedRun:

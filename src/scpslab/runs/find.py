@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scpslab.core.errors import ResultError
-from scpslab.runs.campaign import CAMPAIGN, CampaignFolder
-from scpslab.runs.run import MANIFEST, RunFolder
+from scpslab.runs.run import CAMPAIGN, MANIFEST, CampaignFolder, RunFolder
 
 RUNS = Path("runs")
 

@@ -30,7 +30,7 @@ def held(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UsageError(f"{folder}: found {_holder(descriptor)}; expected one run at a time in a folder. {_advice(descriptor)}") from error
+            raise UsageError(f"{folder}: found {_holder(descriptor)}, or choose another folder with --out.") from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, (json.dumps({"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}) + "\n").encode(), 0)
         yield
@@ -39,21 +39,13 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def _holder(descriptor: int) -> str:
-    pid, since = _written(descriptor)
-    return f"process {pid}, which has run in it since {since}" if pid else "another run at work in it"
-
-
-def _advice(descriptor: int) -> str:
-    pid, _ = _written(descriptor)
-    ending = f', end it with "kill {pid}"' if pid else ""
-    return f"Wait until it ends{ending}, or choose another folder with --out."
-
-
-def _written(descriptor: int) -> tuple[int | None, str]:
-    """Process and time as the holder wrote them; the holder may be writing at this moment."""
+    """Who holds the lock, as they wrote it, and what to do; they may be writing at this moment."""
+    expected = "expected one run at a time in a folder. Wait until it ends"
     try:
         fields = strict_json.loads(os.pread(descriptor, 4096, 0))
     except strict_json.JsonError:
-        return None, ""
+        fields = None
     pid, since = (fields.get("pid"), fields.get("since")) if isinstance(fields, dict) else (None, None)
-    return (pid, since) if isinstance(pid, int) and isinstance(since, str) and since.isprintable() else (None, "")
+    if not isinstance(pid, int) or not isinstance(since, str) or not since.isprintable():
+        return f"another run at work in it; {expected}"
+    return f'process {pid}, which has run in it since {since}; {expected}, end it with "kill {pid}"'

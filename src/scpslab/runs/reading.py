@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.core import strict_json
-from scpslab.core.errors import ResultError
+from scpslab.core.errors import NewerFormat, ResultError
 
 FORMAT = 1
 AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the others again.'
-
-
-class NewerFormat(ResultError):
-    """A file that a newer program wrote: the file is intact, but this program cannot read it."""
 
 
 def json_object(path: Path) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import socket
-import tarfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -24,10 +23,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scpslab import plan as plans
-from scpslab.core.errors import UsageError
+from scpslab.core.archive import CHUNK_BYTES, pack, unpack_members
+from scpslab.core.errors import MemberError, ResultError, UsageError
 from scpslab.core.names import UNFINISHED
 from scpslab.plan import Plan
-from scpslab.runs.archive_members import MemberError, unpack_members
 from scpslab.setup import cache_dir, system_cache
 
 # The shared folder's place, and the size up to which results are kept on this machine.
@@ -37,15 +36,6 @@ SUFFIX = ".cell"
 # Files that are being written; what is a day old there has no writer any more.
 WRITING, DAY_S = "writing", 86_400
 DIGEST_BYTES = 64
-CHUNK_BYTES = 1 << 20
-
-
-class WrongBytesError(Exception):
-    """A packed result that is not what was packed."""
-
-
-class DamagedEntryError(Exception):
-    """An entry that is not what was written. It has been removed; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,7 @@ def cell_key(plan: Plan, engine_hash: str) -> str:
     return hashlib.sha256(f"{engine_hash}\n{json.dumps(plans.write(plan), sort_keys=True)}".encode()).hexdigest()[:32]
 
 
-def stores() -> list[Store]:
+def stores() -> tuple[Store, ...]:
     """This user's store, that of the system cache, and the one that machines share, as far as there are any, in the order in which they are asked.
 
     Raises:
@@ -70,10 +60,8 @@ def stores() -> list[Store]:
         CapabilityError: the system cache is not there.
     """
     own, system, shared = cache_dir(), system_cache(), shared_store()
-    found = [Store(own / RESULTS)]
-    if system is not None and system != own:
-        found.append(Store(system / RESULTS, is_only_read=True))
-    return [*found, shared] if shared else found
+    of_system = (Store(system / RESULTS, is_only_read=True),) if system is not None and system != own else ()
+    return (Store(own / RESULTS), *of_system, *((shared,) if shared else ()))
 
 
 def shared_store() -> Store | None:
@@ -103,7 +91,7 @@ class Store:
         """Unpacks the result for `key` to `folder`, whole or not at all; returns false if there is none.
 
         Raises:
-            DamagedEntryError: there was one, and it was damaged.
+            ResultError: there was one, and it was damaged; it has been removed.
         """
         path = self._path(key)
         try:
@@ -111,12 +99,14 @@ class Store:
                 unpack(file, folder)
         except FileNotFoundError:
             return False
-        except WrongBytesError as error:
+        except MemberError as error:
             self.forget(key)
-            what = "It stays where it is" if self.is_only_read else "It is removed"
-            raise DamagedEntryError(f"{path}: found {error}; expected the result that was kept. {what}, and the cell runs again.") from error
+            then = f"{'It stays where it is' if self.is_only_read else 'It is removed'}, and the cell runs again"
+            raise ResultError(f"{path}: {error}; expected the result that was kept. {then}.") from error
         if not self.is_only_read:
-            self._mark_used(path)
+            # A folder without permission to write is only read, and others may have removed the entry meanwhile.
+            with suppress(OSError):
+                os.utime(path)
         return True
 
     def keep(self, key: str, folder: Path) -> None:
@@ -173,27 +163,11 @@ class Store:
         # A million files in one folder are slow to list on many file systems.
         return self.root / key[:2] / f"{key}{SUFFIX}"
 
-    def _mark_used(self, path: Path) -> None:
-        try:
-            os.utime(path)
-        except OSError:
-            # A store that is only read, or whose entry somebody has removed meanwhile.
-            return
-
 
 def packed(folder: Path) -> bytes:
     """A cell's folder as an entry: the same bytes for the same files."""
     body = io.BytesIO()
-    with tarfile.open(fileobj=body, mode="w") as archive:
-        for path in sorted(folder.rglob("*")):
-            entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
-            if path.is_dir():
-                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-                archive.addfile(entry)
-            else:
-                content = path.read_bytes()
-                entry.size, entry.mode = len(content), 0o644
-                archive.addfile(entry, io.BytesIO(content))
+    pack(body, [(path.relative_to(folder).as_posix(), path) for path in sorted(folder.rglob("*"))])
     content = gzip.compress(body.getvalue(), compresslevel=1, mtime=0)
     return hashlib.sha256(content).hexdigest().encode() + content
 
@@ -202,7 +176,7 @@ def unpack(file: BinaryIO, folder: Path) -> None:
     """Unpacks an entry to `folder`, whole or not at all. Whoever wrote it may be a stranger: a joined store is others' work.
 
     Raises:
-        WrongBytesError: it is not what `packed` made.
+        MemberError: it is not what `packed` made.
     """
     part = folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(part, ignore_errors=True)
@@ -211,8 +185,6 @@ def unpack(file: BinaryIO, folder: Path) -> None:
         unpack_members(file, part)
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
-    except MemberError as error:
-        raise WrongBytesError(str(error).removeprefix("found ")) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -223,5 +195,5 @@ def _check(file: BinaryIO) -> None:
     while chunk := file.read(CHUNK_BYTES):
         digest.update(chunk)
     if digest.hexdigest().encode() != expected:
-        raise WrongBytesError("other bytes than its digest says")
+        raise MemberError("found other bytes than its digest says")
     file.seek(DIGEST_BYTES)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from scpslab.core import project
 from scpslab.core.errors import CapabilityError
@@ -32,10 +32,19 @@ PUBLISHED = "images/published.txt"
 SYSTEM_CACHE = "SCPSLAB_SYSTEM_CACHE"
 # Beside a product: what it was made with, and where its versions differ from the recipe's.
 MADE = "made.json"
-# How a line ends that is about work which has begun.
-UNDER_WAY = " …"
 # User-Mode Linux exists for no other.
 LAB_KERNEL_MACHINE = "x86_64"
+
+
+class Say(Protocol):
+    """Hears a line about what is done. `is_under_way`: the work has begun, and another line says how it ended."""
+
+    def __call__(self, text: str, /, *, is_under_way: bool = False) -> None:
+        """Takes the line."""
+
+
+def silent(text: str, /, *, is_under_way: bool = False) -> None:
+    """Hears nothing."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +146,7 @@ def carried() -> bool:
     return all(packed_of(part) for part in PARTS)
 
 
-def find(part: Part, cache: Path, say: Callable[[str], None] = lambda _: None, machine: str = LAB_KERNEL_MACHINE) -> Path | None:
+def find(part: Part, cache: Path, say: Say = silent, machine: str = LAB_KERNEL_MACHINE) -> Path | None:
     """The path of a part in the cache or the system cache; None if it must be built. A part that the installation carries is unpacked at first use.
 
     Raises:
@@ -171,14 +180,13 @@ def _folder(part: Part, cache: Path) -> Path:
     return shared.parent if shared else own
 
 
-def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
+def ensure(say: Say, with_docker: bool = False) -> Images:
     """Finds every part in the cache, or builds it; `say` receives every step and its time. `with_docker`: also the part for guests with containers.
 
     Raises:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the cache.
     """
-    cache = cache_dir()
-    with _disk_trouble(cache):
+    with _writing() as cache:
         products = {part.name: _have(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
         boot = _boot_dir(cache, products["tools"], {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products})
         digest = hashlib.sha256()
@@ -187,57 +195,56 @@ def ensure(say: Callable[[str], None], with_docker: bool = False) -> Images:
     return Images(products["kernel"], boot, products["tools"], digest.hexdigest()[:16])
 
 
-def ensure_stack(say: Callable[[str], None], machine: str = LAB_KERNEL_MACHINE) -> Program:
+def ensure_stack(say: Say, machine: str = LAB_KERNEL_MACHINE) -> Program:
     """Finds the `scps` program in the cache, or builds it. Only cells with the stack `scps` or a serial line need it. `machine`: the kind that runs it.
 
     Raises:
         CapabilityError: as `ensure`.
     """
-    cache = cache_dir()
-    with _disk_trouble(cache):
+    with _writing() as cache:
         path = _have(STACK, cache, say, machine)
         return Program(path, _content_hash(path)[:16])
 
 
-def ensure_appliance(say: Callable[[str], None]) -> Path:
+def ensure_appliance(say: Say) -> Path:
     """Finds the kernel of the machine in which the lab kernel runs where it cannot run by itself, or builds it.
 
     Raises:
         CapabilityError: as `ensure`.
     """
-    cache = cache_dir()
-    with _disk_trouble(cache):
+    with _writing() as cache:
         return _have(APPLIANCE, cache, say)
 
 
-def ensure_tools(say: Callable[[str], None]) -> Path:
+def ensure_tools(say: Say) -> Path:
     """Finds the folder of the lab's small programs for this machine in the cache, or builds it.
 
     Raises:
         CapabilityError: as `ensure`.
     """
-    cache = cache_dir()
-    with _disk_trouble(cache):
+    with _writing() as cache:
         return _have(TOOLS, cache, say, platform.machine())
 
 
-def ensure_programs(folder: Path, say: Callable[[str], None]) -> None:
+def ensure_programs(folder: Path, say: Say) -> None:
     """Makes `folder` and puts those programs of the lab into it that the Docker images of nodes contain.
 
     Raises:
         CapabilityError: as `ensure`.
     """
     tools, stack = ensure_tools(say), ensure_stack(say, platform.machine())
-    with _disk_trouble(folder):
+    with _writing(folder):
         folder.mkdir(parents=True)
         for program in (tools / "labtool", tools / "iperf3-sleep.so", stack.path):
             shutil.copy2(program, folder)
 
 
 @contextmanager
-def _disk_trouble(cache: Path) -> Iterator[None]:
+def _writing(folder: Path | None = None) -> Iterator[Path]:
+    """The folder that is written, by default the cache; trouble with its disk says what to do."""
+    cache = folder or cache_dir()
     try:
-        yield
+        yield cache
     except OSError as error:
         raise CapabilityError(
             f"{error.filename or cache}: found {error.strerror or error}; expected a writable folder with free space. "
@@ -298,7 +305,7 @@ def _digest(product: Path) -> str:
     return digest.hexdigest()
 
 
-def _have(part: Part, cache: Path, say: Callable[[str], None], machine: str = LAB_KERNEL_MACHINE) -> Path:
+def _have(part: Part, cache: Path, say: Say, machine: str = LAB_KERNEL_MACHINE) -> Path:
     """A part for a kind of machine: found, or built if this is one."""
     if found := find(part, cache, say, machine):
         return found
@@ -310,7 +317,7 @@ def _have(part: Part, cache: Path, say: Callable[[str], None], machine: str = LA
     return _build(part, cache, say)
 
 
-def _build(part: Part, cache: Path, say: Callable[[str], None]) -> Path:
+def _build(part: Part, cache: Path, say: Say) -> Path:
     target = place(part, cache, platform.machine())
     with _locked(cache, part, say):
         if target.exists():
@@ -349,14 +356,14 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def unpack(part: Part, own: packed.Packed, folder: Path, cache: Path, say: Callable[[str], None]) -> None:
+def unpack(part: Part, own: packed.Packed, folder: Path, cache: Path, say: Say) -> None:
     """Unpacks a part from a folder of packed parts into the cache: whole, and with the bytes that the wheel was made with, or not at all.
 
     Raises:
         CapabilityError: the packed part is damaged, or the cache cannot take it.
     """
     target = place(part, cache)
-    with _disk_trouble(cache), _locked(cache, part, say):
+    with _writing(cache), _locked(cache, part, say):
         if target.exists():
             return
         _check_room(cache, own.unpacked_bytes + ROOM_TO_RUN_BYTES, part.title)
@@ -381,7 +388,7 @@ def _check_room(cache: Path, needed_bytes: int, purpose: str) -> None:
 
 
 @contextmanager
-def _locked(cache: Path, part: Part, say: Callable[[str], None]) -> Iterator[None]:
+def _locked(cache: Path, part: Part, say: Say) -> Iterator[None]:
     """Lets one process at a time build or unpack a part."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{part.name}.lock").open("w") as lock:

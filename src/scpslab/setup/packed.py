@@ -6,19 +6,16 @@ unpacks it without another library, and the guest image is a seventh smaller.
 
 from __future__ import annotations
 
-import io
 import json
 import lzma
-import shutil
-import tarfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scpslab.core.errors import CapabilityError
+from scpslab.core import archive
+from scpslab.core.errors import CapabilityError, MemberError
 from scpslab.core.installation import pip_install
 from scpslab.core.project import PARTS_INDEX
 from scpslab.core.scratch import replace_text
@@ -26,8 +23,6 @@ from scpslab.core.scratch import replace_text
 INDEX = PARTS_INDEX.name
 FORMAT = 1
 PRESET = 9
-# The same bytes whoever packs, wherever and whenever.
-OWNER, TIME_S, PLAIN, PROGRAM = 0, 0, 0o644, 0o755
 
 
 @dataclass(frozen=True)
@@ -61,17 +56,12 @@ def index(folder: Path) -> dict[str, Packed]:
 def pack(part: Packed, files: Iterable[Path], base: Path, folder: Path) -> None:
     """Packs files, under their names relative to `base`, to the part's archive in `folder`."""
     target = folder / part.archive
-    with lzma.open(target, "wb", preset=PRESET) as packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for file in sorted(files):
-            entry = tarfile.TarInfo(str(file.relative_to(base)))
-            entry.size, entry.mtime, entry.uid, entry.gid = file.stat().st_size, TIME_S, OWNER, OWNER
-            entry.mode = PROGRAM if file.stat().st_mode & 0o100 else PLAIN
-            with file.open("rb") as data:
-                archive.addfile(entry, data)
+    with lzma.open(target, "wb", preset=PRESET) as packed:
+        archive.pack(packed, [(str(file.relative_to(base)), file) for file in sorted(files)])
 
 
 def write_index(parts: Iterable[Packed], program: Mapping[str, Any], folder: Path) -> None:
-    """Writes the list of the parts in `folder`, with the commit of the program that they are for (`scpslab.core.version` reads it)."""
+    """Writes the list of the parts in `folder`, with the commit of the program that they are for (`scpslab.core.installation` reads it)."""
     rows = [asdict(part) for part in sorted(parts, key=lambda part: part.name)]
     replace_text(folder / INDEX, json.dumps({"format": FORMAT, "program": program, "parts": rows}, indent=1) + "\n")
 
@@ -83,14 +73,14 @@ def unpack(part: Packed, folder: Path, target: Path) -> None:
         CapabilityError: the archive is missing or damaged.
         OSError: `target` cannot be written.
     """
-    archive = folder / part.archive
-    with _readable(archive), lzma.open(archive, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as entries:
-        for entry in entries:
-            file, data = target / entry.name, entries.extractfile(entry)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("wb") as copy:
-                shutil.copyfileobj(data or io.BytesIO(), copy)
-            file.chmod(entry.mode)
+    file = folder / part.archive
+    if not file.is_file():
+        raise _damaged(file, "no such file")
+    try:
+        with file.open("rb") as raw:
+            archive.unpack_members(raw, target, opened=lzma.LZMAFile, with_modes=True)
+    except MemberError as error:
+        raise _damaged(file, str(error).removeprefix("found ")) from error
 
 
 def check(part: Packed, folder: Path, sha256: str) -> None:
@@ -101,18 +91,6 @@ def check(part: Packed, folder: Path, sha256: str) -> None:
     """
     if sha256 != part.sha256:
         raise _damaged(folder / part.archive, f"a product of SHA-256 {sha256}, and {part.sha256} in {INDEX}")
-
-
-@contextmanager
-def _readable(archive: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        if error.filename not in (archive, str(archive)):
-            raise
-        raise _damaged(archive, "no such file") from error
-    except (lzma.LZMAError, tarfile.TarError, EOFError) as error:
-        raise _damaged(archive, str(error)) from error
 
 
 def _unknown(file: Path, found: Any) -> dict[str, Packed]:

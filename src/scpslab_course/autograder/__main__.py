@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from scpslab.core.scratch import replace_text, scratch
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.running import RunOptions
 from scpslab.scenario import planning
+from scpslab.setup import Say
 from scpslab_course.autograder import COURSE, METADATA, RESULTS, ROOT, SOURCE, STUDENTS, SUBMISSION
 from scpslab_course.course.draw import Whose, drawn
 from scpslab_course.course.folder import NOBODY, Course, load_course
@@ -65,7 +66,7 @@ def submission_of(folder: Path) -> Path:
     return named[0]
 
 
-def prepare(course: Course, say: Callable[[str], None]) -> None:
+def prepare(course: Course, say: Say) -> None:
     """Prepares the engine for the plans of the course's assignments, with parameters of nobody.
 
     Raises:
@@ -127,7 +128,7 @@ def main(words: list[str], root: Path = ROOT) -> int:
     return 0
 
 
-def _say(text: str) -> None:
+def _say(text: str, /, *, is_under_way: bool = False) -> None:
     sys.stderr.write(f"{text}\n")
 
 

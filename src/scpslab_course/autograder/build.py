@@ -20,10 +20,9 @@ import yaml
 
 from scpslab.analysis.csv_text import csv_text
 from scpslab.core.errors import CapabilityError, ScenarioError, UsageError
-from scpslab.core.installation import add_extra
+from scpslab.core.installation import add_extra, version
 from scpslab.core.names import shown
 from scpslab.core.scratch import OWNER_S
-from scpslab.core.version import version
 from scpslab.setup import cache_dir
 from scpslab.setup.images import parts_facts
 from scpslab_course.autograder import COURSE, PYTHONS, REQUIREMENTS, RUN, SETUP, STUDENTS, WHEELS

@@ -19,13 +19,12 @@ from scpslab.analysis.run import open_run
 from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.core.scratch import scratch
 from scpslab.documents.quantities import AxisValue
-from scpslab.running import RunOptions, run_scenario
+from scpslab.running import RunOptions, RunPlan, execute, plan_run, run_scenario
 from scpslab.running.events import Listener
-from scpslab.running.runner import PlansRun, ScenarioRun
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import digests_of
 from scpslab.runs.run import CELLS
-from scpslab.runs.store import DamagedEntryError, stores
+from scpslab.runs.store import stores
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
 from scpslab_course.course.formulas import NAMES, Formula, FormulaError, Row, Rows, advised, base_value, functions, parse
@@ -82,14 +81,15 @@ def _is_kept(key: str, folder: Path) -> bool:
     """Whether this machine keeps a result; it is unpacked to `folder` then."""
     try:
         return bool(key) and any(store.fetch(key, folder) for store in stores())
-    except (DamagedEntryError, OSError):
+    except (ResultError, OSError):
         return False
 
 
 def run_of(assignment: Assignment, parameters: Mapping[str, AxisValue], scenario: str, out: Path) -> VariantRun:
     """The run of a scenario with these parameters in `out`; nothing is run."""
-    planned = ScenarioRun(str(assignment.scenario(scenario)), RunOptions(out=out, overrides=assignment.settings(parameters, scenario)))
-    return VariantRun(scenario, planned.folder, planned.cells)
+    options = RunOptions(out=out, overrides=assignment.settings(parameters, scenario))
+    run = plan_run(str(assignment.scenario(scenario)), options)
+    return VariantRun(scenario, run.folder, tuple(run.plans))
 
 
 def run_variant(
@@ -186,11 +186,11 @@ def carry_out(one: Planned, content: bytes | None, parameters: Mapping[str, Axis
             return Outcome((), str(error))
         loaded = scenario.load(str(folder / one.scenario.name), list(one.settings))
         plans = planning.plans(scenario.cells(loaded))
-        run = PlansRun(loaded, scenario.resolved_yaml(loaded, {}), plans, options, listeners)
-        run.run()
-    ended = {cell.id: cell for cell in open_run(run.folder.path).cells}
-    rows = {row["cell"]: row for row in results.table.read_results(run.folder.path).rows}
-    return Outcome(tuple(_tried(one, cell, ended[cell].reason, rows[cell], parameters) for cell in plans), folder=run.folder.path)
+        run = RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), plans, options)
+        ran = execute(run, listeners).folder
+    ended = {cell.id: cell for cell in open_run(ran).cells}
+    rows = {row["cell"]: row for row in results.table.read_results(ran).rows}
+    return Outcome(tuple(_tried(one, cell, ended[cell].reason, rows[cell], parameters) for cell in plans), folder=ran)
 
 
 def _tried(one: Planned, cell: str, reason: str, row: Row, parameters: Mapping[str, AxisValue]) -> TriedCell:

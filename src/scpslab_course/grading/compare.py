@@ -16,16 +16,16 @@ from typing import Any
 
 from scpslab import analysis as results
 from scpslab import scenario
-from scpslab.core.errors import LabError, ResultError, UsageError
+from scpslab.core.archive import read_members
+from scpslab.core.errors import LabError, MemberError, ResultError, UsageError
 from scpslab.core.names import shown
 from scpslab.plan import Plan
-from scpslab.running.command import DEFAULT_ENGINE, other_vectors
+from scpslab.running import RunOptions, RunPlan, execute
 from scpslab.running.events import Listener
-from scpslab.running.runner import PlansRun, RunOptions
-from scpslab.running.sample import shuffled
+from scpslab.running.run_plan import DEFAULT_ENGINE
+from scpslab.running.verify import other_vectors, shuffled
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import ArchivedRun, digests_of
-from scpslab.runs.archive_members import MemberError, read_members
 from scpslab.runs.cell import CAPTURES, PLAN
 from scpslab.runs.run import CELLS, RESULTS
 from scpslab.scenario import planning
@@ -107,10 +107,10 @@ def rerun(assignment: Assignment, variant: Variant, plans: Plans, chosen: Chosen
         wanted = {cell: plans[name][cell] for cell in cells}
         # Students of one class have runs of the same names: a folder for each digest of a variant.
         mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
-        run = PlansRun(loaded, scenario.resolved_yaml(loaded, {}), wanted, mine, listeners)
-        if run.run().failed:
-            raise LabError(f"{run.folder.path}: found cells that failed while grading; expected results. Grade again; the submission is not at fault.")
-        found[name] = _of(run.folder.path, cells, run.manifest, is_whole=len(cells) == len(plans[name]))
+        run = execute(RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), wanted, mine), listeners)
+        if run.failed:
+            raise LabError(f"{run.folder}: found cells that failed while grading; expected results. Grade again; the submission is not at fault.")
+        found[name] = _of(run.folder, cells, is_whole=len(cells) == len(plans[name]))
     return found
 
 
@@ -128,9 +128,10 @@ def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None
         )
 
 
-def _of(folder: Path, cells: tuple[str, ...], manifest: Mapping[str, Any], *, is_whole: bool) -> Rerun:
+def _of(folder: Path, cells: tuple[str, ...], *, is_whole: bool) -> Rerun:
     rows = results.table.read_results(folder).rows
-    return Rerun(digests_of(RunFolder(folder).path), rows, rows_of({"": folder})[""], cells, is_whole, manifest)
+    manifest = RunFolder(folder).manifest()
+    return Rerun(digests_of(folder), rows, rows_of({"": folder})[""], cells, is_whole, manifest)
 
 
 def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Finding]:

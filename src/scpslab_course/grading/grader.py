@@ -13,11 +13,11 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from scpslab.core.choices import one_of
-from scpslab.core.errors import ScpslabError, UsageError
-from scpslab.core.limited import LimitError, Limits, limited
+from scpslab.core.errors import LimitError, ScpslabError, UsageError
+from scpslab.core.limited import Limits, limited
 from scpslab.core.names import shown
+from scpslab.running import RunOptions
 from scpslab.running.events import Listener
-from scpslab.running.runner import RunOptions
 from scpslab.runs.archive import ArchivedRun
 from scpslab_course.course import answers as answer_files
 from scpslab_course.course import variant as variants

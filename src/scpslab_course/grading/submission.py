@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Annotated
 
 from scpslab.core import strict_json
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.archive import Limits, is_member_name, read_members
+from scpslab.core.errors import MemberError, ResultError, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import scratch
 from scpslab.plan import schema
 from scpslab.plan.schema import PlanError, Range, Text
 from scpslab.plan.values import Label, Name, Seed
 from scpslab.runs.archive import ArchivedRun, read_archive, write_archive
-from scpslab.runs.archive_members import Limits, MemberError, is_member_name, read_members
 from scpslab_course.course import answers
 from scpslab_course.course.workspace import LOG, VARIANT, WRITE_UP, Workspace
 

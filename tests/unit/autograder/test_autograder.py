@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
-from scpslab.core.version import version
+from scpslab.core.installation import version
 from scpslab_course.autograder import COURSE, METADATA, RESULTS, SOURCE, STUDENTS
 from scpslab_course.autograder import __main__ as container
 from scpslab_course.autograder.__main__ import submission_of, users

@@ -19,7 +19,7 @@ def job(tmp_path):
 
 def test_a_step_says_that_it_begins_and_how_long_it_took(job):
     said: list[str] = []
-    job.say = said.append
+    job.say = lambda text, is_under_way=False: said.append(f"{text} …" if is_under_way else text)
     with job.step("compile"):
         assert said == ["kernel: compile …"]
     assert said[1].startswith("kernel: compile: 0.")
@@ -27,7 +27,7 @@ def test_a_step_says_that_it_begins_and_how_long_it_took(job):
 
 def test_a_step_that_fails_says_when(job):
     said: list[str] = []
-    job.say = said.append
+    job.say = lambda text, is_under_way=False: said.append(f"{text} …" if is_under_way else text)
     with pytest.raises(OSError, match="full"), job.step("compile"):
         raise OSError("full")
     assert said[1].startswith("kernel: compile: ended after 0.")
@@ -36,7 +36,7 @@ def test_a_step_that_fails_says_when(job):
 def test_in_a_file_only_what_is_over_is_a_line():
     file = io.StringIO()
     notes = Notes(Console(file=file))
-    notes("kernel: compile …")
+    notes("kernel: compile", is_under_way=True)
     notes("kernel: compile: 4.0 s")
     assert file.getvalue() == "kernel: compile: 4.0 s\n"
 
@@ -44,7 +44,7 @@ def test_in_a_file_only_what_is_over_is_a_line():
 def test_on_a_terminal_the_spinner_goes_before_the_next_line():
     file = io.StringIO()
     notes = Notes(Console(file=file, force_terminal=True, width=80))
-    notes("kernel: compile …")
+    notes("kernel: compile", is_under_way=True)
     notes("kernel: compile: 4.0 s")
     shown = file.getvalue()
     assert "kernel: compile …" in shown

@@ -13,6 +13,7 @@ from scpslab.core.errors import CapabilityError
 from scpslab.engine import memory
 from scpslab.engine.findings import Surroundings, judge_memory_folder, judge_other_folder
 from scpslab.engine.virtual import VirtualEngine
+from scpslab.setup import silent
 
 BARE = Surroundings("Debian")
 DOCKER = Surroundings("Debian", "docker")
@@ -65,7 +66,7 @@ def test_a_run_is_refused_before_anything_starts_where_no_folder_can(folders, mo
     noexec |= {"shm", "tmp"}
     monkeypatch.setattr(memory, "memory_places", lambda: (*places, places[0] / "gone"))
     with pytest.raises(CapabilityError, match=r"shm mounted noexec, .*tmp mounted noexec, .*gone missing; expected .* Run \"scpslab doctor\".*SCPSLAB_MEMORY"):
-        VirtualEngine().prepare(print, [])
+        VirtualEngine().prepare(silent, [])
 
 
 def test_the_user_s_folder_is_the_only_one_and_is_cleaned_like_the_others(monkeypatch, tmp_path):

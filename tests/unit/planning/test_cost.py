@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from scpslab import scenario
-from scpslab.cli.cost import cost_text
+from scpslab.cli.plan import cost_text
 from scpslab.scenario import planning
 from scpslab.scenario.planning import Cost
 

@@ -14,8 +14,8 @@ import pytest
 
 from scpslab.analysis.report.content import safe_command
 from scpslab.analysis.report.page import render
-from scpslab.core.version import commit_of, version
-from scpslab.running.command import command
+from scpslab.core.installation import commit_of, version
+from scpslab.running.run_plan import command
 
 pytestmark = pytest.mark.slow
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from scpslab import plan as plan_format
 from scpslab import scenario
 from scpslab.cli import app
+from scpslab.core import archive as archives
 from scpslab.core.errors import ResultError
 from scpslab.plan import write
-from scpslab.runs import archive_members
 from scpslab.runs.archive import read_archive
 from scpslab.scenario import planning
 
@@ -239,13 +239,13 @@ def test_bombs_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
         for _ in range(200):
             packed.write(bytes(1 << 20))
     assert "more than 300 to one" in refused(path)
-    monkeypatch.setattr(archive_members, "OF_RUNS", replace(archive_members.OF_RUNS, bytes=1 << 20))
+    monkeypatch.setattr(archives, "OF_RUNS", replace(archives.OF_RUNS, bytes=1 << 20))
     noise = random.Random(7).randbytes(2 << 20)
     assert "more than 1048576 bytes" in refused(archive(tmp_path / "b", members=[(info("x/other", size=len(noise)), noise)]))
 
 
 def test_too_many_members_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive_members, "OF_RUNS", replace(archive_members.OF_RUNS, members=10))
+    monkeypatch.setattr(archives, "OF_RUNS", replace(archives.OF_RUNS, members=10))
 
     assert "more than 10 files" in refused(archive(tmp_path / "a", members=[(info(f"x{number}"), b"") for number in range(10)]))
 

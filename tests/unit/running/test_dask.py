@@ -20,12 +20,10 @@ import pytest
 from cut_network import CutNetwork
 
 from scpslab.core.errors import LabError, ResultError, UsageError
-from scpslab.running import clusters, no_pickles, remote
+from scpslab.running import RunOptions, clusters, no_pickles, remote
+from scpslab.running.dask import DaskExecutor, Patience, _Run
 from scpslab.running.events import CellDone, CellStarted, Note
-from scpslab.running.executors.dask import DaskExecutor, Patience, _Run
-from scpslab.running.runner import RunOptions
-from scpslab.running.sample import Sample
-from scpslab.running.verify import verify
+from scpslab.running.verify import Sample, verify
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from scpslab.cli import verify as command
-from scpslab.running.command import other_vectors, program
-from scpslab.running.verify import Comparison
+from scpslab.running.run_plan import program
+from scpslab.running.verify import Comparison, other_vectors
 from scpslab.runs.archive import read_archive, write_archive
 from scpslab.scenario.errors import VECTOR_RULES
 from scpslab_course.grading.compare import Rerun, against_rerun

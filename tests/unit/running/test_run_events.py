@@ -25,7 +25,8 @@ from scpslab.running.events import (
     RunStarted,
     Tally,
 )
-from scpslab.running.executors import EXECUTORS, Executor
+from scpslab.running.executors import Executor
+from scpslab.running.run_plan import EXECUTORS
 
 CELLS = ["delay=1ms,r1", "delay=25ms,r1", "delay=250ms,r1"]
 

@@ -9,10 +9,9 @@ import pytest
 
 from scpslab.core.errors import ResultError
 from scpslab.runs import CellFiles, RunFolder
-from scpslab.runs.campaign import CAMPAIGN
 from scpslab.runs.cell import CAPTURES, ENVIRONMENT, LOGS, PLAN, RECORDS, STATUS
 from scpslab.runs.reading import check_format
-from scpslab.runs.run import MANIFEST, RESOLVED, RESULTS
+from scpslab.runs.run import CAMPAIGN, MANIFEST, RESOLVED, RESULTS
 
 SOURCE = Path(__file__).parents[3] / "src"
 NAMES = {PLAN, STATUS, ENVIRONMENT, MANIFEST, RESOLVED, RESULTS, CAMPAIGN}

@@ -11,8 +11,7 @@ from scpslab import scenario
 from scpslab.core.errors import UsageError
 from scpslab.running import run_campaign
 from scpslab.running.events import CellDone
-from scpslab.running.parts import batches, cut
-from scpslab.running.shard import Shard
+from scpslab.running.shard import Shard, batches, cut
 from scpslab.scenario import planning
 
 NAME = "links/transfer"

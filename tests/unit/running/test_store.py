@@ -9,15 +9,15 @@ import io
 import os
 import tarfile
 import threading
+from pathlib import Path
 
 import pytest
 
 from scpslab.core.errors import ResultError, UsageError
+from scpslab.running import RunOptions
 from scpslab.running.events import CellDone, Note
-from scpslab.running.runner import RunOptions
-from scpslab.running.sample import Sample
-from scpslab.running.verify import verify
-from scpslab.runs.store import DamagedEntryError, Store, packed
+from scpslab.running.verify import Sample, verify
+from scpslab.runs.store import Store, packed
 
 KEY, OTHER = "ab" * 16, "cd" * 16
 
@@ -57,10 +57,27 @@ def test_a_damaged_entry_is_named_and_dropped(tmp_path, cell, damage):
     store.keep(KEY, cell)
     path = entry(store)
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(DamagedEntryError, match=f"{KEY}.cell: found other bytes than its digest says"):
+    with pytest.raises(ResultError, match=f"{KEY}.cell: found other bytes than its digest says"):
         store.fetch(KEY, tmp_path / "again")
     assert not (tmp_path / "again").exists()
     assert list(store.entries()) == []
+
+
+def test_a_full_disk_is_no_damage_of_what_was_kept(tmp_path, cell, monkeypatch):
+    store = Store(tmp_path / "store")
+    store.keep(KEY, cell)
+    opened = Path.open
+
+    def full(path, mode="r", *rest, **named):
+        if "x" in mode:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return opened(path, mode, *rest, **named)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(OSError, match="No space left"):
+        store.fetch(KEY, tmp_path / "again")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("again")] == []
+    assert entry(store).is_file()
 
 
 def test_many_writers_and_readers_share_a_store(tmp_path, cell):
@@ -198,7 +215,7 @@ def test_an_entry_of_a_stranger_stays_within_its_folder_and_limits(tmp_path, mem
     path.parent.mkdir(parents=True)
     path.write_bytes(hashlib.sha256(body.getvalue()).hexdigest().encode() + body.getvalue())
 
-    with pytest.raises(DamagedEntryError, match=words.removeprefix("found ")):
+    with pytest.raises(ResultError, match=words.removeprefix("found ")):
         store.fetch(KEY, tmp_path / "cell")
 
     assert sorted(found.name for found in tmp_path.iterdir()) == ["store"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.errors import CapabilityError
-from scpslab.setup import images
+from scpslab.setup import images, silent
 from tools.build.job import Job
 
 PRODUCTS = {"guest": "guest.erofs"}
@@ -43,8 +43,8 @@ def recipes(tmp_path, monkeypatch):
 
 def test_everything_is_built_once_and_found_the_second_time(recipes):
     _, built, _ = recipes
-    first = images.ensure(lambda _: None)
-    second = images.ensure(lambda _: None)
+    first = images.ensure(silent)
+    second = images.ensure(silent)
     assert built == ["tools", "guest", "kernel"]
     assert first == second
     assert (first.boot_dir / "guest.erofs").read_text() == "guest"
@@ -54,9 +54,9 @@ def test_everything_is_built_once_and_found_the_second_time(recipes):
 
 def test_a_changed_recipe_is_built_anew_and_alone(recipes):
     folder, built, _ = recipes
-    before = images.ensure(lambda _: None)
+    before = images.ensure(silent)
     (folder / "recipes" / "guest" / "list").write_text("another")
-    after = images.ensure(lambda _: None)
+    after = images.ensure(silent)
     assert built == ["tools", "guest", "kernel", "guest"]
     assert after.kernel == before.kernel
     assert after.hash != before.hash
@@ -74,14 +74,14 @@ def test_a_failed_build_leaves_its_log_and_nothing_else(recipes, monkeypatch):
 
     monkeypatch.setattr(images, "PARTS", (*parts[:2], images.Part("kernel", "kernel", "kernel", build, "product", images.files_of)))
     with pytest.raises(CapabilityError, match=r"sh: found exit code 7, last lines .cannot do it.; expected 0"):
-        images.ensure(lambda _: None)
+        images.ensure(silent)
     assert list((folder / "cache" / "kernel").iterdir()) == []
     assert "cannot do it" in (folder / "cache" / "kernel.log").read_text()
 
 
 def test_two_at_once_build_once(recipes):
     _, built, _ = recipes
-    threads = [threading.Thread(target=images.ensure, args=(lambda _: None,)) for _ in range(4)]
+    threads = [threading.Thread(target=images.ensure, args=(silent,)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -90,14 +90,14 @@ def test_two_at_once_build_once(recipes):
 
 
 def test_steps_and_their_times_are_kept_beside_the_product(recipes):
-    images.ensure(lambda _: None)
+    images.ensure(silent)
     for part in images.PARTS:
         assert [title for title, _ in images.timings(part, images.cache_dir())] == ["copy"]
 
 
 def test_every_step_is_said_in_one_line_with_its_time(recipes):
     said: list[str] = []
-    images.ensure(said.append)
+    images.ensure(lambda text, is_under_way=False: said.append(text))
     assert "guest: copy: 0.0 s" in said
 
 
@@ -106,14 +106,14 @@ def test_a_cache_that_cannot_be_written_is_one_clear_error(recipes, monkeypatch)
     (folder / "file").touch()
     monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "file" / "cache"))
     with pytest.raises(CapabilityError, match=r"expected a writable folder.*SCPSLAB_CACHE"):
-        images.ensure(lambda _: None)
+        images.ensure(silent)
 
 
 def test_too_little_room_is_said_before_anything_is_built(recipes, monkeypatch):
     _, built, _ = recipes
     monkeypatch.setattr(images, "NEEDED_BYTES", 10**18)
     with pytest.raises(CapabilityError, match=r"expected 1000000000 GB for the build\. Free disk space"):
-        images.ensure(lambda _: None)
+        images.ensure(silent)
     assert built == []
 
 
@@ -128,15 +128,15 @@ def test_the_cache_folder_follows_the_documented_variables(monkeypatch):
 def test_programs_of_another_machine_are_not_taken_for_its_own(recipes, monkeypatch):
     """A home that machines of two kinds share: guests need x86-64's everywhere, engine host needs this machine's."""
     folder, built, (tools, _, _) = recipes
-    there = images.ensure(lambda _: None)
+    there = images.ensure(silent)
     monkeypatch.setattr(images.platform, "machine", lambda: "aarch64")
     assert images.find(tools, folder / "cache") == there.tools_dir
     assert images.find(tools, folder / "cache", machine="aarch64") is None
     monkeypatch.setattr(images, "TOOLS", tools)
     before = len(built)
-    assert images.ensure(lambda _: None) == there
+    assert images.ensure(silent) == there
     assert len(built) == before
-    assert images.ensure_tools(lambda _: None) != there.tools_dir
+    assert images.ensure_tools(silent) != there.tools_dir
     assert len(built) == before + 1
 
 
@@ -145,7 +145,7 @@ def test_another_machine_is_told_of_engine_host(recipes, monkeypatch):
     _, built, _ = recipes
     monkeypatch.setattr(images.platform, "machine", lambda: "aarch64")
     with pytest.raises(CapabilityError, match=r"a machine of type aarch64 cannot build it; expected one from a machine of type x86_64.*--engine host"):
-        images.ensure(lambda _: None)
+        images.ensure(silent)
     assert built == []
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.core import project
+from scpslab.core import archive, project
 from scpslab.core.errors import CapabilityError, UsageError
-from scpslab.setup import from_wheel, images, packed
+from scpslab.setup import __main__ as program
+from scpslab.setup import images, packed, silent
 from tools.build import pack
 from tools.build.job import Job
 
@@ -54,7 +55,7 @@ def recipe(tmp_path, monkeypatch):
 def wheel(recipe, monkeypatch):
     """The same, as an installation with an empty cache folder and a package that is read-only."""
     folder, parts, built = recipe
-    pack.pack(folder / "wheel", lambda _: None)
+    pack.pack(folder / "wheel", silent)
     built.clear()
     monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "empty"))
     monkeypatch.setattr(project, "PACKED_PARTS", folder / "wheel")
@@ -151,11 +152,14 @@ def test_too_little_room_is_said_before_anything_is_unpacked(wheel, monkeypatch)
 def test_a_disk_that_becomes_full_leaves_nothing_half_unpacked(wheel, monkeypatch):
     folder, (_, guest), _ = wheel
 
-    def full(source: object, target: object) -> None:
-        target.write(b"half")  # type: ignore[attr-defined]
+    blocks = iter([b"half"])
+
+    def full(file: object) -> bytes:
+        if block := next(blocks, b""):
+            return block
         raise OSError(errno.ENOSPC, "No space left on device", str(folder))
 
-    monkeypatch.setattr(packed.shutil, "copyfileobj", full)
+    monkeypatch.setattr(archive, "_block", full)
     with pytest.raises(CapabilityError, match=r"found No space left on device; expected a writable folder with free space"):
         find(guest)
     assert files_in(folder / "empty") == ["guest.lock"]
@@ -163,12 +167,12 @@ def test_a_disk_that_becomes_full_leaves_nothing_half_unpacked(wheel, monkeypatc
 
 def test_packing_elsewhere_and_later_gives_the_same_bytes(recipe, monkeypatch):
     folder, parts, _ = recipe
-    pack.pack(folder / "one", lambda _: None)
+    pack.pack(folder / "one", silent)
     for file in (folder / "cache" / "tools").rglob("*"):
         file.touch()
     shutil.copytree(folder / "cache", folder / "other", ignore=shutil.ignore_patterns(pack.FOLDER))
     monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "other"))
-    pack.pack(folder / "two", lambda _: None)
+    pack.pack(folder / "two", silent)
     names = sorted(file.name for file in (folder / "one").iterdir())
     assert names == sorted([packed.INDEX, *(f"{part.name}.tar.xz" for part in parts)])
     assert [(folder / "one" / name).read_bytes() for name in names] == [(folder / "two" / name).read_bytes() for name in names]
@@ -179,12 +183,12 @@ def test_a_wheel_without_the_appliance_is_made_without_building_it_and_the_minut
     monkeypatch.setattr(pack, "ensure", lambda say: images._build(tools, images.cache_dir(), say))
     monkeypatch.setattr(pack, "ensure_appliance", lambda say: images._build(guest, images.cache_dir(), say))
     said: list[str] = []
-    pack.pack(folder / "wheel", said.append, with_appliance=False)
+    pack.pack(folder / "wheel", lambda text, is_under_way=False: said.append(text), with_appliance=False)
     assert built == ["tools"]
     assert files_in(folder / "wheel") == [packed.INDEX, "tools.tar.xz"]
     assert not any("appliance" in line.lower() for line in said)
     monkeypatch.setattr(pack, "ensure", lambda say: None)
-    pack.pack(folder / "wheel", said.append)
+    pack.pack(folder / "wheel", lambda text, is_under_way=False: said.append(text))
     assert built == ["tools", "guest"]
     before = said[: said.index(next(line for line in said if "guest: building" in line))]
     assert [line for line in before if "10 to 30 minutes" in line and "APPLIANCE=no" in line]
@@ -198,16 +202,16 @@ def test_a_clone_has_no_packed_parts():
 def clone(recipe, monkeypatch):
     """A clone with an empty cache folder, and a wheel file in a folder; the names of the wheel's parts."""
     folder, parts, built = recipe
-    pack.pack(folder / "parts", lambda _: None)
+    pack.pack(folder / "parts", silent)
     built.clear()
     (folder / "dist").mkdir()
     with zipfile.ZipFile(folder / "dist" / "scpslab-1-any.whl", "w") as wheel:
         for file in (folder / "parts").iterdir():
-            wheel.write(file, str(from_wheel.INSIDE / file.name))
+            wheel.write(file, str(program.INSIDE / file.name))
         wheel.writestr("scpslab/__init__.py", "")
         wheel.writestr("../outside", "never written")
     monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "empty"))
-    monkeypatch.setattr(from_wheel, "CARRIED", parts)
+    monkeypatch.setattr(program, "CARRIED", parts)
     packed.index.cache_clear()
     return folder, parts, built
 
@@ -216,24 +220,24 @@ def clone(recipe, monkeypatch):
 def test_a_clone_takes_the_parts_of_a_wheel_of_the_same_recipes(clone, given):
     folder, parts, built = clone
     said: list[str] = []
-    assert from_wheel.take(folder / given, said.append) == []
+    assert program.take(folder / given, said.append) == []
     assert not built
     assert [images.find(part, images.cache_dir()) is not None for part in parts] == [True, True]
     assert (images.find(parts[1], images.cache_dir())).read_text() == "guest" * 1000
     assert not list(folder.rglob("outside"))
     count = len(said)
-    assert from_wheel.take(folder / given, said.append) == []
+    assert program.take(folder / given, said.append) == []
     assert len(said) == count
 
 
 def test_parts_of_other_recipes_are_left_in_the_wheel(clone):
     folder, parts, _ = clone
     (folder / "recipes" / "guest" / "list").write_text("changed")
-    assert from_wheel.take(folder / "dist", lambda _: None) == ["guest"]
+    assert program.take(folder / "dist", silent) == ["guest"]
     assert images.find(parts[1], images.cache_dir()) is None
     (folder / "recipes" / "tools" / "list").write_text("changed")
     with pytest.raises(UsageError, match="of other recipes only; expected those of this clone"):
-        from_wheel.take(folder / "dist", lambda _: None)
+        program.take(folder / "dist", silent)
 
 
 def test_what_is_no_wheel_with_parts_is_named(clone):
@@ -241,14 +245,14 @@ def test_what_is_no_wheel_with_parts_is_named(clone):
     empty = folder / "empty-folder"
     empty.mkdir()
     with pytest.raises(UsageError, match="found 0 wheels; expected a wheel of scpslab"):
-        from_wheel.take(empty, lambda _: None)
+        program.take(empty, silent)
     (empty / "scpslab-1.whl").write_text("no archive")
     with pytest.raises(UsageError, match="not a zip file; expected a wheel"):
-        from_wheel.take(empty, lambda _: None)
+        program.take(empty, silent)
     with zipfile.ZipFile(empty / "scpslab-1.whl", "w") as wheel:
         wheel.writestr("scpslab/__init__.py", "")
     with pytest.raises(UsageError, match="no built parts; expected a wheel"):
-        from_wheel.take(empty, lambda _: None)
+        program.take(empty, silent)
 
 
 def test_a_damaged_part_of_a_wheel_leaves_nothing(clone):
@@ -256,11 +260,11 @@ def test_a_damaged_part_of_a_wheel_leaves_nothing(clone):
     wheel = folder / "dist" / "scpslab-1-any.whl"
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    name = str(from_wheel.INSIDE / "guest.tar.xz")
+    name = str(program.INSIDE / "guest.tar.xz")
     files[name] = files[name][: len(files[name]) // 2]
     with zipfile.ZipFile(wheel, "w") as archive:
         for one, data in files.items():
             archive.writestr(one, data)
     with pytest.raises(CapabilityError):
-        from_wheel.take(wheel, lambda _: None)
+        program.take(wheel, silent)
     assert images.find(parts[1], images.cache_dir()) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.errors import CapabilityError
-from scpslab.setup import images
+from scpslab.setup import images, silent
 from tools.build.job import Job
 
 PRODUCTS = {"guest": "guest.erofs"}
@@ -34,7 +34,7 @@ def shared(tmp_path, monkeypatch):
     parts = tuple(images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of) for name in ("tools", "guest", "kernel"))
     monkeypatch.setattr(images, "PARTS", parts)
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "system"))
-    images.ensure(lambda _: None)
+    images.ensure(silent)
     allowed.clear()
     monkeypatch.setenv("SCPSLAB_SYSTEM_CACHE", str(tmp_path / "system"))
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "own"))
@@ -50,7 +50,7 @@ def test_parts_are_used_where_they_are(shared):
     folder, parts = shared
     before = everything(folder)
 
-    found = images.ensure(lambda _: None)
+    found = images.ensure(silent)
 
     assert found.kernel.is_relative_to(folder)
     assert found.boot_dir.is_relative_to(folder)
@@ -62,26 +62,26 @@ def test_parts_are_used_where_they_are(shared):
 
 
 def test_bytes_are_read_once(shared, monkeypatch):
-    images.ensure(lambda _: None)
+    images.ensure(silent)
     monkeypatch.setattr(images, "_digest", lambda product: pytest.fail(f"{product} was read again"))
-    images.ensure(lambda _: None)
+    images.ensure(silent)
 
 
 @pytest.mark.parametrize("name", ["kernel/*/product", "guest/*/guest.erofs", "tools/*/product/init"])
 def test_damage_is_named_and_nothing_is_built(shared, name):
     folder, _ = shared
-    images.ensure(lambda _: None)
+    images.ensure(silent)
     path = next(folder.glob(name))
     path.write_bytes(path.read_bytes()[::-1])
     with pytest.raises(CapabilityError, match=rf"{folder}.*found SHA-256 .*; expected the part that was built there.*SCPSLAB_SYSTEM_CACHE to nothing"):
-        images.ensure(lambda _: None)
+        images.ensure(silent)
 
 
 def test_a_part_without_its_digest_is_not_used(shared):
     folder, _ = shared
     next(folder.glob("kernel/*/product.sha256")).unlink()
     with pytest.raises(CapabilityError, match=r"product\.sha256: No such file"):
-        images.ensure(lambda _: None)
+        images.ensure(silent)
 
 
 def test_a_copied_boot_folder_is_compared(shared):
@@ -89,16 +89,16 @@ def test_a_copied_boot_folder_is_compared(shared):
     image = next(folder.glob("boot/*/guest.erofs"))
     image.unlink()
     image.write_text("guest")
-    assert images.ensure(lambda _: None).boot_dir.is_relative_to(folder)
+    assert images.ensure(silent).boot_dir.is_relative_to(folder)
     image.write_text("other")
     with pytest.raises(CapabilityError, match=rf"{image}: found SHA-256"):
-        images.ensure(lambda _: None)
+        images.ensure(silent)
 
 
 def test_without_a_boot_folder_there_the_user_has_one(shared):
     folder, _ = shared
     next(folder.glob("boot/*/init")).unlink()
-    found = images.ensure(lambda _: None)
+    found = images.ensure(silent)
     assert found.boot_dir.is_relative_to(images.cache_dir())
     assert (found.boot_dir / "guest.erofs").read_text() == "guest"
 
@@ -108,10 +108,10 @@ def test_own_parts_come_first(shared, monkeypatch):
     own = images.cache_dir()
     folder.rename(own)
     folder.mkdir()
-    assert images.ensure(lambda _: None).kernel.is_relative_to(own)
+    assert images.ensure(silent).kernel.is_relative_to(own)
 
 
 def test_whoever_fills_the_system_cache_builds_there(shared, monkeypatch):
     folder, _ = shared
     monkeypatch.setenv("SCPSLAB_CACHE", str(folder))
-    assert images.ensure(lambda _: None).kernel.is_relative_to(folder)
+    assert images.ensure(silent).kernel.is_relative_to(folder)

@@ -91,7 +91,7 @@ def shop(tmp_path, monkeypatch):
             """The version that comes, and what differs."""
             work = tmp_path / "work"
             work.mkdir()
-            job = Job("kernel", tmp_path, work / "product", tmp_path / "log", self.said.append)
+            job = Job("kernel", tmp_path, work / "product", tmp_path / "log", lambda text, is_under_way=False: self.said.append(text))
             file = source.fetch(Versions(DATE, (Package(NAME, version, sha256),)), work, job)
             return versions.of_file(file), job.differs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from scpslab.core.version import version
+from scpslab.core.installation import version
 from scpslab.plan.nodes import Container, Host, Node, Router, ScpsRouter, Switch
 from scpslab.scenario.stacks import STACKS, NodePlan
 from scpslab.scenario.workloads import KINDS, Workload

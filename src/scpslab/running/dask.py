@@ -22,10 +22,10 @@ from scpslab.core.errors import CapabilityError, LabError, ResultError, UsageErr
 from scpslab.core.installation import add_extra
 from scpslab.engine import CellRun, Engine
 from scpslab.running import clusters, no_pickles, remote
-from scpslab.running.executors.base import Executor, Reports
-from scpslab.running.parts import batches
+from scpslab.running.executors import Executor, Reports
+from scpslab.running.shard import batches
 from scpslab.runs import CellFiles
-from scpslab.runs.store import WrongBytesError, unpack
+from scpslab.runs.store import unpack
 from scpslab.scenario.planning import expected
 
 DASK_LOGGERS = ("distributed.client", "distributed.utils", "distributed.comm")
@@ -233,8 +233,9 @@ class _Run:
             unpack(io.BytesIO(given.content), cell.folder)
             is_mine = json.loads(files.plan.read_bytes()) == plans.write(cell.plan)
             status = files.status()
-        except (WrongBytesError, ResultError, OSError, ValueError) as error:
-            raise LabError(f"{self.named}: cell {given.cell}: found a damaged result ({error}); expected a whole one. Trust no worker there.") from error
+        except (ResultError, OSError, ValueError) as error:
+            what = f"found a damaged result ({str(error).removeprefix('found ')}); expected a whole one"
+            raise LabError(f"{self.named}: cell {given.cell}: {what}. Trust no worker there.") from error
         if not is_mine:
             raise LabError(f"{self.named}: cell {given.cell}: found the result of another plan; expected this cell's. Trust no worker there.")
         return status

@@ -1,22 +1,65 @@
-"""Runs cells on this machine in parallel: one per core."""
+"""Executors carry out the cells of a run: their interface, and the one that runs cells on this machine."""
 
 from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from scpslab.core.errors import UsageError
 from scpslab.engine import CellRun, Engine
 from scpslab.engine.base import Interrupted
-from scpslab.running.executors.base import Executor, Reports
 
 # An interrupt is answered at once.
 LOOK_S = 0.2
+
+
+class Reports(Protocol):
+    """Receives an executor's reports about cells, in the thread that called the executor, one after the other."""
+
+    def started(self, cell_id: str) -> None:
+        """A cell is about to be carried out."""
+
+    def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
+        """A cell has ended, and its folder is complete.
+
+        The report may come again for a cell whose first report was interrupted.
+
+        `took_s`: how long it took on the wall clock, if the executor knows it.
+        """
+
+    def note(self, text: str, /, *, is_under_way: bool = False) -> None:
+        """Something that a person should know."""
+
+
+class Executor(ABC):
+    """Carries out cells.
+
+    `jobs`: the number of cells at a time (None: the executor decides); `cluster`: who has workers, where others run cells.
+
+    Raises:
+        UsageError: the executor does not take what was asked for.
+        CapabilityError: this machine lacks what the executor needs.
+    """
+
+    def __init__(self, jobs: int | None, cluster: str | None = None) -> None:
+        self.jobs, self.cluster = jobs, cluster
+
+    @abstractmethod
+    def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
+        """Carries out cells with a prepared engine, each into its folder, and reports them.
+
+        If the user interrupts, or a cell raises, the executor ends the cells that run, reports those that had ended by
+        then, and raises.
+
+        Raises:
+            KeyboardInterrupt: the user ended it.
+        """
 
 
 @dataclass

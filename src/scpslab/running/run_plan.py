@@ -1,0 +1,164 @@
+"""What a run will do, as a value: its cells with their plans, its folder, and what its manifest says. Nothing is run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from scpslab import scenario
+from scpslab.analysis import checks
+from scpslab.core.errors import UsageError
+from scpslab.core.installation import commit, version
+from scpslab.plan import Plan
+from scpslab.running.dask import DaskExecutor
+from scpslab.running.executors import Executor, LocalExecutor
+from scpslab.running.rebuilt import vectors_of
+from scpslab.running.shard import FOLDER, Shard
+from scpslab.runs import RunFolder
+from scpslab.runs.find import RUNS
+from scpslab.runs.run import FILE, VECTORS
+from scpslab.runs.store import Store, stores
+from scpslab.scenario import planning
+from scpslab.scenario.errors import VECTOR_RULES
+from scpslab.scenario.model import Check
+from scpslab.scenario.topologies import OnDisk
+
+from scpslab.kinds.errors.vector_file import scenario as vector_file
+
+DEFAULT_ENGINE = "virtual"
+EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
+# Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in memory.
+LARGEST_VECTOR = 1 << 20
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of this machine and this run, not of the experiment."""
+
+    engine: str = DEFAULT_ENGINE
+    jobs: int | None = None
+    executor: str = "local"
+    # Who has workers, for executors that run cells elsewhere.
+    cluster: str | None = None
+    use_cache: bool = True
+    snapshots: bool = True
+    out: Path = RUNS
+    overrides: list[str] = field(default_factory=list)
+    trust: bool = False
+    # Only this part of the cells.
+    shard: Shard | None = None
+
+    def __post_init__(self) -> None:
+        if not str(self.out).isprintable():
+            problem = "found characters that cannot be printed; expected a folder without them. Choose another one."
+            raise UsageError(f"--out {str(self.out)!a}: {problem}")
+        # An executor that this machine cannot have is refused before anything is planned.
+        self.made_executor()
+
+    def made_executor(self) -> Executor:
+        """What carries out the cells.
+
+        Raises:
+            UsageError: the executor does not take what was asked for.
+            CapabilityError: this machine lacks what the executor needs.
+        """
+        return EXECUTORS[self.executor](self.jobs, self.cluster)
+
+    def place(self, name: str) -> Path:
+        """The folder of a run or campaign of this name."""
+        return self.out / FOLDER / f"{name}{self.shard.suffix}" if self.shard else self.out / name
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A run before it is carried out.
+
+    `every`: the plan of each cell, of which a shard carries out some; `own`: further files on which the plans depend, by name.
+    `asked`: what the manifest says of who asked for the run; plans from an archive have no command of their own.
+    `beside`: the folder of the user's own scenario, from which recipes of figures and claims are taken along.
+    """
+
+    scenario: str
+    seed: int
+    resolved: str
+    every: Mapping[str, Plan]
+    options: RunOptions
+    own: Mapping[str, bytes] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    warnings: tuple[str, ...] = ()
+    asked: Mapping[str, object] = field(default_factory=dict)
+    beside: Path | None = None
+    stores: tuple[Store, ...] = field(default_factory=stores)
+
+    @cached_property
+    def plans(self) -> Mapping[str, Plan]:
+        """The plans that are carried out, by cell id."""
+        shard = self.options.shard
+        return {cell_id: self.every[cell_id] for cell_id in shard.cells(self.every)} if shard else self.every
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the whole run: the same for the same plans on the same engine."""
+        return RunFolder.name_of(self.scenario, self.resolved, self.options.engine, self.own)
+
+    @property
+    def folder(self) -> RunFolder:
+        """Where the results come."""
+        return RunFolder(self.options.place(self.name))
+
+
+def plan_run(name: str, options: RunOptions) -> RunPlan:
+    """Plans a run of a scenario (path or name, with or without a variant).
+
+    Raises:
+        ScenarioError: the scenario is not valid.
+    """
+    loaded = scenario.load(name, options.overrides, OnDisk(is_trusted=options.trust))
+    cells = scenario.cells(loaded)
+    plans = planning.plans(cells)
+    if wrong := list(checks.misfits(loaded.model, plans.values())):
+        raise loaded.places.error(wrong)
+    own = scenario.own_files(loaded, cells)
+    run = RunPlan(
+        loaded.name,
+        loaded.seed,
+        scenario.resolved_yaml(loaded, own.renamed),
+        plans,
+        options,
+        own={**own.contents, **_vectors(plans)},
+        checks=loaded.model.checks,
+        warnings=(*planning.warnings(plans, loaded.places.of(("sweep",))), *planning.doubts(cells, plans)),
+        asked=asked(name, options),
+    )
+    if loaded.is_of_project:
+        return run
+    place = os.path.relpath(loaded.path.resolve(), run.folder.path.resolve())
+    return replace(run, asked={**run.asked, FILE: place, "evidence": loaded.is_evidence}, beside=loaded.path.parent)
+
+
+def asked(name: str, options: RunOptions) -> dict[str, object]:
+    """What a manifest says of who asked for a run or campaign."""
+    return {"command": command(name, options.engine, options.overrides), "settings": list(options.overrides)}
+
+
+def command(name: str, engine: str, overrides: Sequence[str]) -> str:
+    """The command that plans the same cells on the same engine, quoted for a shell."""
+    of_engine = [] if engine == DEFAULT_ENGINE else ["--engine", engine]
+    return shlex.join(["scpslab", "run", name, *of_engine, *(word for text in overrides for word in ("--set", text))])
+
+
+def program() -> dict[str, object]:
+    """The version of the program, the commit of its clone, and whether its files differ from that commit; None: no clone."""
+    clone = commit()
+    of_clone = {"commit": clone.id if clone else None, "changed": clone.changed if clone else None}
+    return {"version": version(), **of_clone, "vectors": VECTOR_RULES}
+
+
+def _vectors(plans: Mapping[str, Plan]) -> dict[str, bytes]:
+    """The stored error vectors of plans, as a run folder takes them along: with them anybody can run the plans again."""
+    vectors = {f"{VECTORS}/{one.sha256}": vector_file.content(one) for one in frozenset(vectors_of(plans.values()))}
+    return {name: content for name, content in sorted(vectors.items()) if len(content) <= LARGEST_VECTOR}
