@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,9 @@ COURSE = ROOT / "src" / "scpslab_course"
 BUILDERS = ROOT / "tools" / "build"
 FILE_LINES = 700
 FUNCTION_LINES = 75
+SLACK_LINES = 200
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 RUST_FILE_LINES = 800
 BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "constants", "manager"}
 # Data flows one way (docs/ARCHITECTURE.md): a package may import those before it, and none after it.
@@ -28,6 +33,8 @@ ORDER = ("core", "documents", "plan", "lab", "scenario", "setup", "runs", "engin
 # A kind's folder is in several layers: what a file in it may import is what that layer may.
 LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metrics.py": "analysis"}
 MOST_ARROWS = 50
+# Lines of code and files of src (docs/decisions/0035); whoever removes lowers them, and only a decision page raises them.
+CEILING_LINES, CEILING_FILES = 30_600, 472
 # The door for topology files of users and of archives.
 DOORS = ("topology",)
 PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab_course/cli/")
@@ -198,6 +205,33 @@ def test_nothing_below_the_commands_knows_of_a_console():
                 if module in ("rich.console", "rich.progress", "rich.status", "typer") or module.startswith(("rich.console.", "rich.progress."))
             ]
     assert wrong == []
+
+
+def lines_of_code(path: Path) -> int:
+    """The lines of a file that hold code: no blank lines, comments and docstrings."""
+    text = path.read_text()
+    with_code: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NO_CODE:
+            with_code.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+            with_code -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(with_code)
+
+
+def test_a_file_has_as_many_lines_of_code_as_one_counts(tmp_path):
+    file = tmp_path / "file.py"
+    file.write_text('"""Says.\n\nMore.\n"""\n\nimport os  # why\n\n\ndef f(\n    a,\n):\n    """Does."""\n    # why\n    return """\n\ntext"""\n')
+    assert lines_of_code(file) == 1 + 3 + 3
+
+
+def test_the_whole_stays_below_the_ceiling():
+    files = python_files()
+    lines = sum(map(lines_of_code, files))
+    assert lines <= CEILING_LINES, "remove as much as you add, or write a decision page (docs/decisions/0035)"
+    assert len(files) <= CEILING_FILES, "unite as much as you add, or write a decision page (docs/decisions/0035)"
+    assert lines > CEILING_LINES - SLACK_LINES, f"lower CEILING_LINES to {lines}: something was removed"
 
 
 def test_files_and_functions_stay_small():
