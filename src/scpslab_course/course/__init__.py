@@ -1,7 +1,7 @@
 """Courses: assignments, a variant for every student, and the student's folder. Order of reading: decision 0701 lists the modules.
 
 assignment.load_assignment, assignment.load_marking   the two files of an assignment
-issue.plan_issue, issue.write_issue                   variants for a roster
+folder.plan_issue, folder.write_issue                 variants for a roster
 variant.verify                                        a variant, if the course has signed it
 workspace.open_workspace                              a student's folder
 """
