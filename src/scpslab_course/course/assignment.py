@@ -16,7 +16,8 @@ from scpslab.core.project import ROOT
 from scpslab.documents import Complaint, Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.scenario.load import FORM as SCENARIO_FORM
-from scpslab_course.course.draw import DrawError, count_of, value_at
+from scpslab.scenario.load import load as load_scenario
+from scpslab_course.course.draw import DrawError, Whose, count_of, drawn, value_at
 from scpslab_course.course.formulas import NAMES, OF_RESULTS, FormulaError, advised, parse
 from scpslab_course.course.formulas import Formula as ReadFormula
 from scpslab_course.course.model import (
@@ -239,6 +240,41 @@ class Assignment:
                 if only in ("", scenario):
                     found.append(f"{path}={json.dumps(parameters[name], ensure_ascii=False)}")
         return found
+
+    def drawn(self, key: bytes, whose: Whose, attempt: int) -> dict[str, AxisValue]:
+        """A value for every parameter.
+
+        Raises:
+            ScenarioError: a formula has no value for the values above it.
+        """
+        try:
+            return drawn(key, whose, self.file.variant, attempt)
+        except DrawError as error:
+            parameter = self.file.variant[error.name]
+            formula = f" {parameter.value!r}" if isinstance(parameter, Formula) else ""
+            advice = f"Correct the formula{formula}, or the parameters that it reads."
+            raise self.places.error([(("variant", error.name, "value"), advised(error, advice))]) from error
+
+    def check_settings(self, parameters: Mapping[str, AxisValue]) -> None:
+        """Holds what a variant sets against the scenarios that students run.
+
+        Raises:
+            ScenarioError: a scenario is not valid with it. What a parameter sets has the line of the parameter.
+        """
+        for scenario in self.scenario_names:
+            try:
+                load_scenario(str(self.scenario(scenario)), self.settings(parameters, scenario))
+            except ScenarioError as error:
+                raise ScenarioError("\n".join(self._placed(line, scenario) for line in str(error).splitlines())) from error
+
+    def _placed(self, said: str, scenario: str) -> str:
+        """A line about a scenario: behind the place of the parameter that set it, if one did."""
+        for name, parameter in self.file.variant.items():
+            for only, path in map(split_target, parameter.set):
+                if only in ("", scenario) and said.startswith(f"--set {path}="):
+                    refused = said.removeprefix("--set ").replace("Correct the option.", "Correct the path.")
+                    return f"{self.places.of(('variant', name, 'set'))}: found what {scenario}{SCENARIO_SUFFIX} does not take, {refused}"
+        return said
 
     def material(self) -> str:
         """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios, their policies, and `variant`. Comments do not count."""

@@ -21,7 +21,11 @@ QUANTITY_OF = {"bit/s": "rate", "s": "duration", "B": "size"}
 
 
 class DrawError(ValueError):
-    """A parameter from which no value can be drawn; the message says what was found and expected."""
+    """A parameter from which no value can be drawn; the message says what was found and expected. `name`: which one, if the draw was of several."""
+
+    def __init__(self, said: str, name: str = "") -> None:
+        super().__init__(said)
+        self.name = name
 
 
 @dataclass(frozen=True)
@@ -101,13 +105,17 @@ def _computed(name: str, parameter: Formula, values: Mapping[str, AxisValue]) ->
         known: dict[str, Any] = {other: base_value(value) for other, value in values.items()}
         number = parse(parameter.value, known, NAMES).value(known, functions({}, values))
     except FormulaError as error:
-        raise DrawError(str(error)) from error
+        raise DrawError(str(error), name) from error
     if isinstance(number, str):
-        raise DrawError(f'found the text "{number}" as value of {name}; expected a number')
+        raise DrawError(f'found the text "{number}" as value of {name}; expected a number', name)
+    most = units.LARGEST / (NANOSECONDS if parameter.unit == "s" else 1)
+    if abs(number) > most or abs(number / parameter.step) > units.LARGEST:
+        said = f"found {number:g} as value of {name}, in steps of {parameter.step:g}"
+        raise DrawError(f"{said}; expected at most {most:g}, and at most {units.LARGEST:g} steps", name)
     rounded = Decimal(round(number / parameter.step)) * Decimal(str(parameter.step))
     if parameter.unit:
         in_base = rounded * NANOSECONDS if parameter.unit == "s" else rounded
         if in_base < 1:
-            raise DrawError(f"found {rounded} {parameter.unit} as value of {name}; expected more than 0")
+            raise DrawError(f"found {rounded} {parameter.unit} as value of {name}; expected more than 0", name)
         return units.text(QUANTITY_OF[parameter.unit], int(in_base))
     return int(rounded) if rounded == rounded.to_integral_value() else float(rounded)

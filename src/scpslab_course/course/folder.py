@@ -25,7 +25,7 @@ from scpslab_course.course import secret
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment
-from scpslab_course.course.draw import Whose, drawn
+from scpslab_course.course.draw import Whose
 from scpslab_course.course.formulas import Rows
 from scpslab_course.course.model import Band
 from scpslab_course.course.roster import Party, Student
@@ -124,16 +124,16 @@ def draw_within_bands(secret: Secret, whose: Whose, assignment: Assignment, mark
     """The first attempt inside all bands of difficulty, and its parameters.
 
     Raises:
-        ScenarioError: none of the attempts is, and which band refused how many.
+        ScenarioError: none of the attempts is, and which band refused how many; or a formula has no value.
     """
     difficulty = marking.file.difficulty if marking else None
     if marking is None or difficulty is None:
-        return 0, drawn(secret.draw_key, whose, assignment.file.variant, 0)
+        return 0, assignment.drawn(secret.draw_key, whose, 0)
     # Bands over parameters alone cost nothing: they come first.
     order = sorted(range(len(difficulty.bands)), key=lambda index: marking.needs_results(("difficulty", "bands", index, "value")))
     refused: Counter[str] = Counter()
     for attempt in range(difficulty.attempts):
-        parameters = drawn(secret.draw_key, whose, assignment.file.variant, attempt)
+        parameters = assignment.drawn(secret.draw_key, whose, attempt)
         rows: Rows = {}
         for index in order:
             at = ("difficulty", "bands", index, "value")
@@ -156,7 +156,7 @@ def plan_issue(
     """Every student's file of a term; nothing is written. Each member of a group has the group's variant in a folder of their own.
 
     Raises:
-        ScenarioError: see `draw_within_bands`.
+        ScenarioError: see `draw_within_bands`; or a scenario does not take what was drawn: nobody could start with that variant.
     """
     found = []
     for assignment, marking in assignments:
@@ -164,6 +164,7 @@ def plan_issue(
         for party in parties:
             whose = Whose(term, assignment.name, party.name)
             attempt, parameters = draw_within_bands(secret, whose, assignment, marking, reference)
+            assignment.check_settings(parameters)
             members = tuple(student.id for student in party.members)
             made = signed(_unsigned(course.file.title, whose, material, members, attempt, parameters), secret)
             file = f"{assignment.name}{variants.SUFFIX}"

@@ -23,7 +23,7 @@ from scpslab_course.course import answers as answer_files
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import read_answers
 from scpslab_course.course.assignment import Assignment, Marking, load_marking
-from scpslab_course.course.draw import DrawError, Whose, drawn
+from scpslab_course.course.draw import Whose
 from scpslab_course.course.folder import Course
 from scpslab_course.course.runs import carry_out, planned
 from scpslab_course.course.scoring import expected
@@ -102,8 +102,8 @@ class Binding:
             return False
         whose = Whose(variant.term, variant.assignment, variant.student)
         try:
-            return drawn(self._secret.draw_key, whose, assignment.file.variant, variant.attempt) != dict(variant.parameters)
-        except (DrawError, ScpslabError):
+            return assignment.drawn(self._secret.draw_key, whose, variant.attempt) != dict(variant.parameters)
+        except ScpslabError:
             return True
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import variant as variants
+from scpslab_course.course.assignment import load_assignment, load_marking
 from scpslab_course.course.draw import Whose, drawn
 from scpslab_course.course.folder import load_course, make_course, plan_issue, practice_variant, write_issue
 from scpslab_course.course.roster import Student, parties
@@ -65,13 +66,64 @@ def test_every_variant_is_inside_the_bands(issued):
 
 
 def test_bands_that_nothing_fits_end_with_the_band_s_name(folder, assignment, secret, no_runs):
-    from scpslab_course.course.assignment import load_marking
-
     path = folder / "instructor" / "marking.yaml"
     path.write_text(path.read_text().replace("at_least: 20, at_most: 100", "at_least: 2000"))
     with pytest.raises(ScenarioError) as caught:
         practice_variant(assignment, load_marking(assignment), no_runs)
     assert "found no variant for practice within 200 attempts (product refused 200)" in str(caught.value)
+
+
+WITHOUT_VALUE = {
+    "rate / 0": "found no value of 'rate / 0' (float division by zero)",
+    "9 ** 9 ** 9 ** 9": "found no value of '9 ** 9 ** 9 ** 9'",
+    "-5 * rate": " B as value of buffer; expected more than 0",
+    "log(-1)": "found no value of 'log(-1)'",
+    "rate * '2'": "found the text '2' where a number is meant",
+    "1e308 * 1e308": "found the value inf of '1e308 * 1e308'",
+    "(0-8) ** 0.5": "found the root of a negative number",
+    "'much'": 'found the text "much" as value of buffer',
+    "1e300": "found 1e+300 as value of buffer, in steps of 500; expected at most 9.22337e+18",
+}
+
+
+@pytest.mark.parametrize("formula", WITHOUT_VALUE)
+def test_a_formula_without_a_value_ends_with_its_line(folder, no_runs, formula):
+    path = folder / "assignment.yaml"
+    path.write_text(path.read_text().replace("value: rate * 2 * delay / 8,", f"value: {json.dumps(formula)},"))
+    with pytest.raises(ScenarioError) as caught:
+        practice_variant(load_assignment(folder), None, no_runs)
+    said = str(caught.value)
+    assert said.startswith(f"{path}:11: variant.buffer.value: found ")
+    assert WITHOUT_VALUE[formula] in said
+    assert said.endswith(f"Correct the formula {formula!r}, or the parameters that it reads.")
+
+
+def test_values_of_another_kind_give_the_formula_no_value(folder, no_runs):
+    path = folder / "assignment.yaml"
+    path.write_text(path.read_text().replace("1 Mbit/s, 2 Mbit/s, 4 Mbit/s", "5 ms, 6 ms"))
+    with pytest.raises(ScenarioError, match=r":11: variant\.buffer\.value: found 0\.0 B as value of buffer; expected more than 0\. Correct the formula"):
+        practice_variant(load_assignment(folder), None, no_runs)
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("parameters.data_rat", 'found the unknown parameter "data_rat"; expected one of '),
+        ("transfer:hosts.h9.receive_buffer", "hosts.h9"),
+        ("workloads.transfr.size", 'found "transfr" after workloads; expected one of transfer'),
+        ("workloads.transfer.size", 'Mbit/s" (unit "Mbit/s"); expected one of B, kB'),
+        ("parameters..data_rate", "expected words with single dots between them. Correct the path."),
+    ],
+)
+def test_nothing_is_issued_that_a_scenario_does_not_take(course, folder, marking, no_runs, target, says):
+    path = folder / "assignment.yaml"
+    path.write_text(path.read_text().replace("set: [parameters.data_rate]", f'set: ["{target}"]'))
+    assignment = load_assignment(folder)
+    with pytest.raises(ScenarioError) as caught:
+        plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
+    said = str(caught.value)
+    assert said.startswith(f"{path}:8: variant.rate.set: found what transfer.yaml does not take, {target.removeprefix('transfer:')}=")
+    assert says in said
 
 
 def test_a_group_shares_a_variant(issued):
