@@ -23,7 +23,7 @@ from scpslab.core.errors import UsageError
 from scpslab.running import RunOptions
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import variant as variants
-from scpslab_course.course.answers import GivenError, read_given
+from scpslab_course.course.answers import GivenError, read_predicted
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
 from scpslab_course.course.check import State, check, given_predictions
 from scpslab_course.course.runs import run_variant
@@ -112,7 +112,7 @@ def predict(
     if key not in asked:
         raise UsageError(f'{workspace.assignment.name}: found no prediction "{key}"; {one_of(key, asked)}')
     try:
-        read_given(asked[key], value)
+        read_predicted(asked[key], value)
     except GivenError as error:
         raise UsageError(f"{key}: {error}. {asked[key].question}") from error
     earlier = given_predictions(workspace.log()).get(key)

@@ -59,9 +59,10 @@ def new(
     The secret decides everybody's variants and signs them. Keep a copy of it where nobody else can read it: without it no variant can be issued again.
     """
     check_terms(term)
-    for one in assignment or ():
+    asked = list(dict.fromkeys(assignment or ()))
+    for one in asked:
         find(one)
-    made = make_course(name, title or name.name, term, assignment or ())
+    made = make_course(name, title or name.name, term, asked)
     typer.echo(f"key {fingerprint(made.file.public_key)}: announce it, so that students can check their variants (--key)", err=True)
     typer.echo(harmless(f"{name / SECRET} is the course's secret: make a copy, and give it to nobody"), err=True)
     typer.echo(harmless(str(name)))
@@ -85,7 +86,7 @@ def issue(
     wanted = term or found.file.term
     check_terms(wanted)
     students = read_roster(roster)
-    names = assignment or list(found.file.assignments)
+    names = list(dict.fromkeys(assignment or found.file.assignments))
     if not names:
         raise ScenarioError(f"{course}: assignments: found none in course.yaml; expected at least one. Add it, or name it with --assignment.")
     loaded = [found.assignment(name) for name in names]

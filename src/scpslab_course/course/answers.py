@@ -19,8 +19,8 @@ from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import read_content
 from scpslab_course.course.model import Answer, AssignmentFile, Prediction
 
-# Possessive: whatever follows a number, spaces are looked at once. What is before and behind is stripped first.
-NUMBER = re.compile(r"([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)\s*+((?!\d).*)", re.ASCII | re.DOTALL)
+# Possessive: whatever follows a number, spaces are looked at once. What is before and behind is stripped first. No unit begins with a point: 1..2 is no number.
+NUMBER = re.compile(r"([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)\s*+((?![\d.]).*)", re.ASCII | re.DOTALL)
 COMMA = re.compile(r"\s*[+-]?\d+,\d+.*", re.ASCII | re.DOTALL)
 BETWEEN = ".."
 FILE = "answers.yaml"
@@ -65,15 +65,26 @@ def interval(given: object, unit: str) -> tuple[float, float]:
         GivenError: no interval, or one that is upside down or not above 0.
     """
     first, between, second = given.partition(BETWEEN) if isinstance(given, str) else ("", "", "")
-    if not between:
+    if not between or BETWEEN in second:
         raise GivenError(f"found {_said(given)}; expected LOW{BETWEEN}HIGH, such as 10{BETWEEN}20 {unit}".rstrip())
     last = NUMBER.fullmatch(second.strip())
     if last is not None and last[2] and (match := NUMBER.fullmatch(first.strip())) is not None and not match[2]:
         first = f"{first} {last[2]}"
-    low, high = number(first, unit), number(second, unit)
+    high, low = number(second, unit), number(first, unit)
     if not 0 < low <= high:
         raise GivenError(f"found {_said(given)}; expected LOW{BETWEEN}HIGH with 0 < LOW <= HIGH")
     return low, high
+
+
+def read_predicted(asked: Prediction, given: str) -> None:
+    """Refuses what is no prediction: in a unit of quantities nothing is expected to be 0 or less, neither as a number nor as an end of an interval.
+
+    Raises:
+        GivenError: it is none.
+    """
+    found = read_given(asked, given)
+    if asked.kind == "number" and isinstance(found, float) and found <= 0 and any(asked.unit in table for table in units.KINDS.values()):
+        raise GivenError(f"found {_said(given)}; expected a number above 0 in {asked.unit}")
 
 
 def read_given(asked: Answer | Prediction, given: object) -> float | str | tuple[float, float]:
@@ -197,7 +208,8 @@ def blank(file: AssignmentFile, parameters: Mapping[str, AxisValue]) -> str:
         ]
         lines += [f"#   {word}: {meaning}" for word, meaning in answer.choices.items()] if answer.kind == "choice" else []
         lines += [f"{name}: |", "  "] if answer.kind == "text" else [f"{name}:"]
-    return "\n".join(lines) + "\n"
+    # Words of the assignment's author may have several lines.
+    return "\n".join("\n# ".join(line.splitlines()) for line in lines) + "\n"
 
 
 def _form_of(answer: Answer) -> str:

@@ -15,7 +15,7 @@ from scpslab_course.course.answers import Answers, complaint, read_answers
 from scpslab_course.course.log import Line, recorded_results, was_interrupted
 from scpslab_course.course.runs import carry_out, planned
 from scpslab_course.course.scoring import read_practice, score_answer
-from scpslab_course.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, TRIALS, WRITE_UP, Workspace, late
+from scpslab_course.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, LOG, TRIALS, WRITE_UP, Workspace, late
 
 ENOUGH_WORDS = 50
 
@@ -46,6 +46,7 @@ def check(workspace: Workspace, listeners: Sequence[Listener] = (), jobs: int | 
         CapabilityError: there are trials, and this machine cannot run labs.
     """
     return [
+        *_log(workspace.log()),
         *_predictions(workspace, workspace.log()),
         *_runs(workspace, workspace.log()),
         *_answers(workspace),
@@ -62,6 +63,14 @@ def given_predictions(lines: Sequence[Line]) -> dict[str, Line]:
         if line.event == "predict":
             found.setdefault(line.name, line)
     return found
+
+
+def _log(lines: Sequence[Line]) -> Iterator[Finding]:
+    """A chain cannot show that all its lines are gone; but a log begins with the start."""
+    if not lines or lines[0].event != "start":
+        found = f'a first line of "{lines[0].event}"' if lines else "no line"
+        says = f"found {found}; expected the one of the start, and with it what you predicted before the runs. Restore the file as it was, if you have a copy"
+        yield Finding(State.LOOK, LOG, says)
 
 
 def _predictions(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from scpslab.analysis.csv_text import csv_text, no_formula
 from scpslab.core.errors import ScenarioError, UsageError
-from scpslab.core.names import is_name
+from scpslab.core.names import is_name, shown
 from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, load
 from scpslab.documents.parts import Part, key
@@ -37,9 +37,30 @@ FILE, ISSUED, OWN = "course.yaml", "issued", "assignments"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
 Term = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")]
 LEDGER = "issued.csv"
+LONGEST_TITLE = 200
 NOBODY = "practice"
 # The results of a reference run: they cost time, so they are asked for only where a band needs them.
 Reference = Callable[[Assignment, Mapping[str, AxisValue]], Rows]
+
+
+def _title(text: str) -> str:
+    """A title that variants can have: one line.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not 0 < len(text) <= LONGEST_TITLE or not text.isprintable():
+        raise ValueError(f"found {shown(text)}; expected one line of 1 to {LONGEST_TITLE} characters")
+    return text
+
+
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"found {shown(twice)} twice; expected each assignment once")
+    return names
+
+
+Names = Annotated[tuple[str, ...], AfterValidator(_each_once)]
 
 
 class CourseFile(Part):
@@ -47,10 +68,10 @@ class CourseFile(Part):
 
     kind: Literal["course"]
     version: Literal[1]
-    title: Annotated[str, Field(min_length=1, max_length=200)] = key(says="The name of the course, which students see.", example="Satellite networks")
+    title: Annotated[str, AfterValidator(_title)] = key(says="The name of the course, which students see.", example="Satellite networks")
     public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = key(says="The public key that `course new` has made from the secret.")
     term: Term = key(says="The term for which variants are issued; another term gives everybody other ones.", example="2026w")
-    assignments: tuple[str, ...] = key(says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"])
+    assignments: Names = key(says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"])
 
 
 @dataclass(frozen=True)
@@ -93,8 +114,12 @@ def make_course(folder: Path, title: str, term: str, assignments: Sequence[str])
     """A new course: the folder, its secret, and course.yaml.
 
     Raises:
-        UsageError: there is something already.
+        UsageError: there is something already, or no course can have that title.
     """
+    try:
+        _title(title)
+    except ValueError as error:
+        raise UsageError(f"--title: {error}. Correct the option.") from error
     if not is_name(folder.name):
         raise UsageError(f'{folder}: found the name "{folder.name}"; expected letters, digits, - and _. Choose another name, and give the title with --title.')
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -84,7 +84,10 @@ def read(log: bytes, variant_digest: str) -> list[Line]:
     before, found = first_link(variant_digest), []
     for number, text in enumerate(texts, start=1):
         try:
-            line = schema.read(Line, strict_json.loads(text))
+            fields = strict_json.loads(text)
+            if not isinstance(fields, dict):
+                raise LogError(f"line {number}: found {schema.shown(fields)}; expected an object")
+            line = schema.read(Line, fields)
         except (strict_json.JsonError, PlanError) as error:
             raise LogError(f"line {number}: {error}") from error
         if line.number != number:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import AxisValue, Name
@@ -107,6 +107,15 @@ class ChoicePrediction(Part):
 Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction, Field(discriminator="kind")]
 
 
+def _upward(bounds: tuple[float, float]) -> tuple[float, float]:
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"found {bounds[0]:g} above {bounds[1]:g}; expected the lower bound first")
+    return bounds
+
+
+Bounds = Annotated[tuple[float, float], AfterValidator(_upward)]
+
+
 class NumberAnswer(Part):
     """A number, compared with what the student's own variant gives."""
 
@@ -114,7 +123,7 @@ class NumberAnswer(Part):
     question: Text = key(says="The question.", example="What is the bandwidth-delay product?")
     unit: str = key("", says=UNIT, example="kB")
     points: Points = key(1, says="Points for the right number.", example=2)
-    within: tuple[float, float] | None = key(None, says="Bounds that every sensible answer keeps; `check` says when one does not.", example=[0, 1000])
+    within: Bounds | None = key(None, says="Bounds that every sensible answer keeps; `check` says when one does not.", example=[0, 1000])
 
 
 class ChoiceAnswer(Part):

@@ -82,7 +82,10 @@ def read(content: bytes) -> Variant:
     if len(content) > LARGEST_BYTES:
         raise VariantError(f"found {len(content)} bytes; expected a variant of at most {LARGEST_BYTES}. {ASK}")
     try:
-        variant = schema.read(Variant, strict_json.loads(content), "")
+        fields = strict_json.loads(content)
+        if not isinstance(fields, dict):
+            raise VariantError(f'found {schema.shown(fields)}; expected a variant as "scpslab course issue" writes it. {ASK}')
+        variant = schema.read(Variant, fields, "")
     except strict_json.JsonError as error:
         raise VariantError(f'{error}; expected a variant as "scpslab course issue" writes it. {ASK}') from error
     except PlanError as error:

@@ -84,6 +84,12 @@ ASSIGNMENTS = {
         "Did you mean transfer?",
     ),
     "a prediction before no scenario": ("unit: s}", "unit: s, before: [other]}", 'predictions.time.before: found "other"', "Choose one of these."),
+    "bounds upside down": (
+        "within: [0, 1000]",
+        "within: [5000, 1]",
+        "answers.bdp.within: found 5000 above 1; expected",
+        "Correct the value.",
+    ),
     "a prediction with an answer's name": ("  time: {", "  why: {", "predictions.why: found the name of an answer", "Rename the prediction."),
 }
 MARKINGS = {

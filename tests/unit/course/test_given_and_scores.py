@@ -9,7 +9,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies
 
 from scpslab.core.limited import Limits, limited
-from scpslab_course.course.answers import GivenError, interval, number
+from scpslab_course.course.answers import GivenError, interval, number, read_predicted
 from scpslab_course.course.model import ChoiceAnswer, ChoicePrediction, Distance, Interval, IntervalPrediction, LogRatio, NumberAnswer, NumberPrediction, Word
 from scpslab_course.course.scoring import Mistake, NearEnough, RightNumber, RightWord, score_answer, score_prediction
 
@@ -63,6 +63,8 @@ def test_a_number_may_have_any_unit_of_its_kind(text, unit, value):
         (float("inf"), "s", "a number without end"),
         (10**400, "s", "a number without end"),
         ("9" * 10000, "s", "expected a number"),
+        ("1..2", "s", r'^found "1\.\.2"; expected a number in s, such as 12\.5'),
+        ("1.2.3", "s", r'^found "1\.2\.3"; expected a number in s'),
     ],
 )
 def test_what_is_no_number_is_told_with_what_was_found_and_expected(text, unit, says):
@@ -84,6 +86,30 @@ def test_the_unit_behind_an_interval_is_that_of_both_ends():
     assert interval("1..2 Mbit/s", "kbit/s") == (1000, 2000)
     assert interval("900 kbit/s..1 Mbit/s", "kbit/s") == (900, 1000)
     assert interval("7..7", "kbit/s") == (7, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1..2..3", r'^found "1\.\.2\.\.3"; expected LOW\.\.HIGH, such as 10\.\.20 kbit/s$'),
+        ("1..2 kg", '^found "2 kg" with the unit "kg"; expected one of bit/s'),
+        ("1...2", r'^found "1\.\.\.2"; expected LOW\.\.HIGH with 0 < LOW <= HIGH'),
+    ],
+)
+def test_what_is_no_interval_is_told_as_it_was_typed(text, says):
+    with pytest.raises(GivenError, match=says):
+        interval(text, "kbit/s")
+
+
+@pytest.mark.parametrize("text", ["-1", "0", "0 ms", "-5 s"])
+def test_nobody_expects_a_quantity_of_0_or_less(text):
+    with pytest.raises(GivenError, match=f'^found "{text}"; expected a number above 0 in s$'):
+        read_predicted(TIME, text)
+
+
+def test_a_number_without_a_quantity_may_be_expected_below_0():
+    for unit in ("", "%"):
+        read_predicted(TIME.model_copy(update={"unit": unit}), "-1")
 
 
 @pytest.mark.parametrize("text", ["", "5", "5..", "..5", "2..1", "0..1", "-1..1", "1-2", "1..2..3", None, 5, [1, 2], "1 s..2 kB", "1e-400..1"])

@@ -155,6 +155,30 @@ def test_what_is_no_variant_is_refused_in_one_line(content):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("content", "found"), [(b"[]", "a list of 0"), (b"null", "null"), (b"7", "7")])
+def test_what_is_no_variant_is_not_called_a_plan(content, found):
+    with pytest.raises(VariantError, match=f"^found .*{found}.*; expected a variant"):
+        variants.read(content)
+
+
+@pytest.mark.parametrize("title", ["a\nb", "", "x" * 201, "a\x1b[31m"])
+def test_a_course_has_a_title_that_variants_can_have(course, tmp_path, title):
+    with pytest.raises(UsageError, match=r"^--title: found .+; expected one line of 1 to 200 characters\. Correct the option\."):
+        make_course(tmp_path / "other", title, "2026w", ["small"])
+    assert not (tmp_path / "other").exists()
+    path = course.folder / "course.yaml"
+    path.write_text(path.read_text().replace("title: Satellite networks", f"title: {json.dumps(title)}"))
+    with pytest.raises(ScenarioError, match=r"course\.yaml:4: title: found .+; expected one line of 1 to 200 characters\."):
+        load_course(course.folder)
+
+
+def test_a_course_has_each_assignment_once(course):
+    path = course.folder / "course.yaml"
+    path.write_text(path.read_text().replace("- small", "- small\n- small"))
+    with pytest.raises(ScenarioError, match=r'course\.yaml:7: assignments: found "small" twice; expected each assignment once\.'):
+        load_course(course.folder)
+
+
 def test_the_practice_variant_is_not_accepted(assignment, marking, no_runs, course):
     with pytest.raises(VariantError, match="found the practice variant"):
         variants.verify(variants.write(practice_variant(assignment, marking, no_runs)), course.file.public_key)

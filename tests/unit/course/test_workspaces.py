@@ -10,8 +10,10 @@ from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import log
 from scpslab_course.course.answers import blank, read_answers
 from scpslab_course.course.assignment import find, load_assignment, names
+from scpslab_course.course.check import State, check
 from scpslab_course.course.folder import practice_variant
 from scpslab_course.course.log import LogError, RunState
+from scpslab_course.course.scoring import Expected, read_practice, write_practice
 from scpslab_course.course.workspace import find_workspace, late, open_workspace, plan_start, write_start
 
 AT = "2026-11-22T21:00:00Z"
@@ -21,8 +23,6 @@ AT = "2026-11-22T21:00:00Z"
 def test_no_file_of_the_instructor_is_handed_out(name):
     folder = find(name)
     assignment = load_assignment(folder)
-    from scpslab_course.course.scoring import read_practice
-
     started = plan_start(assignment, read_practice(assignment).variant)
     secret = {path.read_bytes() for path in (folder / "instructor").rglob("*") if path.is_file()}
     assert secret
@@ -104,6 +104,24 @@ def test_a_log_that_was_changed_is_found():
     assert len(log.read(b"".join(lines[:2]), "v")) == 2
 
 
+def test_a_log_without_the_line_of_the_start_is_told(started):
+    def said() -> list[str]:
+        return [finding.says for finding in check(started) if finding.what == "log.jsonl" and finding.state is State.LOOK]
+
+    practice = write_practice(started.variant, Expected(predictions={}, answers={}))
+    (started.folder / "practice.json").write_text(practice)
+    assert said() == []
+    (started.folder / "log.jsonl").write_bytes(b"")
+    assert [line.partition(";")[0] for line in said()] == ["found no line"]
+    started.add(AT, "predict", "time", "3 s")
+    assert [line.partition(";")[0] for line in said()] == ['found a first line of "predict"']
+
+
+def test_a_line_of_a_log_that_is_no_object_is_told():
+    with pytest.raises(LogError, match=r"^line 1: found a list of 0; expected an object$"):
+        log.read(b"[]\n", "v")
+
+
 def test_a_prediction_after_a_result_or_a_run_is_late():
     none, some = (RunState(scenario="transfer", finished=number, results="") for number in (0, 1))
     content = log.appended(b"", "v", AT, "predict", "a", "1", [none])
@@ -120,6 +138,14 @@ def test_blank_answers_are_answers(assignment, started, tmp_path):
     found = read_answers(text.encode(), tmp_path / "answers.yaml")
     assert list(found.given) == list(assignment.file.answers)
     assert all("found no answer" in line for line in found.complaints(assignment.file))
+
+
+def test_words_of_several_lines_stay_comments(assignment, tmp_path):
+    file = assignment.file
+    rate = file.variant["rate"].model_copy(update={"says": "The rate:\nof the link"})
+    told = file.model_copy(update={"title": "A small\none", "variant": {**file.variant, "rate": rate}})
+    text = blank(told, {"rate": "1 Mbit/s"})
+    assert list(read_answers(text.encode(), tmp_path / "answers.yaml").given) == list(file.answers)
 
 
 @pytest.mark.parametrize(
