@@ -31,7 +31,7 @@ from scpslab_course.course.model import Band
 from scpslab_course.course.roster import Party, Student
 from scpslab_course.course.scoring import Evaluation
 from scpslab_course.course.secret import PRACTICE, Secret, fingerprint
-from scpslab_course.course.variant import Variant, signed
+from scpslab_course.course.variant import Variant, VariantError, signed
 
 FILE, ISSUED, OWN = "course.yaml", "issued", "assignments"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
@@ -181,7 +181,7 @@ def plan_issue(
     """Every student's file of a term; nothing is written. Each member of a group has the group's variant in a folder of their own.
 
     Raises:
-        ScenarioError: see `draw_within_bands`; or a scenario does not take what was drawn: nobody could start with that variant.
+        ScenarioError: see `draw_within_bands`; or a scenario does not take what was drawn, or no variant can be so: nobody could start with it.
     """
     found = []
     for assignment, marking in assignments:
@@ -192,6 +192,11 @@ def plan_issue(
             assignment.check_settings(parameters)
             members = tuple(student.id for student in party.members)
             made = signed(_unsigned(course.file.title, whose, material, members, attempt, parameters), secret)
+            try:
+                variants.read(variants.write(made))
+            except VariantError as error:
+                said = str(error).removesuffix(f". {variants.ASK}")
+                raise ScenarioError(f"{assignment.name} of {party.name}: {said}. Correct the roster, or the assignment.") from error
             file = f"{assignment.name}{variants.SUFFIX}"
             found += [Issued(student, made, course.folder / ISSUED / term / student.id / file) for student in party.members]
     return found

@@ -126,6 +126,12 @@ def test_nothing_is_issued_that_a_scenario_does_not_take(course, folder, marking
     assert says in said
 
 
+def test_nothing_is_issued_that_nobody_can_open(course, assignment, marking, no_runs):
+    group = parties([Student(f"s{number}", group="g") for number in range(101)])
+    with pytest.raises(ScenarioError, match=r"^small of group/g: members: found a list of 101; expected a list of 1 to 100\. Correct the roster"):
+        plan_issue(course, course.secret(), "2026w", group, [(assignment, marking)], no_runs)
+
+
 def test_a_group_shares_a_variant(issued):
     group = ("group/g1", ("bo", "di"))
     assert [(one.variant.student, one.variant.members) for one in issued] == [("anna", ("anna",)), group, group]
