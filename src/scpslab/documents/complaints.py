@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from scpslab.core.choices import one_of
-from scpslab.documents.parts import PartOfKinds
+from scpslab.documents.parts import NewerVersionError, PartOfKinds, UnlikeError
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import KeyPath, Problem
 
@@ -24,10 +24,13 @@ EXPECTED = {
     "model_type": "keys with values",
     "model_attributes_type": "keys with values",
     "string_type": "text",
+    "string_unicode": "text",
     "tuple_type": "a list",
     "finite_number": "a finite number",
     "invalid_key": "a word as key",
 }
+# Of these values the length is wrong.
+OF_LENGTH = ("too_short", "too_long", "string_too_short", "string_too_long")
 
 Complaint = Problem
 Model = TypeVar("Model", bound=BaseModel)
@@ -55,12 +58,15 @@ def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complain
 
 
 def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
-    # A file of another kind has other keys: complaints about each of them would hide that it is the wrong file.
-    for problem in error.errors(include_url=False):
+    every = error.errors(include_url=False)
+    # A file of another kind or version has other keys: complaints about each of them would hide that it is the wrong file.
+    for problem in every:
         if problem["loc"] == ("kind",) and problem["type"] == "literal_error":
             return [(("kind",), f"found {_shown(problem['input'])}; expected {problem['ctx']['expected']}. Name a file of this kind, or correct the word.")]
-    # pydantic also calls a list empty if its only item is wrong: the complaint about the item is enough.
-    real = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short" or not problem["input"]]
+        if problem["type"] == "value_error" and isinstance(newer := problem["ctx"]["error"], NewerVersionError):
+            return [(_data_path(problem, data), str(newer))]
+    # pydantic does not count wrong items, and then calls the list too short: the complaints about the items are enough.
+    real = [one for one in every if one["type"] != "too_short" or len(one["input"]) < one["ctx"]["min_length"]]
     wishes: dict[KeyPath, list[str]] = {}
     for problem in real:
         if problem["type"] in EXPECTED:
@@ -76,7 +82,9 @@ def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[Bas
 def _unfit(problem: ErrorDetails, wishes: list[str]) -> str:
     *others, last = dict.fromkeys(wishes)
     several = f"{', '.join(others)} or " if others else ""
-    return f"found {_shown(problem['input'])}; expected {several}{last}. Correct the value."
+    value = problem["input"]
+    found = _counted(len(value), value) if problem["type"] in OF_LENGTH and value else _shown(value)
+    return f"found {found}; expected {several}{last}. Correct the value."
 
 
 def _as_tuples(value: Any) -> Any:
@@ -99,7 +107,7 @@ def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseMod
         return f"found {_shown(value)}; {one_of(value, words)}"
     if kind == "union_tag_not_found":
         return f"found no {_tag_of(problem)}; expected this key. Add it."
-    if kind == "value_error":
+    if kind == "value_error" and not isinstance(context["error"], UnlikeError):
         return f"{context['error']}. Correct the value."
     return _unfit(problem, [_wish(problem)])
 
@@ -120,16 +128,18 @@ def _wish(problem: ErrorDetails) -> str:
         case "less_than_equal":
             return f"at most {context['le']:g}" if isinstance(context["le"], float) else f"at most {context['le']}"
         case "too_short" | "string_too_short":
-            return f"at least one {_part_of(problem['input'])}"
-        case "too_long":
-            return f"at most {context['max_length']}"
-        case "string_pattern_mismatch":
-            return "a name: a small letter first, then small letters, digits, - and _, 40 at most"
+            return f"at least {_counted(context['min_length'], problem['input'])}"
+        case "too_long" | "string_too_long":
+            return f"at most {_counted(context['max_length'], problem['input'])}"
+        case "value_error":
+            return str(context["error"])
     return problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
 
 
-def _part_of(value: object) -> str:
-    return "key" if isinstance(value, Mapping) else "character" if isinstance(value, str) else "value"
+def _counted(number: int, value: object) -> str:
+    """A number of what a value is made of."""
+    part = "key" if isinstance(value, Mapping) else "character" if isinstance(value, str) else "value"
+    return f"{'one' if number == 1 else number} {part}{'' if number == 1 else 's'}"
 
 
 def _shown(value: object) -> str:

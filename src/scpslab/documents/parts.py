@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -33,6 +35,27 @@ class Part(BaseModel):
 def key(default: Any = ..., *, says: str, example: Any = None, alias: str | None = None, least: float | None = None, most: float | None = None) -> Any:
     """A key of a part: its default (a key without one is required), its meaning (`says`), an example, and its bounds."""
     return Field(default, description=says, examples=None if example is None else [example], alias=alias, ge=least, le=most)
+
+
+class UnlikeError(ValueError):
+    """A value that is not what the message names."""
+
+
+class NewerVersionError(ValueError):
+    """A file for a newer scpslab: whatever else is strange in it may be right there."""
+
+
+def _known_version(value: object) -> object:
+    # Python takes true and 1.0 for 1.
+    if type(value) is int and value > 1:
+        said = f"found {value}; expected at most 1, what this scpslab knows. It is for a newer scpslab: use that one."
+        raise NewerVersionError(said)
+    if type(value) is not int or value != 1:
+        raise UnlikeError("1")
+    return value
+
+
+Version = Annotated[Literal[1], BeforeValidator(_known_version)]
 
 
 class PartOfKinds(Part):
@@ -102,3 +125,21 @@ class OneOf:
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.literal_schema(list(self.names))
+
+
+class Spelt:
+    """A text of a pattern, which `means` says in words; the annotation of a field."""
+
+    def __init__(self, pattern: str, means: str) -> None:
+        self.pattern, self.means = pattern, means
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(core) | {"pattern": self.pattern}
+
+    def _check(self, value: str) -> str:
+        if re.fullmatch(self.pattern, value) is None:
+            raise UnlikeError(self.means)
+        return value

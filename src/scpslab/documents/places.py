@@ -60,6 +60,8 @@ class Places:
     def error(self, problems: Iterable[tuple[KeyPath, str]]) -> ScenarioError:
         """One error for all problems, one line each, in the order of the file's lines: first what is nowhere in it, last what something else set."""
         in_order = sorted(problems, key=lambda problem: self._line(problem[0]))
+        # Otherwise a command would fail without a word.
+        assert in_order, f"an error of {self.path} without a problem"
         return ScenarioError("\n".join(dict.fromkeys(f"{self.of(at)}: {message}" for at, message in in_order)))
 
     def _line(self, at: KeyPath) -> float:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, core_schema
 
 from scpslab.core import units
+from scpslab.documents.parts import Spelt
 
 PACKETS = re.compile(r"^\s*(\d+)\s*packets?\s*$")
 # A name of the project's, or the path of a file: "mine.py" alone could be either.
@@ -146,6 +147,12 @@ def as_several(value: Any) -> Any:
     return value if isinstance(value, tuple) else (value,)
 
 
+def _two(value: object) -> object:
+    if isinstance(value, tuple) and len(value) != 2:
+        raise ValueError(f"found {'one value' if len(value) == 1 else f'{len(value)} values'}; expected 2")
+    return value
+
+
 def _unsigned(limit: int) -> Callable[[object], object]:
     """Refuses booleans and numbers of absurd length before anything prints them."""
 
@@ -175,10 +182,13 @@ Seed = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=0, le=
 Port = Annotated[int, Field(ge=1, le=65535)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 # Names become file names and parts of paths into the scenario.
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+NAME = Spelt(r"^[a-z][a-z0-9_-]{0,39}$", "a name: a small letter first, then small letters, digits, - and _, 40 at most")
+Name = Annotated[str, NAME]
 TopologyName = Annotated[
     str, AfterValidator(_topology), WithJsonSchema({"type": "string", "format": "name or path", "pattern": TOPOLOGY.pattern, "examples": ["fy97", "./mine.py"]})
 ]
+# Of tuple[X, Y].
+PAIR = BeforeValidator(_two)
 AxisValue = bool | int | float | str
 # A list, or a value for a list of it alone.
 OneOrMore = Annotated[tuple[AxisValue, ...], BeforeValidator(as_several), Field(min_length=1)]

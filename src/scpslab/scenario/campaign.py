@@ -14,6 +14,7 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.documents import Form, Part, key, read
 from scpslab.documents import load as load_document
+from scpslab.documents.parts import Version
 from scpslab.documents.quantities import Name
 from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names, variants_of
 from scpslab.scenario.renamed import RENAMED, current_name
@@ -48,7 +49,7 @@ class CampaignFile(Part):
     """Scenarios that run together."""
 
     kind: Literal["campaign"]
-    version: Literal[1]
+    version: Version
     title: Annotated[str, Field(min_length=1)] = key(says="One line.")
     description: str = key("", says="The question of the campaign.")
     runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="The scenarios to run, in this order.")

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from scpslab.analysis.csv_text import csv_text, no_formula
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import is_name, shown
 from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, load
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import Part, Spelt, Version, key
 from scpslab.documents.quantities import AxisValue
 from scpslab_course.course import secret
 from scpslab_course.course import variant as variants
@@ -35,7 +35,8 @@ from scpslab_course.course.variant import Variant, VariantError, signed
 
 FILE, ISSUED, OWN = "course.yaml", "issued", "assignments"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
-Term = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")]
+TERM = Spelt(r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", "a letter or digit, then letters, digits, - and _, 40 at most, such as 2026w")
+KEY = Spelt(r"^[0-9a-f]{64}$", "64 hexadecimal digits, as `course new` has written them")
 LEDGER = "issued.csv"
 LONGEST_TITLE = 200
 NOBODY = "practice"
@@ -67,10 +68,10 @@ class CourseFile(Part):
     """The top level of course.yaml."""
 
     kind: Literal["course"]
-    version: Literal[1]
+    version: Version
     title: Annotated[str, AfterValidator(_title)] = key(says="The name of the course, which students see.", example="Satellite networks")
-    public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = key(says="The public key that `course new` has made from the secret.")
-    term: Term = key(says="The term for which variants are issued; another term gives everybody other ones.", example="2026w")
+    public_key: Annotated[str, KEY] = key(says="The public key that `course new` has made from the secret.")
+    term: Annotated[str, TERM] = key(says="The term for which variants are issued; another term gives everybody other ones.", example="2026w")
     assignments: Names = key(says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"])
 
 

@@ -9,16 +9,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import Part, Spelt, Version, key
 from scpslab.documents.quantities import AxisValue, Name
 
 FILE, MARKING, SCENARIO_SUFFIX = "assignment.yaml", "marking.yaml", ".yaml"
 Text = Annotated[str, Field(min_length=3)]
 # The name of a parameter is a name in formulas, where "-" is minus.
-ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-ScenarioName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+PARAMETER = Spelt(r"^[a-z][a-z0-9_]{0,39}$", "a name: a small letter first, then small letters, digits and _, 40 at most")
+ParameterName = Annotated[str, PARAMETER]
 Points = Annotated[float, Field(ge=0, le=1000)]
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$")]
+OWN_FILE = Spelt(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$", "a file's name: a letter, digit or _, then also . and -, 80 at most")
+FileName = Annotated[str, OWN_FILE]
 Targets = tuple[str, ...]
 SETS = (
     "The values of the scenarios that it sets: paths as `--set` has them. `transfer:seed` sets it in scenario transfer alone. "
@@ -81,7 +82,7 @@ class NumberPrediction(Part):
     question: Text = key(says="What is to be predicted.", example="How long will the transfer take?")
     unit: str = key("", says=UNIT, example="s")
     points: Points = key(1, says="Points for a good prediction that was made in time.", example=1)
-    before: tuple[ScenarioName, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+    before: tuple[Name, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
 
 
 class IntervalPrediction(Part):
@@ -91,7 +92,7 @@ class IntervalPrediction(Part):
     question: Text = key(says="What is to be predicted.", example="Between which bounds will the goodput be?")
     unit: str = key("", says=UNIT, example="kbit/s")
     points: Points = key(1, says="Points for a narrow interval that holds the number and was given in time.", example=1)
-    before: tuple[ScenarioName, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+    before: tuple[Name, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
 
 
 class ChoicePrediction(Part):
@@ -101,7 +102,7 @@ class ChoicePrediction(Part):
     question: Text = key(says="What is to be predicted.", example="Which congestion control will be fastest?")
     choices: Annotated[dict[Name, str], Field(min_length=2)] = key(says="The words, each with its meaning.", example={"cubic": "CUBIC", "bbr": "BBR"})
     points: Points = key(1, says="Points for the right word in time.", example=1)
-    before: tuple[ScenarioName, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+    before: tuple[Name, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
 
 
 Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction, Field(discriminator="kind")]
@@ -113,7 +114,7 @@ def _upward(bounds: tuple[float, float]) -> tuple[float, float]:
     return bounds
 
 
-Bounds = Annotated[tuple[float, float], AfterValidator(_upward)]
+Bounds = Annotated[tuple[float, float], PAIR, AfterValidator(_upward)]
 
 
 class NumberAnswer(Part):
@@ -166,7 +167,7 @@ class Deliverable(Part):
 class Trial(Part):
     """A run of a student's policy: the scenario with the student's file beside it. Each cell gives a share of the points, and the trial their mean."""
 
-    scenario: ScenarioName = key(says="The scenario beside this file, without `.yaml`; its workload of kind `policy` names the file.", example="channel")
+    scenario: Name = key(says="The scenario beside this file, without `.yaml`; its workload of kind `policy` names the file.", example="channel")
     file: FileName = key(says="The deliverable that is put beside the scenario.", example="controller.py")
     says: Text = key(says="What is tried.", example="A hop with a short queue.")
     share: Text = key(
@@ -183,13 +184,13 @@ class AssignmentFile(Part):
     """The top level of assignment.yaml."""
 
     kind: Literal["assignment"]
-    version: Literal[1]
+    version: Version
     title: Text = key(says="One line.", example="First steps: delay, rate and their product")
     summary: str = key("", says="Two sentences for the list of assignments.")
     goals: Annotated[tuple[Text, ...], Field(min_length=1)] = key(says="What a student can do afterwards.", example=["Compute a bandwidth-delay product"])
     prerequisites: tuple[Text, ...] = key((), says="What a student needs to know before.", example=["TCP's sliding window"])
     minutes: Annotated[int, Field(ge=1, le=6000)] = key(says="Working time that most students need.", example=90)
-    scenarios: Annotated[tuple[ScenarioName, ...], Field(min_length=1)] = key(
+    scenarios: Annotated[tuple[Name, ...], Field(min_length=1)] = key(
         says="The scenarios beside this file, without `.yaml`; they are run in this order.", example=["transfer"]
     )
     variant: dict[ParameterName, Parameter] = key({}, says="What differs from student to student, drawn in this order.")
@@ -348,7 +349,7 @@ class MarkingFile(Part):
     """The top level of marking.yaml."""
 
     kind: Literal["marking"]
-    version: Literal[1]
+    version: Version
     difficulty: Difficulty | None = key(None, says="What is alike in all variants. Default: every draw is taken.")
     predictions: dict[Name, Scoring] = key({}, says="How each prediction is scored.")
     answers: dict[Name, Marked] = key(says="How each answer is marked.")

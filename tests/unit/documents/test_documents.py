@@ -17,6 +17,8 @@ from scpslab.documents import load
 from scpslab.scenario.campaign import load_campaign
 from scpslab_course.course.assignment import FORM as ASSIGNMENT_FORM
 from scpslab_course.course.assignment import MARKING_FORM
+from scpslab_course.course.folder import FORM as COURSE_FORM
+from scpslab_course.course.folder import CourseFile
 from scpslab_course.course.model import AssignmentFile, MarkingFile
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: [\w.\[\]-]+: found .+; expected .+[.?]")
@@ -41,7 +43,7 @@ KINDS = {
         "title",
         "titel",
         ("version: 1", "version: [1]"),
-        "2: version: found a list; expected one of 1",
+        "2: version: found a list; expected 1",
     ),
     "campaign": Kind(
         lambda path: load_campaign(str(path)),
@@ -133,7 +135,25 @@ write_up: [{says: Says why., points: 3}]
         ("share: 0.25", "share: 1.25"),
         "11: answers.bdp.wrong[0].share: found 1.25; expected at most 1",
     ),
+    "course": Kind(
+        lambda path: load(path, COURSE_FORM, CourseFile),
+        f"""kind: course
+version: 1
+title: A
+public_key: "{"0" * 64}"
+term: 2026w
+assignments: [first-steps]
+""",
+        "assignments",
+        "asignments",
+        ("term: 2026w", "term: 2026"),
+        "5: term: found 2026; expected text",
+    ),
 }
+ORDER = "checks: [{kind: order, metric: transfer_s, rising: [near]}]"
+COUNT = "checks: [{kind: completion, of: near, paper_count: [1], at_least: 1, because: So it is.}]"
+SERIES = "axis: ber\npaper: [{{label: TCP, source: Fig 1, points: [{}]}}]"
+CHOICE = 'which: {kind: choice, question: "Which one?", choices: {a: The first.}}'
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
@@ -178,6 +198,43 @@ def test_an_unknown_key_has_its_line_and_its_neighbour(kind, path):
 def test_a_wrong_type_has_its_line_and_what_is_meant(kind, path):
     path.write_text(spoilt(kind, kind.wrong_type))
     assert [line.startswith(kind.type_said) for line in complaints(kind, path)] == [True]
+
+
+@each_kind
+@pytest.mark.parametrize("value", ["true", "1.0", '"1"', "0"])
+def test_only_the_number_1_is_version_1(kind, path, value):
+    path.write_text(spoilt(kind, ("version: 1", f"version: {value}")))
+    assert complaints(kind, path) == [f"2: version: found {value}; expected 1. Correct the value."]
+
+
+@each_kind
+def test_a_newer_version_says_which_one_is_known_and_nothing_of_keys_that_it_may_have(kind, path):
+    path.write_text(spoilt(kind, ("version: 1", "version: 2")) + "colour: red\n")
+    said = ["2: version: found 2; expected at most 1, what this scpslab knows. It is for a newer scpslab: use that one."]
+    assert complaints(kind, path) == said
+
+
+@pytest.mark.parametrize(
+    ("of", "change", "says"),
+    [
+        ("claims", ("id: one", "id: my_one"), 'claims[0].id: found "my_one"; expected a name: small letters, digits and -,'),
+        ("claims", ("says: Something is so.", "says: So"), "claims[0].says: found 2 characters; expected at least 3 characters."),
+        ("claims", ("not_testable: A hope.", ORDER), "checks[0].rising: found one value; expected at least 2 values."),
+        ("claims", ("not_testable: A hope.", COUNT), "checks[0].paper_count: found one value; expected 2. Correct the value."),
+        ("figure", ("axis: ber", SERIES.format("[1]")), "paper[0].points[0]: found one value; expected 2. Correct the value."),
+        ("figure", ("axis: ber", SERIES.format("[1, 2, 3]")), "paper[0].points[0]: found 3 values; expected 2."),
+        ("assignment", ("points: 2", "within: [1]"), "answers.bdp.within: found one value; expected 2. Correct the value."),
+        ("assignment", ("unit: s}", "unit: s}\n  " + CHOICE), "predictions.which.choices: found one key; expected at least 2 keys."),
+        ("assignment", ("  delay:", "  de-lay:"), 'variant.de-lay: found "de-lay"; expected a name: a small letter first,'),
+        ("course", ("title: A", f"title: {'A' * 500}"), "title: found 500 characters; expected at most 200 characters."),
+        ("course", ("term: 2026w", "term: Winter 2026"), 'term: found "Winter 2026"; expected a letter or digit, then letters, digits,'),
+        ("course", (f"{'0' * 64}", "abc"), 'public_key: found "abc"; expected 64 hexadecimal digits, as `course new` has written them.'),
+    ],
+)
+def test_what_has_another_length_or_pattern_is_told_which_one_is_expected(of, change, says, path):
+    path.write_text(spoilt(KINDS[of], change))
+    (said,) = complaints(KINDS[of], path)
+    assert says in said
 
 
 @each_kind

@@ -13,6 +13,7 @@ from scpslab.analysis.claims.model import Text
 from scpslab.core.choices import one_of
 from scpslab.core.project import ROOT
 from scpslab.documents import Form, Part, key, load
+from scpslab.documents.parts import Version
 
 FILE = ROOT / "analysis" / "contradictions.yaml"
 FORM = Form("a contradictions file", "kind, contradictions", "docs/claims.md")
@@ -31,7 +32,7 @@ class ContradictionsFile(Part):
     """All of them."""
 
     kind: Literal["contradictions"]
-    version: Literal[1]
+    version: Version
     contradictions: tuple[Contradiction, ...]
 
 

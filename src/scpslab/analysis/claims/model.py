@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from scpslab.documents.parts import Part, key
-from scpslab.documents.quantities import AxisValue, OneOrMore, as_several
+from scpslab.documents.parts import Part, Spelt, Version, key
+from scpslab.documents.quantities import PAIR, AxisValue, OneOrMore, as_several
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
+NAME = Spelt(r"^[a-z0-9][a-z0-9-]{0,59}$", "a name: small letters, digits and -, the first one no -, 60 at most")
+Name = Annotated[str, NAME]
 Text = Annotated[str, Field(min_length=3)]
 Era = Literal["period", "modern"]
 
@@ -132,7 +133,11 @@ class Completion(_Banded):
 
     kind: Literal["completion"]
     of: Cells
-    paper_count: tuple[int, int] | None = key(None, says="The paper's numbers of completed and of tried transfers.", example=[8, 10])
+    paper_count: Annotated[tuple[int, int], PAIR] | None = key(
+        None,
+        says="The paper's numbers of completed and of tried transfers.",
+        example=[8, 10],
+    )
 
     def operands(self) -> tuple[Operand, ...]:
         """The transfers."""
@@ -215,7 +220,7 @@ class ClaimsFile(Part):
     """All findings of one paper."""
 
     kind: Literal["claims"]
-    version: Literal[1]
+    version: Version
     title: Text = key(says="Short name of the paper.", example="MITRE FY97")
     year: int = key(says="Year of publication; papers are listed in this order.", example=1998)
     reference: Text = key(says="Authors, title, year.")

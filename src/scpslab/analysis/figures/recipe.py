@@ -18,8 +18,8 @@ from scpslab.core.choices import one_of
 from scpslab.core.project import ROOT
 from scpslab.core.units import KINDS, PERCENT, UnitError, of_metric
 from scpslab.documents import Document, Form, Part, complaints, key, read
-from scpslab.documents.parts import OneOf
-from scpslab.documents.quantities import AxisValue
+from scpslab.documents.parts import OneOf, Version
+from scpslab.documents.quantities import PAIR, AxisValue
 
 RECIPES = ROOT / "analysis" / "figures"
 FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figures")
@@ -64,7 +64,7 @@ class PaperSeries(Part):
 
     label: str = key(says="Name in the legend.", example="TCP")
     source: str = key(says="The place of each value in the paper, or its derivation.", example="3.1.5.1, Fig 4")
-    points: tuple[tuple[float, float], ...] = key(says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]])
+    points: tuple[Annotated[tuple[float, float], PAIR], ...] = key(says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]])
     conditions: Conditions | None = key(None, says="The conditions of these values, on top of the recipe's.", example={"hosts": {"preset": "fy97-reno"}})
     is_upper_bound: bool = key(False, says="Whether the paper says only that the values lie below these.")
 
@@ -74,7 +74,7 @@ class Recipe(Part):
 
     takes_units: ClassVar[bool] = False
     kind: Literal["figure"]
-    version: Literal[1]
+    version: Version
     plot: str = key(says="Kind of picture.", example="metric-vs-axis")
     title: str = key(says="One line above the picture, without conditions: the line below it says them, from the plans.", example="Goodput against delay")
     source: str = key("", says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from scpslab.core import units
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import Part, Version, key
 from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed, Size, TopologyName
 from scpslab.scenario.model.links import Direction
 from scpslab.scenario.model.script import Step
@@ -96,7 +96,7 @@ class ScenarioFile(Part):
     """An experiment: a topology, its hosts and links, workloads, probes, and a sweep."""
 
     kind: Literal["scenario"] = key(says="The kind of file.", example="scenario")
-    version: Literal[1] = key(says="Version of the format.", example=1)
+    version: Version = key(says="Version of the format.", example=1)
     title: Annotated[str, Field(min_length=1)] = key(says="One line.", example="Corruption at 2 Mbit/s")
     source: str = key("", says="The source of the experiment, such as a paper's figure.", example="MITRE FY97 report, Fig 4")
     description: str = key("", says="The question of the experiment, and the expected answer.", example="4,000,000 bytes over the geostationary hop.")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from scpslab.core.names import IMAGE
-from scpslab.documents.parts import key
+from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.presets import PRESETS
@@ -17,12 +15,14 @@ from scpslab.scenario.stacks.node import NodePlan, OwnImage
 
 from scpslab.kinds.stacks.kernel.scenario import sysctls
 
+SPELT = Spelt(IMAGE, "the name of an image as Docker has it, such as vendor/stack:1.0")
+
 
 class ImageHost(HostPart):
     """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)). Needs `containers: docker`; supports only `endpoint` workloads."""
 
     stack: Literal["image"] = key(says="The stack: the programs of an image.", example="image")
-    image: Annotated[str, Field(pattern=IMAGE)] = key(says="The name of the image in this machine's Docker.", example="vendor/stack:1.0")
+    image: Annotated[str, SPELT] = key(says="The name of the image in this machine's Docker.", example="vendor/stack:1.0")
     options: str = key("", says="Further arguments for the image's roles (SCPSLAB_OPTIONS).", example="--window 4M")
     device: bool = key(False, says="Whether the image makes a network device of its own; it then gets /dev/net/tun and NET_ADMIN.", example=True)
     memory: Size = key("256 MiB", says="Most memory that the container may use.", example="512 MiB")

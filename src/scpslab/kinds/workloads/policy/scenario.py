@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from scpslab.core.errors import ScenarioError
-from scpslab.documents.parts import key
+from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import KERNEL
@@ -19,14 +17,14 @@ from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send
 
 from scpslab.kinds.workloads.policy import plan as planned
 
+SPELT = Spelt(f"^{planned.FILE}$", "the name of a Python file: letters, digits, - and _, then .py")
+
 
 class Policy(Traffic):
     """A transfer of datagrams. Which packet is sent at what time, and sent again, is decided by a Python file of yours ([policies](policies.md))."""
 
     kind: Literal["policy"] = key(says="The kind of workload.", example="policy")
-    policy: Annotated[str, Field(pattern=f"^{planned.FILE}$")] = key(
-        says="The Python file with the class Policy, in the folder of the scenario file.", example="policy.py"
-    )
+    policy: Annotated[str, SPELT] = key(says="The Python file with the class Policy, in the folder of the scenario file.", example="policy.py")
     size: Size = key(says="Bytes to send.", example="1 MB")
     packet: Size = key("1000 B", says="IP length of a full packet, headers included.", example="1000 B")
     port: Port = key(5003, says="UDP port.", example=5003)
