@@ -5,7 +5,9 @@ Refused: a key twice, keys that are not text, aliases and merges (every value is
 
 from __future__ import annotations
 
+import errno
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ Problem = tuple[KeyPath, str]
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 # Above 0, as far as its digits say.
 TOO_SMALL = re.compile(r"^[-+]?[0-9.]*[1-9][0-9.]*(?:[eE]-[0-9]+)?$")
+LARGEST_BYTES = 64 << 20
 DEEPEST = 40
 # Each takes a kilobyte and some twenty microseconds.
 MOST_NODES = 200_000
@@ -79,16 +82,32 @@ class Form:
     described_in: str
 
 
+def content_of(path: Path, most: int = LARGEST_BYTES) -> bytes:
+    """The bytes of a person's file. Pipes and devices are refused before they are opened: they may never begin, or never end.
+
+    Raises:
+        OSError: there is none, it is no ordinary file, or it has more than `most` bytes; its `strerror` is what was found.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "no ordinary file", str(path))
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most} bytes", str(path))
+    return content
+
+
 def read_yaml(path: Path, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     """The mapping a file holds, and the line of every key path.
 
     Raises:
-        ScenarioError: no such file, a path that cannot be printed, not YAML, a key twice, or not a mapping.
+        ScenarioError: no ordinary file, too large, a path that cannot be printed, not YAML, a key twice, or not a mapping.
     """
     if not str(path).isprintable():
         raise ScenarioError(f"{str(path)!a}: found characters that cannot be printed; expected the path of {form.what} file without them. Rename it.")
     try:
-        content = path.read_bytes()
+        content = content_of(path)
     except OSError as error:
         raise ScenarioError(f"{path}: found {error.strerror}; expected {form.what} file. See {form.described_in}.") from error
     return read_content(content, path, form)

@@ -20,6 +20,7 @@ from scpslab.cli.tables import plain_console, print_summary, table_console
 from scpslab.cli.terminal import harmless, printable
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
+from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import variant as variants
@@ -245,8 +246,7 @@ def _open(named: Path | None) -> Workspace:
 
 def _read_variant(path: Path) -> Variant:
     try:
-        with path.open("rb") as file:
-            return variants.read(file.read(variants.LARGEST_BYTES + 1))
+        return variants.read(content_of(path))
     except OSError as error:
         raise UsageError(f"--variant {path}: found {error.strerror}; expected the file from your instructor. Correct the path.") from error
     except VariantError as error:

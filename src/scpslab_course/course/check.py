@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import shown
+from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab_course.course import answers
@@ -112,7 +113,7 @@ def _runs(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
 def _answers(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.folder / answers.FILE
     try:
-        given = read_answers(path.read_bytes()[: answers.LARGEST_BYTES + 1], path)
+        given = read_answers(content_of(path), path)
     except OSError as error:
         yield Finding(State.MISSING, answers.FILE, f"found {error.strerror}; expected your answers")
         return
@@ -148,7 +149,7 @@ def _write_up(workspace: Workspace) -> Iterator[Finding]:
         return
     path = workspace.folder / WRITE_UP
     try:
-        words = max(0, len(path.read_text(encoding="utf-8").split()) - len(BLANK_WRITE_UP.split()))
+        words = max(0, len(content_of(path).decode().split()) - len(BLANK_WRITE_UP.split()))
     except OSError as error:
         yield Finding(State.MISSING, WRITE_UP, f"found {error.strerror}; expected your write-up")
         return

@@ -18,9 +18,10 @@ from scpslab.analysis.csv_text import csv_text, no_formula
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import is_name, shown
 from scpslab.core.scratch import private_folder, replace_text
-from scpslab.documents import Form, load
+from scpslab.documents import Form, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key
 from scpslab.documents.quantities import AxisValue
+from scpslab.documents.yaml_lines import content_of
 from scpslab_course.course import secret
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
@@ -115,21 +116,20 @@ def make_course(folder: Path, title: str, term: str, assignments: Sequence[str])
     """A new course: the folder, its secret, and course.yaml.
 
     Raises:
-        UsageError: there is something already, or no course can have that title.
+        UsageError: there is something already.
+        ScenarioError: the file would not be valid; nothing is written then.
     """
-    try:
-        _title(title)
-    except ValueError as error:
-        raise UsageError(f"--title: {error}. Correct the option.") from error
     if not is_name(folder.name):
         raise UsageError(f'{folder}: found the name "{folder.name}"; expected letters, digits, - and _. Choose another name, and give the title with --title.')
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: found something already; expected a new or empty folder. Choose another name.")
+    data = {"kind": "course", "version": 1, "title": title, "public_key": PRACTICE.key, "term": term, "assignments": list(assignments)}
+    # Before anything is written, with a key in the place of the one to be made.
+    validated(data, Places(folder / FILE, {}, {("title",): "--title", ("term",): "--term"}), CourseFile)
     private_folder(folder)
     made = secret.make_secret(folder / secret.FILE)
     head = "# A course. Students need nothing of this folder but their own files under issued/.\n"
-    data = {"kind": "course", "version": 1, "title": title, "public_key": made.key, "term": term, "assignments": list(assignments)}
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(data | {"public_key": made.key}, sort_keys=False, allow_unicode=True)
     replace_text(folder / FILE, head + text, private=True)
     # The secret is not for a repository that the instructor shares with others.
     (folder / ".gitignore").write_text(f"/{secret.FILE}\n", encoding="utf-8")
@@ -225,7 +225,7 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
     Raises:
         UsageError: variants were issued already, and they were others.
     """
-    changed = [one.path for one in issued if one.path.exists() and one.path.read_bytes() != variants.write(one.variant)]
+    changed = [one.path for one in issued if one.path.exists() and content_of(one.path) != variants.write(one.variant)]
     if changed and not replace:
         raise UsageError(
             f"{changed[0]}: found another variant than the one of today's roster and assignment, as in {len(changed)} files; expected the same. Students may "

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from scpslab.documents.parts import Part, Spelt, Version, key
-from scpslab.documents.quantities import AxisValue, Name
+from scpslab.documents.quantities import PAIR, AxisValue, Name
 
 FILE, MARKING, SCENARIO_SUFFIX = "assignment.yaml", "marking.yaml", ".yaml"
 Text = Annotated[str, Field(min_length=3)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST, is_name, shown
+from scpslab.documents.yaml_lines import content_of
 
 COLUMNS = ("student", "name", "email", "group")
 LARGEST_BYTES, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 5000, 200
@@ -40,15 +41,12 @@ def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tupl
     """The columns of a CSV file, and its lines with their numbers. A head without commas has semicolons.
 
     Raises:
-        ScenarioError: no such file, more than `most` bytes, no text, no CSV, or lines of other length than the head.
+        ScenarioError: no ordinary file, more than `most` bytes, no text, no CSV, or lines of other length than the head.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(most + 1)
+        content = content_of(path, most)
     except OSError as error:
         raise ScenarioError(f"{path}: found {error.strerror}; expected {expected}. Correct the path.") from error
-    if len(content) > most:
-        raise ScenarioError(f"{path}: found more than {most} bytes; expected {expected}. Correct the path.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

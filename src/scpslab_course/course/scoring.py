@@ -16,6 +16,7 @@ from scpslab.core import strict_json
 from scpslab.core.errors import ScenarioError
 from scpslab.documents import KeyPath
 from scpslab.documents.quantities import AxisValue
+from scpslab.documents.yaml_lines import content_of
 from scpslab.plan import schema
 from scpslab.plan.schema import Kinds, PlanError, Range, Scalar
 from scpslab.plan.values import Label, PlainText
@@ -203,9 +204,7 @@ def read_practice(assignment: Assignment) -> Practice:
     path: Path = assignment.folder / PRACTICE
     advice = f'Its author makes it: "scpslab course practice {assignment.name}".'
     try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise ScenarioError(f"{path}: found {path.stat().st_size} bytes; expected a practice variant. {advice}")
-        return schema.read(Practice, strict_json.loads(path.read_bytes()))
+        return schema.read(Practice, strict_json.loads(content_of(path, LARGEST_BYTES)))
     except OSError as error:
         raise ScenarioError(f"{path}: found {error.strerror}; expected a practice variant. {advice}") from error
     except (strict_json.JsonError, PlanError) as error:

@@ -100,8 +100,9 @@ def read_secret(path: Path) -> Secret:
     except OSError as error:
         said = "a symbolic link, or too many of them" if path.is_symlink() else error.strerror
         raise UsageError(f'{path}: found {said}; expected the secret that "scpslab course new" writes. Restore it from your backup.') from error
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
+    # Not as a file of Python's, which refuses folders without their name.
+    try:
+        found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise UsageError(f'{path}: found no ordinary file; expected the secret that "scpslab course new" writes. Restore it from your backup.')
         if found.st_uid != os.geteuid():
@@ -109,7 +110,9 @@ def read_secret(path: Path) -> Secret:
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             mode = f"{stat.S_IMODE(found.st_mode):03o}"
             raise UsageError(f"{path}: found mode {mode}, so that others can read it; expected 600. If nobody has read it: chmod 600 {path}")
-        line = file.read(len(LINE) + 2 * LENGTH + 2)
+        line = os.read(descriptor, len(LINE) + 2 * LENGTH + 2)
+    finally:
+        os.close(descriptor)
     digits = line.removeprefix(LINE).removesuffix(b"\n")
     if line == digits or re.fullmatch(rb"[0-9a-f]{%d}" % (2 * LENGTH), digits) is None:
         # Nothing of what was found is shown: it may be most of a secret.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.scratch import replace_bytes, replace_text
+from scpslab.documents.yaml_lines import content_of
 from scpslab_course.course import answers, log
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import INSTRUCTOR, STARTER, Assignment, find, load_assignment
@@ -189,7 +190,7 @@ def read_variant(folder: Path) -> Variant:
     """
     path = folder / VARIANT
     try:
-        return variants.read(path.read_bytes()[: variants.LARGEST_BYTES + 1])
+        return variants.read(content_of(path))
     except OSError as error:
         raise ScenarioError(
             f"{path}: found {error.strerror}; expected the folder of an assignment that you have started. Go there, or name it with --in; to begin: "
@@ -249,7 +250,7 @@ def _has_results(lines: Sequence[Line], states: Sequence[RunState], before: Sequ
 
 def _lines(path: Path, variant: Variant) -> list[Line]:
     try:
-        return log.read(path.read_bytes(), variant.digest)
+        return log.read(content_of(path), variant.digest)
     except OSError as error:
         raise ScenarioError(f"{path}: found {error.strerror}; expected the log of this folder. Restore it, or start the assignment again elsewhere.") from error
     except LogError as error:

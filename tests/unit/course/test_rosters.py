@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from scpslab.core.errors import ScenarioError
@@ -54,4 +56,9 @@ def test_what_is_no_roster_is_told_with_its_line(tmp_path, content, says):
 def test_a_missing_or_endless_file_is_refused(tmp_path):
     with pytest.raises(ScenarioError, match="No such file"):
         read_roster(tmp_path / "none.csv")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "device"):
+        with pytest.raises(ScenarioError, match="found no ordinary file; expected a roster, a CSV file"):
+            read_roster(tmp_path / name)
     assert "found more than" in complaints(tmp_path / "r.csv", "student\n" + "a" * (2 << 20))[0]

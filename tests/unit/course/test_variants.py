@@ -38,6 +38,15 @@ def issued(course, assignment, marking, no_runs):
     return plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
 
 
+def test_a_course_that_would_not_be_valid_leaves_nothing(tmp_path):
+    with pytest.raises(ScenarioError) as caught:
+        make_course(tmp_path / "satnet", "x" * 500, "2026 w", ["small"])
+    said = str(caught.value).splitlines()
+    assert said[0] == "--title: title: found 500 characters; expected at most 200 characters. Correct the value."
+    assert said[1].startswith('--term: term: found "2026 w"; expected a letter or digit,')
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_draw_depends_on_the_secret_and_every_name(assignment):
     def parameters(secret=b"s", term="t", name="small", student="anna", attempt=0):
         return drawn(secret, Whose(term, name, student), assignment.file.variant, attempt)
@@ -266,6 +275,9 @@ def test_what_is_no_secret_is_refused_and_not_shown(tmp_path):
     os.mkfifo(tmp_path / "pipe", 0o600)
     with pytest.raises(UsageError, match="no ordinary file"):
         read_secret(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir(mode=0o700)
+    with pytest.raises(UsageError, match="folder: found no ordinary file"):
+        read_secret(tmp_path / "folder")
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(UsageError, match="found something else") as caught:
         read_secret(path)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
 
 from scpslab.core.errors import ScenarioError, UsageError
-from scpslab_course.course import log
+from scpslab_course.course import check, log
 from scpslab_course.course.answers import blank, read_answers
 from scpslab_course.course.assignment import find, load_assignment, names
-from scpslab_course.course.check import State, check
 from scpslab_course.course.folder import practice_variant
 from scpslab_course.course.log import LogError, RunState
 from scpslab_course.course.scoring import Expected, read_practice, write_practice
@@ -63,6 +63,23 @@ def test_changed_scenarios_and_variants_are_told(started):
         open_workspace(started.folder / "nothing")
 
 
+@pytest.mark.parametrize("name", ["variant.json", "log.jsonl", "assignment.yaml", "practice.json"])
+def test_a_pipe_among_the_files_is_refused(started, assignment, name):
+    path = (assignment.folder if name == "practice.json" else started.folder) / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(ScenarioError, match="found no ordinary file; expected"):
+        read_practice(assignment) if name == "practice.json" else open_workspace(started.folder).log()
+
+
+@pytest.mark.parametrize(("name", "state"), [("answers.yaml", check._answers), ("write-up.md", check._write_up)])
+def test_a_pipe_in_the_place_of_an_answer_is_no_answer(started, name, state):
+    (started.folder / name).unlink()
+    os.mkfifo(started.folder / name)
+    (found,) = state(started)
+    assert (found.what, found.state, found.says.partition(";")[0]) == (name, check.State.MISSING, "found no ordinary file")
+
+
 def test_the_only_folder_below_is_found(started, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert str(find_workspace(None)) == "mine"
@@ -106,7 +123,7 @@ def test_a_log_that_was_changed_is_found():
 
 def test_a_log_without_the_line_of_the_start_is_told(started):
     def said() -> list[str]:
-        return [finding.says for finding in check(started) if finding.what == "log.jsonl" and finding.state is State.LOOK]
+        return [finding.says for finding in check.check(started) if finding.what == "log.jsonl" and finding.state is check.State.LOOK]
 
     practice = write_practice(started.variant, Expected(predictions={}, answers={}))
     (started.folder / "practice.json").write_text(practice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -294,6 +295,27 @@ def test_a_number_that_is_too_long_to_be_shown_is_refused(kind, path, value):
 def test_bytes_that_are_no_text_are_refused(kind, path):
     path.write_bytes(b"kind: \xff\n")
     with pytest.raises(ScenarioError, match="not UTF-8; expected text"):
+        kind.load(path)
+
+
+def no_ordinary_file(path, what):
+    if what == "a pipe":
+        os.mkfifo(path)
+    elif what == "a device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate((64 << 20) + 1)
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [("a pipe", "no ordinary file"), ("a device", "no ordinary file"), ("too large", "more than 67108864 bytes")],
+)
+def test_what_may_never_end_is_not_read(kind, path, what, said):
+    no_ordinary_file(path, what)
+    with pytest.raises(ScenarioError, match=rf'some\.yaml"?: found ({said}|no such file); expected '):
         kind.load(path)
 
 
