@@ -231,9 +231,13 @@ def paired_p(differences: Sequence[float]) -> float | None:
 
 def fisher_exact(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Two-sided p that two counts (successes, trials) are of one probability: the share of all tables that are no likelier than this one."""
-    trials, successes = (first[1], second[1]), first[0] + second[0]
-    ways = [math.comb(trials[0], k) * math.comb(trials[1], successes - k) for k in range(successes + 1)]
-    return sum(number for number in ways if number <= ways[first[0]]) / sum(ways)
+    mine, others, successes = first[1], second[1], first[0] + second[0]
+    least, most = max(0, successes - others), min(successes, mine)
+    ways = [math.comb(mine, least) * math.comb(others, successes - least)]
+    for k in range(least, most):
+        # Each number from the one before: with many trials, to count the ways anew for each would take minutes.
+        ways.append(ways[-1] * (mine - k) * (successes - k) // ((k + 1) * (others - successes + k + 1)))
+    return sum(number for number in ways if number <= ways[first[0] - least]) / sum(ways)
 
 
 def _t_tail(degrees_of_freedom: float, t: float) -> float:

@@ -209,6 +209,12 @@ def test_a_spread_is_a_coefficient_of_variation(rows, verdict):
     assert judged.results[0].deciding.number == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize(("values", "says"), [([19], "found one repeat"), ([0, 0], "found a mean of 0 of transfer_s")])
+def test_a_spread_that_has_no_number_says_why(rows, verdict, values, says):
+    check = "    checks:\n      - {kind: spread, metric: transfer_s, of: tcp, at_most: 0.4, because: A reason.}\n"
+    assert verdict(check, rows("reno", {}, values)).results[0].deciding.text.startswith(says)
+
+
 def test_arithmetic_needs_no_run(verdict):
     check = "    checks:\n      - {kind: arithmetic, multiply: [2e6, 0.01], divide: [8], at_least: 2500, at_most: 2500, because: Arithmetic.}\n"
 

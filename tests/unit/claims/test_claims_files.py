@@ -12,6 +12,7 @@ from scpslab.analysis.claims.contradictions import load_contradictions
 from scpslab.analysis.claims.load import load
 from scpslab.analysis.claims.numbers import NUMBERS
 from scpslab.analysis.claims.relations import RELATIONS
+from scpslab.analysis.claims.words import strange_words
 from scpslab.analysis.figures.plots import MODELS
 from scpslab.analysis.figures.recipe import load_all as load_recipes
 from scpslab.analysis.metrics import FAMILIES, np
@@ -26,6 +27,8 @@ CLAIM = """  - id: one
     source: Fig 1
     says: Something is so.
 """
+# 20 values of each of five columns.
+MANY = "{" + ", ".join(f"column{number}: {[*range(20)]}" for number in range(5)) + "}"
 # How many findings the five papers were found to report.
 FINDINGS = {"fy97": 98, "itc1999": 28, "smallsat2000": 24, "aerospace2001": 3, "jzus2005": 20}
 
@@ -63,6 +66,27 @@ def test_figures_of_claims_exist():
         ("    checks: [{kind: value, metric: x, of: tcp, at_most: 1}]\n", 14, "because"),
         ("    checks: [{kind: value, metric: x, of: tcp, at_most: 1, becuase: Typing.}]\n", 14, 'unknown key "becuase"'),
         ("    checks: [{kind: value, metric: x, of: tcp, at_least: 2, at_most: 1, because: Why not.}]\n", 14, "found at_least 2 above at_most 1"),
+        ("    checks: [{kind: ratio, metric: x, of: tcp, to: tp, every: {stack: []}, at_most: 1, because: Why not.}]\n", 14, "found an empty list"),
+        (f"    checks: [{{kind: value, metric: x, of: tcp, every: {MANY}, at_most: 1, because: Why not.}}]\n", 14, "found 3200000 combinations"),
+        ("    checks: [{kind: arithmetic, multiply: [8], divide: [0], at_most: 1, because: Why not.}]\n", 14, "found a product of 0 in `divide`"),
+        ("    checks: [{kind: arithmetic, multiply: [1e308, 1e308], at_least: 1, because: Why not.}]\n", 14, "found a number too large"),
+        ("    checks: [{kind: arithmetic, multiply: [], at_least: 1, because: Why not.}]\n", 14, "multiply: found an empty list; expected at least one value"),
+        ("    checks: [{kind: completion, of: tcp, paper_count: [10, 5], at_least: 1, because: Why not.}]\n", 14, "found the paper_count 10 of 5"),
+        ("    checks: [{kind: completion, of: tcp, paper_count: [-3, -5], at_least: 1, because: Why not.}]\n", 14, "found the paper_count -3 of -5"),
+        ("    checks: [{kind: completion, of: tcp, paper_count: [0, 0], at_least: 1, because: Why not.}]\n", 14, "found the paper_count 0 of 0"),
+        ("    checks: [{kind: completion, of: tcp, paper_count: [1, 200000], at_least: 1, because: Why not.}]\n", 14, "of at most 100000"),
+        ("    checks: [{kind: value, metric: x, of: tcp, at_least: 1, because: Why not., different: {because: Chance.}}]\n", 14, "found no band"),
+        (
+            "    checks: [{kind: value, metric: x, of: tcp, at_least: 1, because: Why not., different: {at_least: 2, at_most: 3, because: Chance.}}]\n",
+            14,
+            "found the band of `different` inside the check's own",
+        ),
+        (
+            "    checks: [{kind: crossover, metric: x, along: rate, of: tcp, to: tp, ratio: 0, at_least: 1, because: Why not.}]\n",
+            14,
+            "ratio: found 0; expected greater than 0",
+        ),
+        ("    figure: nosuchfig\n    not_testable: A hope.\n", 14, 'figure: found "nosuchfig"; expected one of'),
         ("", 10, "found neither or both of checks and not_testable"),
         ("    not_testable: A hope.\n" + CLAIM + "    not_testable: A hope.\n", 15, 'found "one" a second time'),
     ],
@@ -75,6 +99,51 @@ def test_mistakes_are_said_with_their_line(tmp_path, head, text, line, says):
         load(path)
     assert says in str(caught.value)
     assert f"{path}:{line}:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("scenarios: [net/links]", "scenarios: []", 7, "series.tcp.scenarios: found an empty list; expected at least one value"),
+        ("year: 1998", f"year: {'9' * 250}", 4, "expected at most 9999"),
+    ],
+)
+def test_mistakes_in_the_head_are_said_with_their_line(tmp_path, head, old, new, line, says):
+    path = tmp_path / "paper.yaml"
+    path.write_text(head.replace(old, new) + CLAIM + "    not_testable: A hope.\n")
+
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    assert says in str(caught.value)
+    assert f"{path}:{line}:" in str(caught.value)
+
+
+def test_a_figure_of_the_user_s_own_may_show_a_claim(tmp_path, head):
+    path = tmp_path / "claims" / "paper.yaml"
+    path.parent.mkdir()
+    path.write_text(head + CLAIM + "    figure: mine\n    not_testable: A hope.\n")
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "mine.yaml").touch()
+    assert load(path).file.claims[0].figure == "mine"
+
+
+@pytest.mark.parametrize(
+    ("along", "says"),
+    [
+        ("dealy", 'found "dealy"; expected one of'),
+        ("stack", 'found the axis "stack", whose values are words such as "reno"; expected numbers'),
+        ("delay", None),
+    ],
+)
+def test_an_axis_that_runs_do_not_have_or_that_has_words_is_named(tmp_path, head, rows, along, says):
+    """Both were "no data yet"."""
+    path = tmp_path / "paper.yaml"
+    checks = "    checks: [{{kind: trend, metric: transfer_s, of: tcp, along: {along}, direction: rising}}]\n"
+    path.write_text(head + CLAIM + checks.format(along=along))
+    evidence = Evidence([row for stack in ("reno", "scps") for row in rows(stack, {"delay": "25 ms"}, [1.0, 2.0])])
+
+    found = [said for _, said in strange_words(load(path), evidence)]
+    assert says in found[0] if says else found == []
 
 
 def test_contradictions_name_claims_that_exist(tmp_path):

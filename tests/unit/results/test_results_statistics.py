@@ -55,6 +55,9 @@ def test_fishers_exact_test_is_that_of_another_library():
         for second in range(8):
             expected = stats.fisher_exact([[first, 10 - first], [second, 7 - second]]).pvalue
             assert fisher_exact((first, 10), (second, 7)) == pytest.approx(expected, rel=1e-10)
+    # The largest count that a paper may state; it took minutes.
+    expected = stats.fisher_exact([[30, 10], [50_000, 50_000]]).pvalue
+    assert fisher_exact((30, 40), (50_000, 100_000)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_spread_has_the_chi_square_interval():

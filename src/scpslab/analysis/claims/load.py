@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.analysis.claims.model import ClaimsFile
+from scpslab.analysis.figures.recipe import RECIPES, recipe_files
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
@@ -37,7 +38,7 @@ def load(path: Path) -> Paper:
         ScenarioError: all errors of the file, one line each.
     """
     file, places = load_document(path, FORM, ClaimsFile)
-    wrong = list(_problems(file))
+    wrong = list(_problems(file, path))
     if wrong:
         raise places.error(wrong)
     return Paper(path.stem, file, places)
@@ -68,13 +69,18 @@ def load_beside(runs: Sequence[Path], known: Sequence[Paper]) -> tuple[list[Pape
     return sorted(found.values(), key=lambda paper: (paper.file.year, paper.name)), wrong
 
 
-def _problems(file: ClaimsFile) -> Iterator[Complaint]:
-    """Errors between the parts of the file: ids used twice, series that do not exist."""
+def _problems(file: ClaimsFile, path: Path) -> Iterator[Complaint]:
+    """Errors between the parts of the file and of the project: ids used twice, series and figures that do not exist."""
+    # A user's own figures lie beside the scenario, as the folder of the claims does, or beside the file.
+    folders = (RECIPES, *(beside / "figures" for beside in path.resolve().parents[:2]))
+    figures = [recipe.stem for folder in folders for recipe in recipe_files(folder)]
     seen: set[str] = set()
     for index, claim in enumerate(file.claims):
         if claim.id in seen:
             yield ("claims", index, "id"), f'found "{claim.id}" a second time; expected an id once. Choose another one.'
         seen.add(claim.id)
+        if claim.figure is not None and claim.figure not in figures:
+            yield ("claims", index, "figure"), f'found "{claim.figure}"; {one_of(claim.figure, figures)}'
         for number, check in enumerate(claim.checks):
             for operand in check.operands():
                 if operand.series not in file.series:

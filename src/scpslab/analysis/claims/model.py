@@ -5,6 +5,7 @@ A check has a kind. All kinds but two give one number, and the check states a ba
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -16,6 +17,8 @@ NAME = Spelt(r"^[a-z0-9][a-z0-9-]{0,59}$", "a name: small letters, digits and -,
 Name = Annotated[str, NAME]
 Text = Annotated[str, Field(min_length=3)]
 Era = Literal["period", "modern"]
+# A file with more combinations of `every`, or a paper with more transfers, is a slip of the pen.
+MOST_COMBINATIONS, MOST_TRANSFERS = 1000, 100_000
 
 
 def _as_operand(value: Any) -> Any:
@@ -25,7 +28,9 @@ def _as_operand(value: Any) -> Any:
 class Series(Part):
     """Cells that belong together: cells of some scenarios whose columns have these values."""
 
-    scenarios: tuple[str, ...] = key(says="Names of scenarios, without a variant; * stands for anything.", example=["fy97/fig04"])
+    scenarios: Annotated[tuple[str, ...], Field(min_length=1)] = key(
+        says="Names of scenarios, without a variant; * stands for anything.", example=["fy97/fig04"]
+    )
     where: dict[str, OneOrMore] = key({}, says="From each column of results.csv to its value, or a list of values.", example={"stack": "scps-rate"})
 
 
@@ -42,32 +47,16 @@ Cells = Annotated[Operand, BeforeValidator(_as_operand)]
 Several = Annotated[tuple[Cells, ...], BeforeValidator(as_several), Field(min_length=1)]
 
 
-class Otherwise(Part):
-    """A result that differs from the paper's for a known reason: its band, and the reason."""
+class _Band(Part):
+    """A range of numbers with one end or both."""
 
     at_least: float | None = key(None, says="Lower end of the band.", example=62)
     at_most: float | None = key(None, says="Upper end of the band.", example=70)
-    because: Text = key(says="Why our result differs.", example="A window of the whole path instead of 64 KiB.")
 
-
-class _Check(Part):
-    """The keys of every check. `every` repeats the check for all combinations of values; all must hold."""
-
-    era: Era = key("period", says="Settings of the paper's time, or of today.", example="modern")
-    every: dict[str, tuple[AxisValue, ...]] = key({}, says="Columns and the values at which the check is repeated.", example={"ber": [0, 1e-6]})
-    different: Otherwise | None = key(None, says="A known deviation from the paper.")
-
-    def operands(self) -> tuple[Operand, ...]:
-        """All cells that the check looks at."""
-        return ()
-
-
-class _Banded(_Check):
-    """A check of one number against a band."""
-
-    at_least: float | None = key(None, says="Lower end of the band.", example=90)
-    at_most: float | None = key(None, says="Upper end of the band.", example=96)
-    because: Text = key(says="The reason for the band's width.", example="Header sizes and framing are not stated.")
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends; an infinite one where the band has none."""
+        return -math.inf if self.at_least is None else self.at_least, math.inf if self.at_most is None else self.at_most
 
     @model_validator(mode="after")
     def _has_band(self) -> Self:
@@ -75,6 +64,44 @@ class _Banded(_Check):
             raise ValueError("found no band; expected at_least, at_most or both")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             raise ValueError(f"found at_least {self.at_least:g} above at_most {self.at_most:g}; expected a band")
+        return self
+
+
+class Otherwise(_Band):
+    """A result that differs from the paper's for a known reason: its band, and the reason."""
+
+    because: Text = key(says="Why our result differs.", example="A window of the whole path instead of 64 KiB.")
+
+
+class _Check(Part):
+    """The keys of every check. `every` repeats the check for all combinations of values; all must hold."""
+
+    era: Era = key("period", says="Settings of the paper's time, or of today.", example="modern")
+    every: dict[str, Annotated[tuple[AxisValue, ...], Field(min_length=1)]] = key(
+        {}, says="Columns and the values at which the check is repeated.", example={"ber": [0, 1e-6]}
+    )
+    different: Otherwise | None = key(None, says="A known deviation from the paper.")
+
+    @model_validator(mode="after")
+    def _can_be_counted(self) -> Self:
+        if (count := math.prod(map(len, self.every.values()))) > MOST_COMBINATIONS:
+            raise ValueError(f"found {count} combinations of values in `every`; expected at most {MOST_COMBINATIONS}")
+        return self
+
+    def operands(self) -> tuple[Operand, ...]:
+        """All cells that the check looks at."""
+        return ()
+
+
+class _Banded(_Band, _Check):
+    """A check of one number against a band."""
+
+    because: Text = key(says="The reason for the band's width.", example="Header sizes and framing are not stated.")
+
+    @model_validator(mode="after")
+    def _differs_outside(self) -> Self:
+        if self.different is not None and self.ends[0] <= self.different.ends[0] and self.different.ends[1] <= self.ends[1]:
+            raise ValueError("found the band of `different` inside the check's own; expected numbers that are not in it")
         return self
 
 
@@ -139,6 +166,13 @@ class Completion(_Banded):
         example=[8, 10],
     )
 
+    @model_validator(mode="after")
+    def _counts(self) -> Self:
+        if self.paper_count and not (0 <= self.paper_count[0] <= self.paper_count[1] <= MOST_TRANSFERS and self.paper_count[1] > 0):
+            found = f"found the paper_count {self.paper_count[0]} of {self.paper_count[1]}"
+            raise ValueError(f"{found}; expected completed of tried transfers, of at most {MOST_TRANSFERS}, such as [8, 10]")
+        return self
+
     def operands(self) -> tuple[Operand, ...]:
         """The transfers."""
         return (self.of,)
@@ -152,7 +186,7 @@ class Crossover(_Banded):
     along: str = key(says="The axis.", example="rate")
     of: Cells
     to: Cells
-    ratio: float = key(says="The threshold.", example=1.25)
+    ratio: Annotated[float, Field(gt=0)] = key(says="The threshold.", example=1.25)
 
     def operands(self) -> tuple[Operand, ...]:
         """Both curves."""
@@ -163,8 +197,21 @@ class Arithmetic(_Banded):
     """A number that follows from other numbers of the paper; needs no run."""
 
     kind: Literal["arithmetic"]
-    multiply: tuple[float, ...] = key(says="Factors.", example=[2e6, 0.01])
+    multiply: Annotated[tuple[float, ...], Field(min_length=1)] = key(says="Factors.", example=[2e6, 0.01])
     divide: tuple[float, ...] = key((), says="Divisors.", example=[8])
+
+    @property
+    def number(self) -> float:
+        """The product over the product."""
+        return math.prod(self.multiply) / math.prod(self.divide)
+
+    @model_validator(mode="after")
+    def _is_a_number(self) -> Self:
+        below = math.prod(self.divide)
+        if not below or not math.isfinite(below) or not math.isfinite(self.number):
+            what = "a number too large to count with" if below else "a product of 0 in `divide`"
+            raise ValueError(f"found {what}; expected factors and divisors that give a finite number")
+        return self
 
 
 class Order(_Check):
@@ -222,7 +269,7 @@ class ClaimsFile(Part):
     kind: Literal["claims"]
     version: Version
     title: Text = key(says="Short name of the paper.", example="MITRE FY97")
-    year: int = key(says="Year of publication; papers are listed in this order.", example=1998)
+    year: int = key(says="Year of publication; papers are listed in this order.", example=1998, least=1, most=9999)
     reference: Text = key(says="Authors, title, year.")
     series: dict[Name, Series] = key({}, says="Names for cells that several checks look at.")
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)]

@@ -62,7 +62,8 @@ def spread(check: Spread, file: ClaimsFile, evidence: Evidence, at: At) -> Measu
     if isinstance(samples, Measured):
         return samples
     found = spread_of(samples[0].values)
-    return _said(found, samples) if found else Measured(None, "found one repeat; a spread needs at least two")
+    lacks = "one repeat; a spread needs at least two" if len(samples[0].values) < 2 else f"a mean of 0 of {check.metric}; a spread is a share of the mean"
+    return _said(found, samples) if found else Measured(None, f"found {lacks}")
 
 
 def completion(check: Completion, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
@@ -105,7 +106,7 @@ def crossover(check: Crossover, file: ClaimsFile, evidence: Evidence, at: At) ->
 
 def arithmetic(check: Arithmetic, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
     """A product over a product."""
-    number = math.prod(check.multiply) / math.prod(check.divide)
+    number = check.number
     below = f" / ({' * '.join(f'{item:g}' for item in check.divide)})" if check.divide else ""
     return Measured(Estimate(number, number, number), f"{' * '.join(f'{item:g}' for item in check.multiply)}{below} = {shown(number)}")
 
