@@ -12,7 +12,7 @@ from scpslab.analysis.claims import load_beside
 from scpslab.analysis.figures.drawing import draw
 from scpslab.analysis.figures.plots import MODELS, metric_vs_axis
 from scpslab.analysis.figures.recipe import RECIPES, load
-from scpslab.analysis.figures.source import Source
+from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.report import write_report
 from scpslab.cli import app
 from scpslab.core.errors import ScenarioError, UsageError
@@ -241,3 +241,24 @@ def test_claims_may_not_pass_for_a_paper_s(run_dir, mine):
 def test_a_unit_that_the_metric_does_not_count_in_is_refused(mine, unit, words):
     with pytest.raises(ScenarioError, match=re.escape(words)):
         load(write(mine, RECIPE.replace("y (s)", f"y, unit: {unit}")), MODELS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("axis: ber", "axis: ber\nwhere: {stcak: reno}", 'where: found "stcak"; expected one of stack, ber. Did you mean stack?'),
+        ("axis: ber", "axis: ber\nseries: [stcak]", 'series: found "stcak"; expected one of stack, ber. Did you mean stack?'),
+        ("axis: ber", "axis: ber\npanels: stcak", 'panels: found "stcak"; expected one of stack, ber. Did you mean stack?'),
+        ("axis: ber", "axis: ber\nwhere: {stack: ren}", "found no cell with stack ren; expected one of bbr, reno. Did you mean reno?"),
+        ("x (1), scale: log", "x (1), unit: kbit/s", 'found "0", and x.unit kbit/s in the recipe; expected none here. Remove it.'),
+        ("plot: metric-vs-axis", "plot: data-rate\nbin_s: 1e-9", "found a bin_s of 1e-09 for "),
+    ],
+)
+def test_what_a_recipe_says_of_a_run_that_cannot_be_is_told_with_its_file(run_dir, mine, old, new, words):
+    """Words that are no axis were ignored, a unit of another kind drew wrong labels, and such bins filled the memory."""
+    text = RECIPE.replace(old, new)
+    path = mine / "figures" / "good.yaml"
+    path.write_text(text.replace("metric: goodput_bps\naxis: ber\n", "") if "data-rate" in text else text)
+    with pytest.raises(NothingToDrawError, match=re.escape(words)) as caught:
+        draw(run_dir, ["good"])
+    assert "/mine/figures/good.yaml: " in str(caught.value)

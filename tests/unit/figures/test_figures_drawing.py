@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.plots import metric_vs_axis
 from scpslab.analysis.figures.plots.metric_vs_axis import _Positions
-from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_number
+from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_number, flow_at
 from scpslab.analysis.statistics import Group
 from scpslab.core.errors import ResultError, UsageError
 
@@ -137,3 +137,18 @@ def test_no_series_stands_at_a_negative_error_rate_on_a_linear_axis():
     for place in (-3.0, -0.5, 0.5, 3.0):
         assert 0 <= position(0.0, place) < position(1e-7, -3.0)
         assert position(1e-7, place) < position(1e-6, -3.0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "fits"),
+    [("ms", "25 ms", True), ("s", "25 ms", True), ("kbit/s", "25 ms", False), ("ms", "25", False), ("%", "1e-06", True), ("%", "25 ms", False)],
+)
+def test_a_unit_counts_quantities_of_its_kind(unit, text, fits):
+    assert metric_vs_axis._counts_in(unit, text) is fits
+
+
+def test_a_capture_that_is_not_there_is_no_matter_of_the_filter(run_dir):
+    for path in (run_dir / "cells" / CELL / "captures").iterdir():
+        path.unlink()
+    with pytest.raises(NothingToDrawError, match=r"ws4\.pcap: found no capture; expected the file of the probe"):
+        flow_at(next(cell for cell in Source(run_dir).run.cells if cell.id == CELL), "source")

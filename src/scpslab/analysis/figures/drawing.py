@@ -87,12 +87,17 @@ def _draw_applicable(found: Found, source: Source, _names: Sequence[str], draw_o
             paths += draw_one(recipe)
         except NothingToDrawError as error:
             if recipe.is_own:
-                warn(f"{recipe.file}: {error}")
+                warn(str(error))
     return paths
 
 
 def _one(recipe: Recipe, source: Source, folder: Path, formats: tuple[str, ...], models: Sequence[str]) -> list[Path]:
-    figure, stem = PLOTS[recipe.plot][1](_with_models(recipe, models), source)
+    try:
+        figure, stem = PLOTS[recipe.plot][1](_with_models(recipe, models), source)
+    except NothingToDrawError as error:
+        if not recipe.is_own:
+            raise
+        raise NothingToDrawError(f"{recipe.file}: {error}") from error
     return save(figure, folder, stem, formats)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import AfterValidator, PrivateAttr, model_validator
 
 from scpslab.analysis.figures.conditions import Conditions
 from scpslab.core.choices import one_of
@@ -26,7 +26,22 @@ FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figur
 EXTENDS = "extends"
 MERGED_KEYS = ("x", "y", "conditions")
 
-Text = Annotated[str, Field(min_length=1)]
+LONGEST_LINE = 300
+# No rate, size or time in a laboratory is so far from 0, and pictures of larger numbers fail.
+FARTHEST = 1e18
+
+
+def _line(value: str) -> str:
+    """A text for which a picture has room."""
+    text = value.strip()
+    strange = [letter for letter in text if not letter.isprintable()]
+    if strange or len(text) > LONGEST_LINE:
+        found = f"the character {strange[0]!a}" if strange else f"{len(text)} characters"
+        raise ValueError(f"found {found}; expected one line of at most {LONGEST_LINE} printable characters")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_line)]
 CellChoice = dict[str, AxisValue]
 FACTORS: dict[str, float] = {unit: factor for units in KINDS.values() for unit, factor in units.items()}
 
@@ -34,11 +49,23 @@ FACTORS: dict[str, float] = {unit: factor for units in KINDS.values() for unit, 
 class AxisStyle(Part):
     """One axis of a picture."""
 
-    label: str = key(says="Label with its unit.", example="Transfer time at the sink (s)")
+    label: Line = key(says="Label with its unit.", example="Transfer time at the sink (s)")
     unit: Annotated[str, OneOf((*FACTORS, PERCENT))] | None = key(None, says="Unit in which the axis counts. Default: base units.", example="kbit/s")
     scale: Literal["linear", "log"] = key("linear", says="Linear or logarithmic.", example="log")
     min: float | None = key(None, says="Lower limit. Default: from the values.", example=0)
     max: float | None = key(None, says="Upper limit. Default: from the values.", example=105)
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        far = [limit for limit in (self.min, self.max) if limit is not None and abs(limit) > FARTHEST]
+        if far:
+            raise ValueError(f"found the limit {far[0]:g}; expected one between {-FARTHEST:g} and {FARTHEST:g}")
+        if self.scale == "log" and self.min is not None and self.min <= 0:
+            raise ValueError(f"found min {self.min:g} on a logarithmic axis; expected a limit above 0")
+        if self.max is not None and self.max <= (self.min or 0):
+            # Without a lower limit, axes begin at 0.
+            raise ValueError(f"found max {self.max:g}, not above {'0' if self.min is None else f'min {self.min:g}'}; expected a larger one")
+        return self
 
     def divisor(self, metric: str | None = None) -> float:
         """What numbers are divided by: those of a metric, or of a swept quantity in base units.
@@ -62,8 +89,8 @@ class AxisStyle(Part):
 class PaperSeries(Part):
     """Values that a paper states, drawn as marks where the run has a cell under their conditions."""
 
-    label: str = key(says="Name in the legend.", example="TCP")
-    source: str = key(says="The place of each value in the paper, or its derivation.", example="3.1.5.1, Fig 4")
+    label: Line = key(says="Name in the legend.", example="TCP")
+    source: Line = key(says="The place of each value in the paper, or its derivation.", example="3.1.5.1, Fig 4")
     points: tuple[Annotated[tuple[float, float], PAIR], ...] = key(says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]])
     conditions: Conditions | None = key(None, says="The conditions of these values, on top of the recipe's.", example={"hosts": {"preset": "fy97-reno"}})
     is_upper_bound: bool = key(False, says="Whether the paper says only that the values lie below these.")
@@ -76,8 +103,8 @@ class Recipe(Part):
     kind: Literal["figure"]
     version: Version
     plot: str = key(says="Kind of picture.", example="metric-vs-axis")
-    title: str = key(says="One line above the picture, without conditions: the line below it says them, from the plans.", example="Goodput against delay")
-    source: str = key("", says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
+    title: Line = key(says="One line above the picture, without conditions: the line below it says them, from the plans.", example="Goodput against delay")
+    source: Line = key("", says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
     conditions: Conditions | None = key(None, says="The conditions of that figure. The caption says where the run has others.", example={"size": "4000000 B"})
     applies_to: tuple[str, ...] = key((), says="Names of the scenarios for whose runs it is drawn by default; * stands for anything.", example=["*fig04*"])
     stands_in: bool = key(False, says="Whether it is drawn by default only where no other recipe applies.")

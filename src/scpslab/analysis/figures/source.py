@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from scpslab.analysis.capture import Connection
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
-from scpslab.analysis.run import Run, RunCell, open_run
+from scpslab.analysis.run import AFRESH, Run, RunCell, open_run
 from scpslab.analysis.table import Results, read_results
 from scpslab.analysis.traces import Flow, flow_of
 from scpslab.analysis.viewpoints import capture_at, capture_near
@@ -102,11 +102,12 @@ def connection_at(cell: RunCell, where: str) -> Connection:
     probe = capture_near(plan, workload.from_) if where == "source" else capture_at(plan, workload.to)
     if probe is None:
         raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
+    path = CellFiles(cell.folder).capture(probe.name)
+    if not path.is_file():
+        raise NothingToDrawError(f"{path}: found no capture; expected the file of the probe. Draw another cell. {AFRESH}")
     connection = DATA_FLOWS[workload.kind].connection(cell, workload, probe.name)
     if connection is None:
-        raise NothingToDrawError(
-            f"{CellFiles(cell.folder).capture(probe.name)}: found no packets of {workload.name}; expected its connection. Check the filter."
-        )
+        raise NothingToDrawError(f"{path}: found no packets of {workload.name}; expected its connection. Check the filter.")
     return connection
 
 

@@ -22,7 +22,9 @@ from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_num
 from scpslab.analysis.figures.words import points, words
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.statistics import ENOUGH, Group, group_rows
-from scpslab.core.units import UnitError
+from scpslab.analysis.table import Results
+from scpslab.core.choices import one_of
+from scpslab.core.units import KINDS, PERCENT, UnitError, parse
 from scpslab.documents import key
 from scpslab.documents.quantities import AxisValue, OneOrMore
 
@@ -76,21 +78,13 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
             raise NothingToDrawError(
                 f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; expected one of {", ".join(known)}. Correct the recipe.'
             )
-    rows = [row for row in results.rows if _is_meant(row, recipe.where)]
-    if not rows:
-        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: found no cell with {recipe.where}; expected at least one. Draw another run.")
+    rows = _rows_meant(recipe, source)
     used = (recipe.axis, recipe.panels)
     series_axes = recipe.series or tuple(name for name in results.axes if name not in used and len({row[name] for row in rows}) > 1)
     series_axes = tuple(name for name in series_axes if name in results.axes)
     panel_axes = tuple(name for name in (recipe.panels,) if name in results.axes)
     groups = group_rows(rows, (*panel_axes, *series_axes, recipe.axis), (recipe.metric,))
-    numbers = {group.key[-1]: _number(recipe, group.key[-1]) for group in groups}
-    unknown = [text for text, number in numbers.items() if number is None]
-    if unknown:
-        raise NothingToDrawError(
-            f'{source.run_dir}: figure {recipe.name}: axis {recipe.axis}: found "{unknown[0]}"; expected numbers. Choose another axis in the recipe.'
-        )
-    position = _Positions([number for number in numbers.values() if number is not None], is_log=recipe.x.scale == "log")
+    position = _Positions(_axis_numbers(recipe, source, groups), is_log=recipe.x.scale == "log")
 
     by_panel: dict[str, list[Group]] = {}
     for group in _by_number(groups) if panel_axes else groups:
@@ -114,6 +108,54 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
         for axes in panels:
             _finish(axes, recipe, position)
     return figure, recipe.name
+
+
+def _rows_meant(recipe: MetricVsAxis, source: Source) -> list[dict[str, str]]:
+    """The rows that the recipe chooses."""
+    results = source.results
+    named = {"series": recipe.series, "panels": (recipe.panels,) if recipe.panels else (), "where": recipe.where}
+    for word, names in named.items():
+        # Cells may also be chosen by what is the same in all of a run, such as their stack.
+        unknown = [name for name in names if name not in (results.columns if word == "where" else results.axes)]
+        # A recipe of the project is for several scenarios, of which some lack an axis.
+        if unknown and recipe.is_own:
+            raise NothingToDrawError(f'{source.run_dir}: {word}: found "{unknown[0]}"; {one_of(unknown[0], results.axes)}')
+    rows = [row for row in results.rows if _is_meant(row, recipe.where)]
+    if not rows:
+        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: {_no_cell(recipe, results)}")
+    return rows
+
+
+def _axis_numbers(recipe: MetricVsAxis, source: Source, groups: Sequence[Group]) -> list[float]:
+    """The numbers of the axis, each once."""
+    unit, found = recipe.x.unit, []
+    where = f"{source.run_dir}: figure {recipe.name}: axis {recipe.axis}"
+    for text in dict.fromkeys(group.key[-1] for group in groups):
+        number = _number(recipe, text)
+        if number is None:
+            raise NothingToDrawError(f'{where}: found "{text}"; expected numbers. Choose another axis in the recipe.')
+        if unit is not None and not _counts_in(unit, text):
+            units = [name for units in KINDS.values() if any(_counts_in(other, text) for other in units) for name in units]
+            raise NothingToDrawError(f'{where}: found "{text}", and x.unit {unit} in the recipe; {one_of(unit, units)}')
+        found.append(number)
+    return found
+
+
+def _no_cell(recipe: MetricVsAxis, results: Results) -> str:
+    """The cells that the recipe asks for; for a value that no cell has, the values that there are."""
+    asked = {name: f"{name} {' or '.join(map(str, wanted))}" for name, wanted in recipe.where.items()}
+    for name, wanted in recipe.where.items():
+        if not any(_is_meant(row, {name: wanted}) for row in results.rows):
+            return f"found no cell with {asked[name]}; {one_of(wanted[0], dict.fromkeys(row[name] for row in results.rows))}"
+    return f"found no cell with {', '.join(asked.values())} together; expected at least one. Correct `where` in the recipe, or draw another run."
+
+
+def _counts_in(unit: str, text: str) -> bool:
+    """Whether an axis value is of the kind that a unit counts. Percent are of plain numbers."""
+    try:
+        return float(text) >= 0 if unit == PERCENT else any(parse(kind, text) >= 0 for kind, units in KINDS.items() if unit in units)
+    except ValueError:
+        return False
 
 
 def _by_number(groups: list[Group]) -> list[Group]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from scpslab.analysis.capture import Floats, Ints
 from scpslab.analysis.figures.canvas import COLOURS, LINE_STYLES, MUTED, new_stack
-from scpslab.analysis.figures.plots.rate import BIN, BinWidth
+from scpslab.analysis.figures.plots.rate import BIN, BinWidth, rate_in_bins
 from scpslab.analysis.figures.recipe import AxisStyle, CellRecipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source, connection_at, flow_at, label_of, transfer_of
 from scpslab.analysis.figures.words import words
@@ -21,7 +21,7 @@ from scpslab.analysis.metrics.base import number
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.statistics import number_in
-from scpslab.analysis.traces import Flow, binned_rate, flight_bytes, round_trips
+from scpslab.analysis.traces import Flow, flight_bytes, round_trips
 from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, queue_probe
 from scpslab.core import units
 from scpslab.documents import key
@@ -189,7 +189,7 @@ def _history(cell: RunCell, bin_s: float) -> _History:
         round_trip=round_trip,
         is_round_trip_smoothed=is_smoothed,
         depth=depth,
-        rate=_rate(seen, start_s, bin_s) if seen is not None else NOTHING,
+        rate=_rate(cell, seen, start_s, bin_s) if seen is not None else NOTHING,
         link_bps=bottleneck_bps(cell.plan, workload),
         hop=hop,
         losses=losses,
@@ -244,9 +244,9 @@ def _flow(cell: RunCell, where: str) -> Flow | None:
         return None
 
 
-def _rate(flow: Flow, start_s: float, bin_s: float) -> Series:
+def _rate(cell: RunCell, flow: Flow, start_s: float, bin_s: float) -> Series:
     """User bits per second; bytes that were seen before do not count."""
-    at, rate = binned_rate(flow.t_s - start_s, new_bytes(flow), bin_s, 0.0, float(flow.t_s.max(initial=start_s)) - start_s)
+    at, rate = rate_in_bins(cell, flow.t_s - start_s, new_bytes(flow), bin_s, float(flow.t_s.max(initial=start_s)) - start_s)
     return at + bin_s / 2, rate / MEGA
 
 

@@ -24,6 +24,7 @@ from scpslab.documents import key
 MBIT = 1e6
 BinWidth = Annotated[float, Field(gt=0)]
 BIN = key(0.5, says="Width of a bin in seconds.", example=0.5)
+MOST_BINS = 1_000_000  # more fill the memory, and no picture shows them
 CROWD = 120  # bins above which only the line is drawn
 
 
@@ -55,7 +56,7 @@ def draw_data(recipe: DataRate, source: Source) -> tuple[Figure, str]:
         for index, cell in enumerate(cells):
             flow = flow_at(cell, recipe.capture)
             zero = start_of(flow)
-            at, rate = binned_rate(flow.t_s - zero, flow.end - flow.seq, recipe.bin_s, 0.0, float(flow.t_s.max(initial=zero)) - zero)
+            at, rate = rate_in_bins(cell, flow.t_s - zero, flow.end - flow.seq, recipe.bin_s, float(flow.t_s.max(initial=zero)) - zero)
             _draw_bins(axes, at + recipe.bin_s / 2, rate, index, label_of(cell))
         _draw_link_rates(axes, cells)
         _finish(axes, recipe)
@@ -75,8 +76,8 @@ def draw_aggregate(recipe: AggregateRate, source: Source) -> tuple[Figure, str]:
     caption = f"Run {source.run_dir.name}, {_shown(cells)}; whole IP packets towards the sink in {recipe.bin_s:g} s bins, captured near the source."
     with new_figure(words(recipe, cells, caption)) as (figure, axes):
         end_s = float(bulk[0].max(initial=0.0))
-        at, bulk_rate = binned_rate(*bulk, recipe.bin_s, 0.0, end_s)
-        _, congestion_rate = binned_rate(*congestion, recipe.bin_s, 0.0, end_s)
+        at, bulk_rate = rate_in_bins(cell, *bulk, recipe.bin_s, end_s)
+        _, congestion_rate = rate_in_bins(cell, *congestion, recipe.bin_s, end_s)
         middle = at + recipe.bin_s / 2
         _draw_bins(axes, middle, bulk_rate, 0, "transfer")
         if len(congestion[0]):
@@ -85,6 +86,18 @@ def draw_aggregate(recipe: AggregateRate, source: Source) -> tuple[Figure, str]:
         _draw_link_rates(axes, cells)
         _finish(axes, recipe)
     return figure, _stem(recipe, source, cells)
+
+
+def rate_in_bins(cell: RunCell, t_s: Floats, size_bytes: Ints, bin_s: float, end_s: float) -> tuple[Floats, Floats]:
+    """As `binned_rate`, from 0 on.
+
+    Raises:
+        NothingToDrawError: too many bins.
+    """
+    if end_s > MOST_BINS * bin_s:
+        found = f"found a bin_s of {bin_s:g} for {end_s:g} s; expected at most {MOST_BINS} bins. Choose a larger one in the recipe."
+        raise NothingToDrawError(f"{cell.folder}: {found}")
+    return binned_rate(t_s, size_bytes, bin_s, 0.0, end_s)
 
 
 def _sizes(cell: RunCell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
