@@ -6,7 +6,7 @@ A cell that did not complete keeps its row with empty metrics: it is counted, ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,14 +32,14 @@ DEFAULT_DECIMALS = 9
 Columns = tuple[tuple[tuple[str, Column], ...], ...]
 
 
-def collect(run_dir: Path) -> Path:
-    """Writes RUN/results.csv from the cells that are there; returns its path.
+def collect(run_dir: Path, warn: Callable[[str], None] = lambda _: None) -> Path:
+    """Writes RUN/results.csv from the cells that are there; returns its path. `warn` hears of captures that were cut short.
 
     Raises:
         ResultError: no run, or a file of it that cannot be read.
     """
     path = RunFolder(run_dir).results
-    text = rows_as_csv(each_cell(run_dir))
+    text = rows_as_csv(each_cell(run_dir), warn)
     # A reader never sees half a table, and an interrupted run leaves the old one.
     replace_text(path, text)
     return path
@@ -60,10 +60,10 @@ class _Row:
     columns: Columns
 
 
-def rows_as_csv(cells: Iterable[RunCell]) -> str:
+def rows_as_csv(cells: Iterable[RunCell], warn: Callable[[str], None] = lambda _: None) -> str:
     """The text of results.csv. Of each cell only its row is kept: plans of a hundred thousand cells would need gigabytes."""
     known: dict[Columns, Columns] = {}
-    found = sorted((_row(cell, known) for cell in cells), key=lambda row: row.order)
+    found = sorted((_row(cell, known, warn) for cell in cells), key=lambda row: row.order)
     axes = list(dict.fromkeys(axis for row in found for axis in row.axes))
     columns = _merged([row.columns for row in found])
     header = [*BEFORE_AXES, *axes, *(name for name in AFTER_AXES if name not in axes), *columns]
@@ -72,11 +72,13 @@ def rows_as_csv(cells: Iterable[RunCell]) -> str:
     return csv_text(rows)
 
 
-def _row(cell: RunCell, known: dict[Columns, Columns]) -> _Row:
+def _row(cell: RunCell, known: dict[Columns, Columns], warn: Callable[[str], None]) -> _Row:
     """`known`: columns of the cells before; those of most cells are the same, and are kept once."""
     values: dict[str, Value] = {**_identity(cell), **cell.plan.cell.axes}
     if cell.status == "completed":
         values |= measure(cell)
+    for said in sorted(cell.cut_short):
+        warn(said)
     columns = _columns(cell.plan)
     return _Row(order(cell), tuple(cell.plan.cell.axes), values, known.setdefault(columns, columns))
 

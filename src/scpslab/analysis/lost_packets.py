@@ -38,7 +38,7 @@ from scpslab.analysis.capture import (
     split_connections,
 )
 from scpslab.analysis.metrics.base import count, number
-from scpslab.analysis.run import RunCell
+from scpslab.analysis.run import RunCell, cut_short
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
@@ -117,7 +117,7 @@ def find_losses(cell: RunCell, run: str) -> Losses:
     captures = list(_captures(cell))
     accounts = {(str(line.get("link")), str(line.get("direction"))): line for line in cell.records("accounting")}
     found: list[Lost] = []
-    notes: list[str] = []
+    notes = [cut_short(capture_file(cell, seen.name)) for seen in captures if seen.packets.is_truncated]
     logged: set[tuple[str, str]] = set()
     for probe in (probe for probe in cell.plan.cell.probes if isinstance(probe, Verdicts)):
         place = (probe.link, probe.direction)

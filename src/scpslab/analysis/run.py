@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +28,17 @@ AFRESH = f"Remove the folder of the cell. {AGAIN}"
 
 @dataclass(frozen=True)
 class RunCell:
-    """One cell of a run. `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there."""
+    """One cell of a run. `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there.
+
+    `cut_short` has a sentence for each capture that was read and ends in the middle of a packet.
+    """
 
     folder: Path
     plan: Plan
     status: str
     reason: str
     epoch_realtime_ns: int | None
+    cut_short: set[str] = field(default_factory=set, compare=False)
 
     @property
     def id(self) -> str:
@@ -70,7 +74,12 @@ class RunCell:
     def packets(self, probe: str) -> Packets | None:
         """What the capture probe `probe` saw; None when it left no file."""
         path = CellFiles(self.folder).capture(probe)
-        return read_packets(path) if path.is_file() else None
+        if not path.is_file():
+            return None
+        packets = read_packets(path)
+        if packets.is_truncated:
+            self.cut_short.add(cut_short(path))
+        return packets
 
     def connection(self, probe: str, workload: Transfer) -> Connection | None:
         """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not there."""
@@ -83,6 +92,11 @@ class RunCell:
             if (connection.server_ip, connection.server_port) == (workload.to_ip, workload.port)
         ]
         return max(mine, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
+
+
+def cut_short(path: Path) -> str:
+    """What is said of a capture that ends in the middle of a packet."""
+    return f"{path}: found a capture that ends in the middle of a packet; expected a whole one: what follows is not counted. {AFRESH}"
 
 
 @dataclass(frozen=True)

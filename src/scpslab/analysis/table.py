@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,15 +44,15 @@ class Summary:
     groups: tuple[Group, ...]
 
 
-def read_results(run_dir: Path, *, rebuild: bool = False) -> Results:
-    """The run's results.csv, collected first when it is missing or older than a cell.
+def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], None] = lambda _: None) -> Results:
+    """The run's results.csv, collected first when it is missing or older than a cell; `warn` as for `collect`.
 
     Raises:
         ResultError: no run, or a results.csv that is no table of this program.
     """
     path = RunFolder(run_dir).results
     if rebuild or _is_stale(run_dir):
-        collect(run_dir)
+        collect(run_dir, warn)
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             reader = csv.DictReader(file)

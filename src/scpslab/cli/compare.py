@@ -10,6 +10,7 @@ from scpslab.analysis import compare as comparing
 from scpslab.analysis import compare_texts
 from scpslab.analysis.effects import Method
 from scpslab.analysis.table import read_results
+from scpslab.cli.notes import warn
 from scpslab.cli.results import split
 from scpslab.cli.tables import Format, print_numbers
 from scpslab.core.errors import UsageError
@@ -41,7 +42,7 @@ def compare(
     Examples: scpslab compare last --axis stack --against cubic · scpslab compare RUN1 RUN2 RUN3 --metric transfer_s
     """
     options = comparing.Options(split(by), split(metric), test, all_pairs)
-    runs = [read_results(find_run(name)) for name in run]
+    runs = [read_results(find_run(name), warn=warn) for name in run]
     if axis is None:
         if against is not None:
             raise UsageError(f'--against: found "{against}" without --axis; expected an axis too. Runs are compared with the first that is named.')

@@ -8,6 +8,7 @@ import typer
 
 from scpslab.analysis import table
 from scpslab.analysis.table import read_results, summarise
+from scpslab.cli.notes import warn
 from scpslab.cli.tables import Format, print_numbers
 from scpslab.runs import find_run
 
@@ -31,7 +32,7 @@ def results(
 
     Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last --format csv > means.csv
     """
-    summary = summarise(read_results(find_run(run), rebuild=rebuild), split(by), split(metric))
+    summary = summarise(read_results(find_run(run), rebuild=rebuild, warn=warn), split(by), split(metric))
     print_numbers(summary, format_, table)
 
 

@@ -115,6 +115,12 @@ def test_a_capture_that_does_not_agree_with_the_account_names_nothing(cell):
     assert "Add a capture without filter" in " ".join(found.notes)
 
 
+def test_a_capture_cut_short_is_told(cell):
+    path = cell / "captures" / "ws4.pcap"
+    path.write_bytes(path.read_bytes()[:-7])
+    assert found_in(cell).notes[0].startswith(f"{path}: found a capture that ends in the middle of a packet")
+
+
 def test_a_log_with_another_size_names_nothing(cell):
     path = cell / "records" / f"{LOG}.jsonl"
     changed = [json.loads(line) for line in path.read_text().splitlines()]

@@ -48,6 +48,15 @@ def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
     assert first["max_advertised_window_bytes"] == "200000"
 
 
+def test_a_capture_cut_short_is_told(run_dir):
+    """Its cell counted as if it were whole."""
+    path = CellFiles(run_dir / "cells" / "stack=bbr,ber=0,r1").capture("ws4")
+    path.write_bytes(path.read_bytes()[:-7])
+    said = []
+    collect(run_dir, said.append)
+    assert [text.partition(";")[0] for text in said] == [f"{path}: found a capture that ends in the middle of a packet"]
+
+
 def test_derived_columns_agree_with_each_other(run_dir):
     for row in rows_of(collect(run_dir)):
         if row["status"] != "completed":

@@ -211,7 +211,7 @@ def _has_data(verdict: Verdict) -> bool:
 
 
 def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
-    results = read_results(folder)
+    results = read_results(folder, warn=warn)
     summary = summarise(results)
     run = RunFolder(folder)
     manifest = run.manifest()
