@@ -1,7 +1,8 @@
-"""Folders of the cache that several processes may want at once, and names of files that several layers know."""
+"""Folders of the cache that several processes may want at once, names of files that several layers know, and what is no file."""
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -33,3 +34,22 @@ def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return target
+
+
+def instead_of_a_file(path: Path) -> str:
+    """What is there instead of an ordinary file; "" where there is one, or nothing.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
+    try:
+        if path.is_dir():
+            return "a folder"
+        path.stat()
+    except FileNotFoundError:
+        return "a link to a file that is not there" if path.is_symlink() else ""
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return "a link that leads in a circle"
+        raise
+    return "" if path.is_file() else "no ordinary file"

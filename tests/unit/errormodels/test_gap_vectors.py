@@ -19,8 +19,9 @@ from scpslab.scenario.errors.vector import bit_map, gap_vector
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 from scpslab.kinds.errors.independent.plan import Independent
+from scpslab.kinds.errors.vector_file import scenario
 from scpslab.kinds.errors.vector_file.plan import VectorFile
-from scpslab.kinds.errors.vector_file.scenario import gaps_of_bits
+from scpslab.kinds.errors.vector_file.scenario import BLOCK_BYTES, KIND, Keys, gaps_of_bits
 
 N = 400_000
 BURST_TOLERANCE = 0.03
@@ -106,13 +107,53 @@ def test_vector_file_of_bits_repeats_with_its_own_period():
     assert gaps_of_bits(bytes(2)).tolist() == []
 
 
-@pytest.mark.parametrize(("content", "found"), [("five\n", "five"), ("0\n", "gap of 0")])
-def test_bad_vector_files_are_named(tmp_path, content, found):
-    """The message names the file and what was found."""
-    file = tmp_path / "bad.txt"
-    file.write_text(content)
-    with pytest.raises(ScenarioError, match=found):
+def test_a_map_of_many_blocks_is_read_as_one():
+    data = np.random.default_rng(1).integers(0, 256, BLOCK_BYTES + 5, dtype=np.uint8)
+    positions = np.flatnonzero(np.unpackbits(data))
+    assert (np.cumsum(gaps_of_bits(data.tobytes())[:-1]) - 1 == positions).all()
+
+
+BAD = {
+    "a word": (".txt", b"7\nfive\n", 'bad.txt:2: found "five"; expected one gap in bits per line, a whole number from 1 to 9223372036854775807. Correct'),
+    "zero": (".txt", b"0\n", 'bad.txt:1: found "0"'),
+    "a negative gap": (".txt", b"1\n\n-5\n", 'bad.txt:3: found "-5"'),
+    "a part of a bit": (".txt", b"1.5", 'bad.txt:1: found "1.5"'),
+    "a power": (".txt", b"1e3", 'found "1e3"'),
+    "an underline": (".txt", b"1_000\n", 'found "1_000"'),
+    "not a number": (".txt", b"nan\n", 'found "nan"'),
+    "more than 64 bits": (".txt", b"1" * 23, 'found "11111111111111111111111"'),
+    "bytes": (".txt", b"1\n\xff\0\n", r'bad.txt:2: found "\xff\x00"'),
+    "a byte order mark": (".txt", b"\xef\xbb\xbf5\n", r'bad.txt:1: found "\xef\xbb\xbf5"'),
+    "two in a line": (".txt", b"5" + b" " * 200 + b"6\n", 'bad.txt:1: found "5"; expected one gap in bits per line'),
+    "no gap": (".txt", b"\n \n", "bad.txt: found no gap; expected one gap in bits per line. Fill the file"),
+    "no byte": (".bits", b"", "bad.bits: found an empty file; expected an error vector. Fill it"),
+    "too many errors": (".bits", b"\xff" * 200, "bad.bits: found 1600 wrong bits of 1600; expected at most 1000"),
+    "too many gaps": (".txt", b"1\n" * 1001, "bad.txt: found more than 1000 gaps; expected"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_vector_files_are_named_with_their_line_before_and_in_a_run(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(scenario, "MOST_ERRORS", 1000)
+    suffix, content, found = BAD[name]
+    file = tmp_path / f"bad{suffix}"
+    file.write_bytes(content)
+    ((key, said),) = KIND.problems(Keys(file=file.name), tmp_path)
+    assert (key, found in said) == (("file",), True), said
+    with pytest.raises(ScenarioError) as caught:
         vector("vector-file", file=str(file))
+    assert str(caught.value) == f"{tmp_path}/{said}"
+
+
+def test_what_is_no_file_is_called_what_it_is(tmp_path):
+    (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    (tmp_path / "lost.txt").symlink_to("none")
+    os.mkfifo(tmp_path / "pipe.txt")
+    words = {"folder": "a folder", "loop": "a link that leads in a circle", "lost": "a link to a file that is not there", "pipe": "no ordinary file"}
+    for name, found in words.items():
+        ((_, said),) = KIND.problems(Keys(file=f"{name}.txt"), tmp_path)
+        assert said == f'found "{name}.txt", {found}; expected an error vector. Correct the name.'
 
 
 def test_a_missing_vector_file_is_named(tmp_path):
@@ -141,7 +182,7 @@ def test_a_vector_that_is_another_one_now_or_no_file_is_refused(tmp_path, read):
     with pytest.raises(ScenarioError, match="another content"):
         read(VectorFile(file=str(path), sha256="0" * 64))
     for name in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "none")):
-        with pytest.raises(ScenarioError, match="found no file"):
+        with pytest.raises(ScenarioError, match="found (no file|no ordinary file|a folder)"):
             read(VectorFile(file=name, sha256=digest))
 
 

@@ -8,13 +8,17 @@ A plan names its vector by an absolute path. Plans of somebody else's run are re
 from __future__ import annotations
 
 import hashlib
+import io
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scpslab.core.errors import ScenarioError
+from scpslab.core.folders import instead_of_a_file
 from scpslab.core.names import shown
 from scpslab.documents.parts import Part, key
 from scpslab.documents.yaml_lines import Problem
@@ -32,6 +36,13 @@ if TYPE_CHECKING:
 # What file systems take.
 LONGEST_PART_BYTES = 255
 LARGEST_BYTES = 256 << 20
+# Their gaps take 128 MiB, also in the guest.
+MOST_ERRORS = 1 << 24
+# A map is read in blocks: each of their bits is a byte for a while.
+BLOCK_BYTES = 1 << 20
+LONGEST_LINE_BYTES = 100
+LARGEST_GAP = 2**63 - 1
+GAP = re.compile(rb"[0-9]{1,30}")
 
 
 @dataclass(frozen=True)
@@ -82,15 +93,15 @@ class VectorFileModel(ErrorModel):
         return "found the model vector-file without a file; expected file, the name of an error vector" if errors.file is None else None
 
     def problems(self, errors: Keys, folder: Path) -> Iterator[Problem]:
-        """A file that is not there, or not in the scenario's folder."""
+        """A file that is not there, is not in the scenario's folder, or is no error vector."""
         if errors.file is None or (_RUNS and _named(errors.file)):
             return
         if not _is_within(errors.file):
             yield ("file",), f'found {shown(errors.file)}; expected the path of a file in the scenario\'s folder, without "..". Put the vector there.'
-        elif _RUNS or not (folder / errors.file).is_file():
+        elif _RUNS:
             yield ("file",), f"found no file {shown(errors.file)} beside the scenario; expected an error vector. Correct the name."
-        elif not (folder / errors.file).resolve().is_relative_to(folder.resolve()):
-            yield ("file",), f"found {shown(errors.file)}, a link out of the scenario's folder; expected a file in it. Copy the vector there."
+        elif said := _wrong_beside(folder, errors.file):
+            yield ("file",), said
 
     def plan(self, errors: Keys, folder: Path) -> VectorFile:
         """The file, and the digest of its content.
@@ -110,8 +121,8 @@ class VectorFileModel(ErrorModel):
             ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the plan was made.
         """
         path = Path(settings.file)
-        data = _read(path, settings.sha256)
-        return gaps_of_bits(data) if path.suffix == ".bits" else _repeating(gaps_of_text(path, data), 0)
+        data = _checked(path, _read(path, settings.sha256))
+        return gaps_of_bits(data) if path.suffix == ".bits" else _repeating(gaps_of_text(data), 0)
 
     def bit_map(self, settings: VectorFile, n: int, draws: Draws, bits: int) -> bytes:
         """The file as it is, whatever the length of drawn vectors; gaps end with their last error, filled up to a whole byte.
@@ -120,10 +131,10 @@ class VectorFileModel(ErrorModel):
             ScenarioError: as for `gaps`.
         """
         path = Path(settings.file)
-        data = _read(path, settings.sha256)
+        data = _checked(path, _read(path, settings.sha256))
         if path.suffix == ".bits":
             return data
-        gaps = gaps_of_text(path, data)
+        gaps = gaps_of_text(data)
         # As floats, which do not overflow.
         total = float(gaps.astype("float64").sum())
         if total > LONGEST_MAP_BITS:
@@ -148,6 +159,61 @@ def _is_within(name: str) -> bool:
     return name.isprintable() and not name.startswith("/") and ".." not in parts and all(len(part.encode()) <= LONGEST_PART_BYTES for part in parts)
 
 
+def _wrong_beside(folder: Path, name: str) -> str:
+    """What is wrong with the file of that name in a scenario's folder."""
+    path = folder / name
+    try:
+        if found := instead_of_a_file(path):
+            return f"found {shown(name)}, {found}; expected an error vector. Correct the name."
+        if not path.is_file():
+            return f"found no file {shown(name)} beside the scenario; expected an error vector. Correct the name."
+        if not path.resolve().is_relative_to(folder.resolve()):
+            return f"found {shown(name)}, a link out of the scenario's folder; expected a file in it. Copy the vector there."
+        state = path.stat()
+        return _wrong_in_file(path, name, state.st_mtime_ns, state.st_size)
+    except OSError as error:
+        return f"{shown(name)}: found {error.strerror}; expected an error vector. Name a file that can be read."
+
+
+@lru_cache(maxsize=64)
+def _wrong_in_file(path: Path, name: str, _mtime_ns: int, _size_bytes: int) -> str:
+    """What is wrong with a file's content. The cells of a sweep share their vectors, which are read once."""
+    try:
+        return f"{name}{said}" if (said := _wrong_in(path.suffix, _content(path))) else ""
+    except ScenarioError as error:
+        return str(error)
+
+
+def _wrong_in(suffix: str, data: bytes) -> str:
+    """What is wrong with a vector's content, to be put behind its name; "" if it is a vector."""
+    if not data:
+        return ": found an empty file; expected an error vector. Fill it, or use the model none."
+    return _wrong_in_bits(data) if suffix == ".bits" else _wrong_in_text(data)
+
+
+def _wrong_in_bits(data: bytes) -> str:
+    count = sum(int.from_bytes(data[at : at + BLOCK_BYTES]).bit_count() for at in range(0, len(data), BLOCK_BYTES))
+    if count > MOST_ERRORS:
+        return f": found {count} wrong bits of {len(data) * 8}; expected at most {MOST_ERRORS}, because each takes memory. Use a shorter vector."
+    return ""
+
+
+def _wrong_in_text(data: bytes) -> str:
+    count = 0
+    file = io.BytesIO(data)
+    # A file without ends of lines is not read as one line.
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES), b""), 1):
+        if (text := line.strip()) or len(line) == LONGEST_LINE_BYTES:
+            if len(line) == LONGEST_LINE_BYTES or not GAP.fullmatch(text) or not 1 <= int(text) <= LARGEST_GAP:
+                found = shown(text.decode("latin-1"))
+                expected = f"expected one gap in bits per line, a whole number from 1 to {LARGEST_GAP}"
+                return f":{number}: found {found}; {expected}. Correct the line, or use the suffix .bits for raw bits."
+            count += 1
+            if count > MOST_ERRORS:
+                return f": found more than {MOST_ERRORS} gaps; expected at most that many, because each takes memory. Use a shorter vector."
+    return "" if count else ": found no gap; expected one gap in bits per line. Fill the file, or use the model none."
+
+
 def _named(name: str) -> VectorFile | None:
     """The vector of the run that has this name at the end of its path."""
     parts = Path(name).parts
@@ -170,33 +236,36 @@ def _content(path: Path) -> bytes:
     try:
         # A plan may come from anywhere: a device or a pipe would be read for ever.
         if not path.is_file():
-            raise ScenarioError(f"{path}: found no file of that name; expected an error vector. Put it there, or name another one in the scenario.")
+            found = instead_of_a_file(path) or "no file of that name"
+            raise ScenarioError(f"{path}: found {found}; expected an error vector. Put it there, or name another one in the scenario.")
         if (size := path.stat().st_size) > LARGEST_BYTES:
             raise ScenarioError(f"{path}: found {size} bytes; expected an error vector of at most {LARGEST_BYTES}. Use a shorter one.")
         # The kernel's files say that they are empty, and some, such as /proc/kmsg, never end.
         return path.read_bytes() if size else b""
     except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror}; expected an error vector. Name a file that can be read.") from error
+        raise ScenarioError(f"{path}: found {error.strerror}; expected an error vector. Name a file that can be read.") from error
 
 
-def gaps_of_text(path: Path, data: bytes) -> npt.NDArray[np.uint64]:
+def _checked(path: Path, data: bytes) -> bytes:
+    if said := _wrong_in(path.suffix, data):
+        raise ScenarioError(f"{path}{said}")
+    return data
+
+
+def gaps_of_text(data: bytes) -> npt.NDArray[np.uint64]:
     """Gaps of a file with one on each line."""
     import numpy as np
 
-    try:
-        gaps = np.array([int(line) for line in data.decode("ascii").split()], dtype=np.int64)
-    except (ValueError, OverflowError) as error:
-        raise ScenarioError(f"{path}: found {error}; expected one gap in bits per line. Use the suffix .bits for raw bits.") from error
-    if len(gaps) and gaps.min() < 1:
-        raise ScenarioError(f"{path}: found a gap of {gaps.min()}; expected gaps of at least 1 bit. Correct the file.")
-    return gaps.astype(np.uint64)
+    return np.fromiter((int(line) for line in io.BytesIO(data) if line.strip()), dtype=np.uint64)
 
 
 def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
     """Gaps of a bit map in which 1 is an error; the last one leads over its end to the first error, so that the period is the map's length."""
     import numpy as np
 
-    positions = np.flatnonzero(np.unpackbits(np.frombuffer(data, dtype=np.uint8))).astype(np.int64)
+    octets = np.frombuffer(data, dtype=np.uint8)
+    blocks = (np.flatnonzero(np.unpackbits(octets[at : at + BLOCK_BYTES])) + at * 8 for at in range(0, len(octets), BLOCK_BYTES))
+    positions = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
     gaps = np.diff(positions, prepend=-1).astype(np.uint64)
     return _repeating(gaps, len(data) * 8 - 1 - int(positions[-1]) if len(positions) else 0)
 
