@@ -19,6 +19,7 @@ from types import ModuleType
 
 from scpslab import plan as plans
 from scpslab.core.choices import one_of
+from scpslab.core.folders import instead_of_a_file
 from scpslab.core.ownership import somebody_elses
 from scpslab.core.project import PACKAGE
 from scpslab.plan import PlanError, schema
@@ -123,9 +124,7 @@ class OwnTopology:
                 "rights. Read it, then repeat the command with --trust."
             )
         module = _run(path, tree, self.sha256)
-        if not _are_parameters(module.PARAMETERS):
-            raise TopologyError(f"{path}: found PARAMETERS of type {_kind(module.PARAMETERS)}; expected Parameters(…). See {PAGE}.")
-        self.parameters: Parameters = module.PARAMETERS
+        self.parameters = _parameters(path, module.PARAMETERS)
         self._describe = module.describe
         self._known: dict[tuple[tuple[str, int | None], ...], Network] = {}
 
@@ -147,10 +146,11 @@ class OwnTopology:
             first, second = self._describe(dict(values)), self._describe(dict(values))
         if not isinstance(first, Network):
             raise TopologyError(f'{here}: describe: found {_kind(first)}; expected a Network. End the function with "return net".')
-        if first != second:
-            raise TopologyError(f"{here}: describe: found another network at the second call; expected the same one. Use no random numbers and no time.")
+        # First what is wrong with it: a rate that is not a number is not equal to itself.
         if said := wrong_with(first):
             raise TopologyError(f"{here}: describe: {said}")
+        if first != second:
+            raise TopologyError(f"{here}: describe: found another network at the second call; expected the same one. Use no random numbers and no time.")
         return first
 
 
@@ -180,14 +180,16 @@ def _in_names(network: Network, said: str) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.is_file():
-            if path.stat().st_size > LARGEST_BYTES:
-                raise TopologyError(f"{path}: found a file of {path.stat().st_size} bytes; expected a topology. Correct the path.")
-            return path.read_bytes()
+        found = instead_of_a_file(path)
+        if not found and path.is_file():
+            with path.open("rb") as file:
+                source = file.read(LARGEST_BYTES + 1)
+            if len(source) <= LARGEST_BYTES:
+                return source
+            found = f"a file of more than {LARGEST_BYTES} bytes"
     except (OSError, ValueError) as error:
         raise TopologyError(f"{path}: found {getattr(error, 'strerror', None) or error}; expected a topology. Correct the path.") from error
-    if path.exists():
-        found = "a folder" if path.is_dir() else "no ordinary file"
+    if found:
         raise TopologyError(f"{path}: found {found}; expected the file of a topology. Correct the path.")
     beside = sorted(f"./{file.name}" for file in path.parent.glob(f"*{SUFFIX}")) if path.parent.is_dir() else []
     near = f" Did you mean {one_near}?" if (one_near := _only_near(path, beside)) else ""
@@ -239,7 +241,9 @@ def _messages(path: Path, line: int) -> Iterator[None]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame.lineno for frame in frames if frame.filename == str(path)]
         place = f"{path}:{own[-1] if own else line}"
@@ -251,8 +255,15 @@ def _messages(path: Path, line: int) -> Iterator[None]:
         raise TopologyError(f"{place}: {found}") from error
 
 
-def _are_parameters(value: object) -> bool:
-    return isinstance(value, Parameters) and all(isinstance(one, Parameter) for one in value.declared.values())
+def _parameters(path: Path, found: object) -> Parameters:
+    """What a file has as PARAMETERS, if they are parameters."""
+    if not isinstance(found, Parameters):
+        raise TopologyError(f"{path}: found PARAMETERS of type {_kind(found)}; expected Parameters(…). See {PAGE}.")
+    for name, one in found.declared.items():
+        if not isinstance(one, Parameter):
+            expected = "expected rate(…), duration(…), size(…) or count(…)"
+            raise TopologyError(f"{path}: PARAMETERS: {name}: found {_kind(one)}; {expected}. See {PAGE}.")
+    return found
 
 
 def _kind(value: object) -> str:

@@ -107,6 +107,8 @@ def test_a_path_is_never_a_name_of_the_project_s(place):
         ("relay", "For your own file, write ./relay.py"),
         ("./relay", "expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py"),
         ("./folder.py", "folder.py: found a folder; expected the file of a topology. Correct the path."),
+        ("./loop.py", "loop.py: found a link that leads in a circle; expected the file of a topology. Correct the path."),
+        ("./large.py", "large.py: found a file of more than 1048576 bytes; expected the file of a topology. Correct the path."),
         ("/etc/passwd", "begins with ./, ../ or / and ends with .py. Correct the value."),
         ("./really.py", "really.py: found no such file; expected a topology. Paths count from the scenario's folder. Did you mean ./relay.py?"),
         ("./.py/../../", "ends with .py"),
@@ -114,10 +116,13 @@ def test_a_path_is_never_a_name_of_the_project_s(place):
 )
 def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, named, said):
     (place / "folder.py").mkdir()
+    (place / "loop.py").symlink_to("loop.py")
+    (place / "large.py").write_bytes(b"#" * (1 << 20) + b"\n")
     (place / "rover.yaml").write_text(SCENARIO.replace("./relay.py", named))
     found = complaint(place)
     assert found.startswith("rover.yaml:4: topology: ")
     assert said in found
+    assert found.count("; expected ") == 1
 
 
 @pytest.mark.parametrize(
@@ -139,6 +144,19 @@ def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, n
         ("    return net\n", "", 'relay.py:6: describe: found nothing; expected a Network. End the function with "return net".'),
         ("    return net\n", "    return [net]\n", "relay.py:6: describe: found list; expected a Network."),
         ('net.switch("sat")', "raise SystemExit(3)", "relay.py:10: found SystemExit: 3; expected a description"),
+        ('net.switch("sat")', "raise GeneratorExit", "relay.py:10: found GeneratorExit; expected a description of a network. Correct the file."),
+        ('role="sink"', 'role="snik"', 'relay.py:9: node "ground": found the role "snik"; expected one of source, sink, congestion, monitor. Correct the role'),
+        (
+            'net.switch("sat")',
+            '[net.host(f"h{number}") for number in range(100_000)]',
+            "relay.py:10: node h4094: found more than 4096 nodes; expected a network that one guest holds. Describe a smaller one.",
+        ),
+        ('p["data_rate"], 0, Q', 'float("nan"), 0, Q', "relay.py:6: describe: link hop.directions[0].rate_bps: found NaN; expected a whole number"),
+        (
+            'delay=duration("270 ms", "delay of the hop")',
+            "Delay=1",
+            "relay.py: PARAMETERS: Delay: found int; expected rate(…), duration(…), size(…) or count(…). See docs/write-a-topology.md.",
+        ),
         ('net.switch("sat")', 'net.host("ground")', "relay.py:10: node ground: found the name a second time; expected it once."),
         ('via="sat", ', "", "relay.py:11: link rover-ground: found a delay without a via node; expected a switch that holds the delay."),
         ('net.switch("sat")', "pass", 'relay.py:6: describe: link hop.via: found "sat"; expected one of none, for there is none. Correct the network.'),

@@ -12,6 +12,9 @@ from scpslab.plan.disciplines import DEFAULT
 
 # Roles of hosts that make other people's traffic or only listen; `hosts.*` of a scenario leaves them as they are.
 BYSTANDERS = ("congestion", "monitor")
+ROLES = ("source", "sink", *BYSTANDERS)
+# Nodes, and links: more than one guest holds. Whatever looks at a network may look at each of them for each.
+MOST = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ class Network:
 
     def host(self, name: str, role: str = "") -> None:
         """Adds a host."""
+        if role and role not in ROLES:
+            raise ValueError(f"node {shown(name)}: found the role {shown(role)}; expected one of {', '.join(ROLES)}. Correct the role, or leave it out.")
         self._add(Node(name, "host"))
         if role:
             self.roles[role] = name
@@ -182,6 +187,8 @@ class Network:
             raise ValueError(f"node: found the name {shown(node.name)}; expected {EXPECTED}. Rename the node.")
         if any(known.name == node.name for known in self.nodes):
             raise ValueError(f"node {node.name}: found the name a second time; expected it once. Rename one of the nodes.")
+        if len(self.nodes) == MOST:
+            raise ValueError(f"node {node.name}: found more than {MOST} nodes; expected a network that one guest holds. Describe a smaller one.")
         self.nodes.append(node)
 
     def _join(self, link: Link) -> None:
@@ -190,4 +197,6 @@ class Network:
                 raise ValueError(f"link {shown(link.name)}: found the name {shown(name)}; expected {EXPECTED}. Rename it.")
         if any(known.name == link.name for known in self.links):
             raise ValueError(f"link {link.name}: found the name a second time; expected it once. Rename one of the links.")
+        if len(self.links) == MOST:
+            raise ValueError(f"link {link.name}: found more than {MOST} links; expected a network that one guest holds. Describe a smaller one.")
         self.links.append(link)
