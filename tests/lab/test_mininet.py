@@ -62,10 +62,28 @@ for n in range(3):
     net.addLink(switches[n], switches[n - 1])
 net.start()
 """
+LINK = "from mininet.net import Mininet\nfrom mininet.link import TCLink\nnet = Mininet(link=TCLink)\nh1, h2 = net.addHost('h1'), net.addHost('h2')\n"
 # Scripts, the exit code, and words of what is said.
 WRONG = {
     "no Python": ("net = Mininet(", 2, "SyntaxError: '(' was never closed"),
-    "no network": ("print('only words')", 2, "found no network"),
+    "no network": ("print('only words')", 2, "found no Mininet(...) and no topos; expected a network"),
+    "no word": ("raise SystemExit(0)", 2, "found no network and no word; expected Mininet(...), or topos"),
+    "topos that are a number": ("topos = 5", 2, "found topos of type int; expected a dictionary of names and Topo classes"),
+    "a topo that is a number": ("topos = {'b': 5}", 2, "found topos['b'] that makes no Topo but int; expected a Topo class"),
+    "a node twice": (LINK + "net.addHost('h1')", 2, "found a second node h1; expected a name of its own for each node"),
+    **{
+        said: (LINK + f"net.addLink(h1, h2, {said})", 2, f"found {said}; expected {expected}")
+        for said, expected in {
+            "bw=-10": "bw of at least 8e-6 Mbit/s",
+            "bw='fast'": "bw of",
+            "loss='10%'": "loss of 0 to 100 %",
+            "max_queue_size='many'": "a whole number of packets",
+            "max_queue_size=1.5": "a whole number of packets",
+        }.items()
+    },
+    "numbers that are none": (LINK + "net.addLink(h1, h2, bw=float('nan'))", 2, "found bw=nan; expected bw of"),
+    "an endless rate": (LINK + "net.addLink(h1, h2, bw=float('inf'))", 2, "found bw=inf; expected bw of"),
+    "an endless delay": (LINK + "net.addLink(h1, h2, delay='1' * 400 + 's')", 2, "…; expected a time of at most 9223372036 s"),
     "several topos": (TOPOS, 2, "3 topos (tree, linear, single)"),
     "an exception": (BEGIN + "raise ValueError('later')", 1, "ValueError: later"),
     "an end": (BEGIN + "raise SystemExit(3)", 1, "the script ended with exit code 3"),
@@ -140,6 +158,8 @@ def test_wrong_and_hostile_scripts_are_answered(tmp_path, name):
     code, said, noted = mn(tmp_path, script)
     assert (code, words in said + noted) == (expected, True), said[-2000:] + noted
     assert "Traceback" not in noted
+    assert "Traceback" not in said or name in ("no Python", "an exception")
+    assert ("found no network and no word" in noted) == (name == "no word")
     assert [path.name for path in tmp_path.iterdir()] == ["net.py"]
 
 

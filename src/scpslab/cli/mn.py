@@ -15,6 +15,7 @@ from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless
 from scpslab.core import names, strict_json, units
 from scpslab.core.errors import INTERRUPTED_EXIT, ScenarioError, UsageError
+from scpslab.core.folders import instead_of_a_file
 from scpslab.core.scratch import scratch
 from scpslab.engine import INTERACTIVE
 from scpslab.engine.base import CellRun, Engine, Interrupted
@@ -61,9 +62,11 @@ def mn(
     if keep and keep.exists():
         raise UsageError(f"--keep: found {keep}; expected a folder that is not there yet. Choose another name.")
     try:
-        wall_s = max(units.parse("duration", limit) // 10**9, 1)
+        wall_s = units.parse("duration", limit) // 10**9
     except units.UnitError as error:
         raise UsageError(f"--limit: {error}. Correct the option.") from error
+    if wall_s < 1:
+        raise UsageError(f"--limit: found {names.shown(limit)}; expected at least 1 s. Correct the option.")
     asked = MininetScript(file=names.file_label(script.name), code=_text(script), topo=topo, test=TESTS[test], commands=_text(commands), described="")
     runner = ENGINES[engine]()
     notes = Notes(plain_console(stderr=True))
@@ -88,13 +91,40 @@ def mn(
 
 
 def _text(path: Path | None) -> str:
-    """A file's text, which goes into the plan; the plan's reader refuses what is too long for it."""
+    """A file's text, which goes into the plan."""
     if path is None:
         return ""
-    if not path.is_file():
-        raise UsageError(f"{path}: found no such file; expected one with text. Correct the path.")
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return file.read(LONGEST_TEXT + 1)
+    try:
+        if found := instead_of_a_file(path):
+            raise UsageError(f"{path}: found {found}; expected a file with text. Correct the path.")
+        with path.open("rb") as file:
+            # A character has at most four bytes.
+            content = file.read(4 * LONGEST_TEXT + 1)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: found no such file; expected one with text. Correct the path.") from None
+    except OSError as error:
+        raise UsageError(f"{path}: found {error.strerror}; expected a file with text. Name one that can be read.") from error
+    if b"\0" in content:
+        raise UsageError(f"{path}:{_line(content, content.index(0))}: found the character NUL; expected text. Remove it.")
+    if len(content) > 4 * LONGEST_TEXT:
+        raise _too_long(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # Its bytes are those behind a byte order mark, its places too.
+        byte, line = error.object[error.start], _line(error.object, error.start)
+        raise UsageError(f"{path}:{line}: found the byte 0x{byte:02x}; expected text in UTF-8. Save the file in UTF-8.") from error
+    if len(text) > LONGEST_TEXT:
+        raise _too_long(path)
+    return text.replace("\r\n", "\n")
+
+
+def _line(content: bytes, at: int) -> int:
+    return content.count(b"\n", 0, at) + 1
+
+
+def _too_long(path: Path) -> UsageError:
+    return UsageError(f"{path}: found more than {LONGEST_TEXT} characters; expected at most that many, because a plan holds the text. Shorten the file.")
 
 
 def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) -> Described:
@@ -106,8 +136,11 @@ def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) ->
     status = runner.run(CellRun(plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S), folder))
     path = folder / "network.json"
     if not path.is_file():
-        _say(folder)
-        raise ScenarioError(f"{asked.file}: found no network ({status['reason'] or 'nothing said'}); expected Mininet(...), or topos. Correct the script.")
+        reason = f" ({status['reason']})" if status["reason"] else ""
+        # Whatever the script or its guest said is more than is known here.
+        if _say(folder):
+            raise ScenarioError(f"{asked.file}: found an end before there was a network{reason}; expected a network. Correct what is said above.")
+        raise ScenarioError(f"{asked.file}: found no network and no word{reason}; expected Mininet(...), or topos. Correct the script.")
     with path.open("rb") as file:
         content = file.read(LARGEST_NETWORK_BYTES + 1)
     try:
@@ -139,14 +172,18 @@ def _interact(runner: Engine, plan: Plan, folder: Path) -> bool:
                 shutil.copytree(work / "cell" / "out", folder)
 
 
-def _say(folder: Path) -> None:
-    """Prints what a script said, which the lab's console has."""
+def _say(folder: Path) -> bool:
+    """Prints what a script said, which the lab's console has; returns whether it said anything."""
     path = CellFiles(folder).log("console")
-    if path.is_file():
-        with path.open("rb") as file:
-            said = file.read(MOST_SAID_BYTES)
-        text = said.decode(errors="replace").replace("\r", "")
-        # What comes behind it is the kernel's.
-        typer.echo(harmless(text.rpartition(END_OF_SCRIPT)[0] or text).rstrip("\n"))
-        if path.stat().st_size > MOST_SAID_BYTES:
-            warn(f"found {path.stat().st_size} bytes of output; these are the first {MOST_SAID_BYTES}")
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        text = file.read(MOST_SAID_BYTES).decode(errors="replace").replace("\r", "")
+    # What comes behind it is the kernel's.
+    before, end, _ = text.rpartition(END_OF_SCRIPT)
+    said = harmless(before if end else text).rstrip("\n")
+    if said:
+        typer.echo(said)
+    if path.stat().st_size > MOST_SAID_BYTES:
+        warn(f"found {path.stat().st_size} bytes of output; these are the first {MOST_SAID_BYTES}")
+    return bool(said)

@@ -6,6 +6,7 @@ The script finds Mininet's own modules; `Mininet`, `CLI`, links and controllers 
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import re
@@ -22,8 +23,10 @@ import mininet.cli
 import mininet.link
 import mininet.net
 import mininet.node
+import mininet.topo
 from mininet.util import buildTopo
 
+from scpslab.core.units import LARGEST
 from scpslab.lab import iperf
 from scpslab.lab.cell import Prepared
 from scpslab.lab.changes import LinkChanges, link_between
@@ -40,6 +43,13 @@ DEFAULT_QUEUE = 1000
 # tc reads a time without a unit as microseconds.
 UNITS_NS = {"s": 10**9, "sec": 10**9, "secs": 10**9, "ms": 10**6, "msec": 10**6, "msecs": 10**6, "us": 1000, "usec": 1000, "usecs": 1000, "": 1000}
 TIME = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)")
+# Numbers of a link: between what they are, and in words. Whatever is 0 is as if it were not there.
+NUMBERS = {
+    "bw": (8e-6, LARGEST / 10**6, "bw of at least 8e-6 Mbit/s"),
+    "loss": (0, 100, "loss of 0 to 100 %, as a number"),
+    "max_queue_size": (1, LARGEST, "a whole number of packets"),
+}
+LONGEST_SHOWN = 60
 CONTROLLERS = ("Controller", "OVSController", "RemoteController", "DefaultController", "NullController", "NOX", "Ryu")
 HOSTS = ("Host", "Node", "CPULimitedHost")
 BRIDGES = "switches are learning bridges of Open vSwitch"
@@ -53,6 +63,22 @@ SHAPERS, REFUSED = ("use_htb", "use_hfsc", "use_tbf"), ("enable_ecn", "enable_re
 def refuse(found: str, expected: str) -> SystemExit:
     """The end of a script that asks for what there is not."""
     return SystemExit(f"scpslab mn: found {found}; expected {expected}.")
+
+
+def _given(name: str, value: Any) -> str:
+    text = repr(value)
+    return f"{name}={text[:LONGEST_SHOWN]}{'…' if len(text) > LONGEST_SHOWN else ''}"
+
+
+def _number(name: str, value: Any) -> float:
+    least, most, expected = NUMBERS[name]
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (number == 0 or least <= number <= most) or (name == "max_queue_size" and number % 1):
+        raise refuse(_given(name, value), expected)
+    return number
 
 
 class Ignored:
@@ -131,6 +157,8 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
             self.notes["".join(one if one.isprintable() else "?" for one in text)[:LONGEST_LABEL]] = None
 
     def _node(self, kind: str, name: str, **params: Any) -> Any:
+        if name in self.planned:
+            raise refuse(f"a second node {name}", "a name of its own for each node")
         gateway = re.search(r"\d+\.\d+\.\d+\.\d+", str(params.get("defaultRoute") or ""))
         self.planned[name] = {"name": name, "kind": kind, "gateway": gateway and gateway[0]}
         self.given[name], self.ports[name] = params, []
@@ -199,24 +227,24 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
             words = {}
         if found := [name for name in REFUSED if name in words]:
             raise refuse(found[0], "a drop-tail queue; a scenario has RED, CoDel and ECN")
-        bw, loss, queue = (words.pop(name, default) for name, default in (("bw", 0), ("loss", 0), ("max_queue_size", DEFAULT_QUEUE)))
+        bw, loss, queue = (_number(name, words.pop(name, default)) for name, default in (("bw", 0), ("loss", 0), ("max_queue_size", DEFAULT_QUEUE)))
         delay_ns, jitter_ns = (self._time(name, words.pop(name, 0)) for name in ("delay", "jitter"))
         for name in words:
             self.note(f"{name}: ignored; " + ("the serialiser is exact" if name in SHAPERS else "not a word that links have here"))
-        if float(bw) < 0 or 0 < float(bw) < 8e-6 or not 0 <= float(loss) <= 100:
-            raise refuse(f"bw={bw}, loss={loss}", "bw of at least 8e-6 Mbit/s, and loss of 0 to 100 %")
-        if float(loss):
+        if loss:
             self.note("loss: each packet is lost with the same probability, whatever its length, behind the link and not before it")
-        rate_bps = round(float(bw) * 10**6 / 8) * 8 or None
-        return {"rate_bps": rate_bps, "limit_packets": int(queue), "delay_ns": delay_ns, "jitter_ns": jitter_ns, "loss": float(loss) / 100}
+        rate_bps = round(bw * 10**6 / 8) * 8 or None
+        return {"rate_bps": rate_bps, "limit_packets": int(queue), "delay_ns": delay_ns, "jitter_ns": jitter_ns, "loss": loss / 100}
 
     def _time(self, name: str, value: Any) -> int:
         found = TIME.fullmatch(str(value))
         if found is None or found[2] not in UNITS_NS:
-            raise refuse(f"{name}={value!r}", "a time such as '5ms'")
+            raise refuse(_given(name, value), "a time such as '5ms'")
+        if (time_ns := float(found[1]) * UNITS_NS[found[2]]) > LARGEST:
+            raise refuse(_given(name, value), f"a time of at most {LARGEST // 10**9} s")
         if value and not found[2]:
             self.note(f"{name}={value}: microseconds, as tc reads a time without a unit")
-        return round(float(found[1]) * UNITS_NS[found[2]])
+        return round(time_ns)
 
     def interface(self, node: str, name: str) -> Any:
         """An interface of the lab's, once there is one."""
@@ -341,9 +369,19 @@ def serve(cell: Prepared, script: MininetScript) -> None:
 
 def _chosen(topos: Any, script: MininetScript) -> None:
     """Does the test on one of the script's `topos`."""
+    if not isinstance(topos, dict):
+        raise refuse(f"topos of type {type(topos).__name__}", "a dictionary of names and Topo classes")
+    names = ", ".join(map(str, topos))
     if not script.topo and len(topos) != 1:
-        raise refuse(f"no Mininet(...) and {len(topos)} topos ({', '.join(map(str, topos))})", "a network, or --topo NAME with one of them")
-    net = Net(topo=buildTopo(topos, script.topo or next(iter(topos))), link=ShapedLink, controller=None)
+        raise refuse(f"no Mininet(...) and {f'{len(topos)} topos ({names})' if topos else 'no topos'}", "a network, or --topo NAME with one of them")
+    chosen = script.topo or str(next(iter(topos)))
+    name = chosen.partition(",")[0]
+    if name not in topos:
+        raise refuse(f"--topo {name}", f"one of {names or 'none, for the script has no topos'}")
+    topo = buildTopo(topos, chosen) if callable(topos[name]) else topos[name]
+    if not isinstance(topo, mininet.topo.Topo):
+        raise refuse(f"topos[{name!r}] that makes no Topo but {type(topo).__name__}", "a Topo class, or a function that returns a Topo")
+    net = Net(topo=topo, link=ShapedLink, controller=None)
     net.begin()
     {"cli": lambda: prompt(net), "pingall": net.pingAll, "iperf": net.iperf}[script.test]()
 

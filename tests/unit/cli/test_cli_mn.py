@@ -1,0 +1,73 @@
+"""`scpslab mn`: files and options that are none are refused before a guest starts, and what a script said is told without the kernel's words."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from scpslab.cli import mn
+from scpslab.lab.place import END_OF_SCRIPT
+from scpslab.runs import CellFiles
+
+UTF_8 = "expected text in UTF-8. Save the file in UTF-8."
+SHORT = "expected at most that many, because a plan holds the text. Shorten the file."
+FILES = {
+    "latin.py": (b"# first\n# caf\xe9\n", f":2: found the byte 0xe9; {UTF_8}"),
+    "marked.py": (b"\xef\xbb\xbf# first\n\xff", f":2: found the byte 0xff; {UTF_8}"),
+    "nul.py": (b"a = 1\nb\0", ":2: found the character NUL; expected text. Remove it."),
+    "long.py": (b"#" * ((1 << 16) + 1), f": found more than 65536 characters; {SHORT}"),
+    "longer.py": ("é".encode() * (1 << 18), f": found more than 65536 characters; {SHORT}"),
+}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text("pass\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    for name, (content, _) in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+WRONG = {name: said for name, (_, said) in FILES.items()} | {
+    "none.py": ": found no such file; expected one with text. Correct the path.",
+    "folder": ": found a folder; expected a file with text. Correct the path.",
+    "loop": ": found a link that leads in a circle; expected a file with text. Correct the path.",
+    "pipe": ": found no ordinary file; expected a file with text. Correct the path.",
+}
+
+
+@pytest.mark.parametrize("words", [[], ["net.py", "--commands"]], ids=["script", "commands"])
+@pytest.mark.parametrize("name", WRONG)
+def test_a_file_that_is_no_text_is_refused_by_its_name(scpslab, place, words, name):
+    assert scpslab("mn", *words, name) == (2, "", f"error: {name}{WRONG[name]}\n")
+
+
+def test_text_is_read_as_python_reads_it(place):
+    (place / "marked.py").write_bytes(b"\xef\xbb\xbfa = 'caf\xc3\xa9'\r\nb = 1\r\n")
+    assert mn._text(place / "marked.py") == "a = 'café'\nb = 1\n"
+
+
+@pytest.mark.parametrize("limit", ["0 s", "999 ms"])
+def test_a_limit_that_is_none(scpslab, place, limit):
+    assert scpslab("mn", "net.py", "--limit", limit) == (2, "", f'error: --limit: found "{limit}"; expected at least 1 s. Correct the option.\n')
+
+
+@pytest.mark.parametrize(
+    ("console", "said"),
+    [
+        (f"{END_OF_SCRIPT}\r\nreboot: System halted\r\n", ""),
+        (f"a word\r\n{END_OF_SCRIPT}\r\nreboot: System halted\r\n", "a word\n"),
+        ("cut off\r\n", "cut off\n"),
+    ],
+)
+def test_what_a_script_said_is_told_without_the_kernel_s_words(tmp_path, capsys, console, said):
+    path = CellFiles(tmp_path).log("console")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(console.encode())
+    assert mn._say(tmp_path) == bool(said)
+    assert capsys.readouterr().out == said
