@@ -34,7 +34,7 @@ ORDER = ("core", "documents", "plan", "lab", "scenario", "setup", "runs", "engin
 LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metrics.py": "analysis"}
 MOST_ARROWS = 50
 # Lines of code and files of src (docs/decisions/0035); whoever removes lowers them, and only a decision page raises them.
-CEILING_LINES, CEILING_FILES = 30_600, 472
+CEILING_LINES, CEILING_FILES = 31_000, 472
 # The door for topology files of users and of archives.
 DOORS = ("topology",)
 PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab_course/cli/")
