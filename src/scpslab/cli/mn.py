@@ -24,7 +24,7 @@ from scpslab.lab.place import END_OF_SCRIPT
 from scpslab.plan import Plan
 from scpslab.plan.cell import LONGEST_S
 from scpslab.plan.mininet import Described, MininetScript, Test
-from scpslab.plan.values import LONGEST_TEXT
+from scpslab.plan.values import LONGEST_LABEL, LONGEST_TEXT
 from scpslab.runs import CellFiles
 from scpslab.scenario.planning.mininet import EMPTY, plan_of
 
@@ -61,6 +61,8 @@ def mn(
     """
     if keep and keep.exists():
         raise UsageError(f"--keep: found {keep}; expected a folder that is not there yet. Choose another name.")
+    if topo is not None and not (0 < len(topo) <= LONGEST_LABEL and topo.isprintable()):
+        raise UsageError(f"--topo: found {names.shown(topo)}; expected one of the script's topos, with its arguments. Correct the option.")
     try:
         wall_s = units.parse("duration", limit) // 10**9
     except units.UnitError as error:

@@ -57,6 +57,12 @@ def test_a_limit_that_is_none(scpslab, place, limit):
     assert scpslab("mn", "net.py", "--limit", limit) == (2, "", f'error: --limit: found "{limit}"; expected at least 1 s. Correct the option.\n')
 
 
+@pytest.mark.parametrize(("topo", "shown"), [("", '""'), ("x" * 400, f'"{"x" * 60}…"'), ("a\nb", r'"a\nb"')])
+def test_a_topo_that_is_none(scpslab, place, topo, shown):
+    said = f"error: --topo: found {shown}; expected one of the script's topos, with its arguments. Correct the option.\n"
+    assert scpslab("mn", "net.py", "--topo", topo) == (2, "", said)
+
+
 @pytest.mark.parametrize(
     ("console", "said"),
     [
