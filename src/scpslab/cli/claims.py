@@ -59,7 +59,7 @@ def claims(
     wanted, known = split(paper), [item.name for item in papers]
     if unknown := [name for name in wanted if name not in known]:
         raise UsageError(f'--paper: found "{unknown[0]}"; {one_of(unknown[0], known)}')
-    evidence = Evidence.of_runs(folders)
+    evidence = Evidence.of_runs(folders, warn)
     chosen = _with_known_words([item for item in papers if not wanted or item.name in wanted], evidence, warned, has_one=len(file or ()) == 1)
     for text in warned:
         warn(text)

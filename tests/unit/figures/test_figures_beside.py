@@ -262,3 +262,13 @@ def test_what_a_recipe_says_of_a_run_that_cannot_be_is_told_with_its_file(run_di
     with pytest.raises(NothingToDrawError, match=re.escape(words)) as caught:
         draw(run_dir, ["good"])
     assert "/mine/figures/good.yaml: " in str(caught.value)
+
+
+@pytest.mark.parametrize("words", [("results",), ("compare", "--axis", "stack"), ("claims", "--format", "csv"), ("report",)])
+def test_whoever_reads_a_capture_cut_short_is_told(run_dir, mine, scpslab, words):
+    path = next((run_dir / "cells" / "stack=reno,ber=0,r1" / "captures").glob("ws4.pcap"))
+    path.write_bytes(path.read_bytes()[:-7])
+    (run_dir / "results.csv").unlink(missing_ok=True)
+    command, *options = words
+    _, _, err = scpslab(command, run_dir, *options)
+    assert f"warning: {path}: found a capture that ends in the middle of a packet" in err

@@ -6,7 +6,7 @@ Two runs may hold the same cell (a demo and the whole of a scenario): it counts 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -65,14 +65,14 @@ class Evidence:
         self._chosen: dict[tuple[object, ...], tuple[Row, ...]] = {}
 
     @classmethod
-    def of_runs(cls, runs: Sequence[Path]) -> Evidence:
-        """Reads results.csv of every run.
+    def of_runs(cls, runs: Sequence[Path], warn: Callable[[str], None] = lambda _: None) -> Evidence:
+        """Reads results.csv of every run; `warn` as for `collect`.
 
         Raises:
             ResultError: a run that cannot be read.
         """
         changed = {run: found for run in runs if (found := changes_of(run))}
-        return cls((row for run in runs for row in _rows(run, is_changed=run in changed)), changed)
+        return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
 
     def select(self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None) -> tuple[Row, ...]:
         """The rows of a series whose columns also have the values `at`, each cell once; failed cells say nothing and are left out.
@@ -117,8 +117,8 @@ def changes_of(run: Path) -> tuple[str, ...]:
     return altered(scenario_of(run), RunFolder(run).resolved)
 
 
-def _rows(run: Path, *, is_changed: bool) -> Iterable[Row]:
-    results = read_results(run)
+def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterable[Row]:
+    results = read_results(run, warn=warn)
     asked, _, asked_variant = scenario_of(run).partition(":")
     folder = RunFolder(run)
     # Of a scenario of a user's own, only its run says whether its cells are evidence.

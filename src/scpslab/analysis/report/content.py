@@ -161,7 +161,7 @@ def gather(folder: Path, warn: Warn = refuse) -> Content:
         order = [Path(entry["run"]).name for entry in campaign["runs"]]
         folders.sort(key=lambda run: order.index(run.name))
     papers = load_all()
-    evidence = Evidence.of_runs(folders)
+    evidence = Evidence.of_runs(folders, warn)
     own, wrong = load_beside(folders, papers)
     for text in wrong:
         warn(text)
@@ -211,7 +211,7 @@ def _has_data(verdict: Verdict) -> bool:
 
 
 def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
-    results = read_results(folder, warn=warn)
+    results = read_results(folder)
     summary = summarise(results)
     run = RunFolder(folder)
     manifest = run.manifest()
