@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -143,3 +144,17 @@ class Spelt:
         if re.fullmatch(self.pattern, value) is None:
             raise UnlikeError(self.means)
         return value
+
+
+def one_line(least: int, most: int) -> AfterValidator:
+    """A text of one line with so many characters, all of which can be shown; line ends around it are taken away."""
+
+    def check(value: str) -> str:
+        text = value.strip()
+        strange = [letter for letter in text if not letter.isprintable()]
+        if strange or not least <= len(text) <= most:
+            found = f"the character {strange[0]!a}" if strange else f"{len(text)} characters"
+            raise ValueError(f"found {found}; expected one line of {least} to {most} characters")
+        return text
+
+    return AfterValidator(check)

@@ -19,7 +19,7 @@ from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import is_name, shown
 from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, Places, load, validated
-from scpslab.documents.parts import Part, Spelt, Version, key
+from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import content_of
 from scpslab_course.course import secret
@@ -45,17 +45,6 @@ NOBODY = "practice"
 Reference = Callable[[Assignment, Mapping[str, AxisValue]], Rows]
 
 
-def _title(text: str) -> str:
-    """A title that variants can have: one line.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if not 0 < len(text) <= LONGEST_TITLE or not text.isprintable():
-        raise ValueError(f"found {shown(text)}; expected one line of 1 to {LONGEST_TITLE} characters")
-    return text
-
-
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"found {shown(twice)} twice; expected each assignment once")
@@ -70,7 +59,7 @@ class CourseFile(Part):
 
     kind: Literal["course"]
     version: Version
-    title: Annotated[str, AfterValidator(_title)] = key(says="The name of the course, which students see.", example="Satellite networks")
+    title: Annotated[str, one_line(1, LONGEST_TITLE)] = key(says="The name of the course, which students see.", example="Satellite networks")
     public_key: Annotated[str, KEY] = key(says="The public key that `course new` has made from the secret.")
     term: Annotated[str, TERM] = key(says="The term for which variants are issued; another term gives everybody other ones.", example="2026w")
     assignments: Names = key(says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"])

@@ -227,7 +227,7 @@ def test_a_newer_version_says_which_one_is_known_and_nothing_of_keys_that_it_may
         ("assignment", ("points: 2", "within: [1]"), "answers.bdp.within: found one value; expected 2. Correct the value."),
         ("assignment", ("unit: s}", "unit: s}\n  " + CHOICE), "predictions.which.choices: found one key; expected at least 2 keys."),
         ("assignment", ("  delay:", "  de-lay:"), 'variant.de-lay: found "de-lay"; expected a name: a small letter first,'),
-        ("course", ("title: A", f"title: {'A' * 500}"), "; expected one line of 1 to 200 characters."),
+        ("course", ("title: A", f"title: {'A' * 500}"), "title: found 500 characters; expected one line of 1 to 200 characters."),
         ("course", ("term: 2026w", "term: Winter 2026"), 'term: found "Winter 2026"; expected a letter or digit, then letters, digits,'),
         ("course", (f"{'0' * 64}", "abc"), 'public_key: found "abc"; expected 64 hexadecimal digits, as `course new` has written them.'),
     ],

@@ -11,14 +11,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, PrivateAttr, model_validator
+from pydantic import PrivateAttr, model_validator
 
 from scpslab.analysis.figures.conditions import Conditions
 from scpslab.core.choices import one_of
 from scpslab.core.project import ROOT
 from scpslab.core.units import KINDS, PERCENT, UnitError, of_metric
 from scpslab.documents import Document, Form, Part, complaints, key, read
-from scpslab.documents.parts import OneOf, Version
+from scpslab.documents.parts import OneOf, Version, one_line
 from scpslab.documents.quantities import PAIR, AxisValue
 
 RECIPES = ROOT / "analysis" / "figures"
@@ -31,17 +31,7 @@ LONGEST_LINE = 300
 FARTHEST = 1e18
 
 
-def _line(value: str) -> str:
-    """A text for which a picture has room."""
-    text = value.strip()
-    strange = [letter for letter in text if not letter.isprintable()]
-    if strange or len(text) > LONGEST_LINE:
-        found = f"the character {strange[0]!a}" if strange else f"{len(text)} characters"
-        raise ValueError(f"found {found}; expected one line of at most {LONGEST_LINE} printable characters")
-    return text
-
-
-Line = Annotated[str, AfterValidator(_line)]
+Line = Annotated[str, one_line(0, LONGEST_LINE)]
 CellChoice = dict[str, AxisValue]
 FACTORS: dict[str, float] = {unit: factor for units in KINDS.values() for unit, factor in units.items()}
 
